@@ -252,6 +252,7 @@ const lazyHttp = (open: () => Promise<HttpClient>): HttpClient => {
   const { client, ifOpen } = once(open)
   return {
     post: async (...request) => (await client()).post(...request),
+    get: async (...request) => (await client()).get(...request),
     close: () => ifOpen((http) => http.close()),
     destroy: () => ifOpen((http) => http.destroy()),
   }

@@ -41,6 +41,7 @@ export const schedule = [
       messages: ['a notice, a due time', 'Hands messages to relays and retries them'],
       broadcasts: ['a notice, 2 s; idle 10 s', 'Queues the messages of broadcasts at their time and pace'],
       reminders: ['10 s', 'Queues reminders of webinar sessions, and decides who attended one that has ended'],
+      'booking reminders': ['10 s', 'Queues reminders of bookings'],
       mailboxes: ['1 min', 'Reads reports from bounce mailboxes'],
     },
   },

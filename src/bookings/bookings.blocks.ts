@@ -6,8 +6,10 @@ import { oneLine, text } from '../lib/text.ts'
 import { isSharedFailure } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { bookStart } from './bookings.book.ts'
-import { takenTimes } from './bookings.find.ts'
-import { freeStarts, offeredUntil } from './bookings.slots.ts'
+import { busyTimes } from './bookings.busy.ts'
+import { movableBooking, takenTimes } from './bookings.find.ts'
+import { isEntryOf } from './bookings.ics.ts'
+import { bufferOf, type Calendar, dayAround, freeStarts, offeredUntil, type Span } from './bookings.slots.ts'
 
 /** `startAt` in epoch ms. An empty name is read as no name. */
 const Value = z.object({
@@ -42,22 +44,49 @@ const readTakenTimes = coalesceCalls(
   { isShared: isSharedFailure },
 )
 
+/** Returns the days of a calendar that a range touches, as a range. */
+const daysOf = (calendar: Calendar, from: number, until: number): { from: number; until: number } => ({
+  from: dayAround(calendar, from).startAt,
+  until: dayAround(calendar, until).endAt,
+})
+
+/** Returns the booking that the viewer can move, if its buffer or its place in a day matters. */
+const ownBooking = async (
+  { sql, now }: App,
+  { accountId, blockId }: { accountId: string; blockId: string },
+  messageId: string,
+  { bufferMinutes, maxPerDay, busyUrl }: Calendar & { busyUrl?: string | undefined },
+): Promise<(Span & { id: string }) | undefined> => {
+  if (bufferMinutes === undefined && maxPerDay === undefined && busyUrl === undefined) return undefined
+  return movableBooking({ sql, accountId }, messageId, blockId, now())
+}
+
 /** A block that offers start times; its answer books one of them (docs/reference/studio.md#bookings). */
 const booking: BlockKind<'booking'> = {
   type: 'booking',
 
-  async view(app, { accountId, projectId }, { id, props }) {
+  async view(app, { accountId, projectId, id: messageId }, { id, props }) {
     const now = app.now().getTime()
-    const target = { sql: app.sql, accountId, projectId, blockId: id }
-    const range = { from: now, until: offeredUntil(props, now) + props.durationMinutes * 60_000 }
-    const taken = await readTakenTimes(target, app.database, JSON.stringify([accountId, projectId, id]), range)
-    return { slots: freeStarts(props, now, taken) }
+    const block = { accountId, projectId, blockId: id }
+    const [busy, own] = await Promise.all([busyTimes(app, block, props), ownBooking(app, block, messageId, props)])
+    const reach = bufferOf(props)
+    const until = offeredUntil(props, now) + props.durationMinutes * 60_000 + reach
+    // The first and the last day count from midnight to midnight.
+    const range = props.maxPerDay === undefined ? { from: now - reach, until } : daysOf(props, now - reach, until)
+    const key = JSON.stringify([accountId, projectId, id])
+    const taken = await readTakenTimes({ sql: app.sql, ...block }, app.database, key, range)
+    const others = busy.filter((one) => !isEntryOf(one, own?.id))
+    // The address of the host's calendar is not for recipients.
+    return { slots: freeStarts(props, now, taken, undefined, { busy: others, own }), busyUrl: undefined }
   },
 
   async answer(app, sent, block, value) {
     const request = parse(Value, value, 'value')
+    const { accountId, projectId } = sent
+    // Read before the unit of work, which uses no socket.
+    const busy = await busyTimes(app, { accountId, projectId, blockId: block.id }, block.props)
     const isChanged = await app.work(sent.accountId, recipientActor, (work) =>
-      bookStart(app, work, sent, block, request),
+      bookStart(app, work, sent, block, request, busy),
     )
     return { duplicate: !isChanged }
   },

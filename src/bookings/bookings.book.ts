@@ -6,8 +6,10 @@ import { conflict, type Problem } from '../lib/problem.ts'
 import { oneLine } from '../lib/text.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
-import { isOffered } from './bookings.slots.ts'
+import { type BusySpan, isEntryOf } from './bookings.ics.ts'
+import { type NotifyContext, notifyAttendee, withdrawReminders } from './bookings.notify.ts'
+import { nextReminderAt } from './bookings.schedule.ts'
+import { bufferOf, dayAround, isOffered, type Span } from './bookings.slots.ts'
 import { type BookingRow, bookingColumns, bookingData, bookingTypes } from './bookings.view.ts'
 
 /*
@@ -60,15 +62,34 @@ const readingOverlaps = preparedStatement(
 
 const lockCalendar = statement('lock-calendar', {}, `select from pg_advisory_xact_lock(${lockKey('calendar', '$1')})`)
 
-/** Locks the booking's calendar. Throws Problem `conflict` if the time overlaps another booking. */
+const readingOfDay = preparedStatement(
+  'bookings-of-calendar-day',
+  {},
+  `select from booking_slots
+   where account_id = $1 and project_id = $2 and block_id = $3 and booking_id <> $4 and start_at >= $5 and start_at < $6
+   limit $7`,
+)
+
+/**
+ * Locks the booking's calendar. Throws Problem `conflict` if the time overlaps another booking or its buffer, or if the day has all of
+ * its bookings.
+ */
 const requireFreeTime = async (
   { sql, accountId }: Work,
   { id, projectId, blockId }: BookingRow,
+  { props }: BookingBlock,
   { startAt, endAt }: Span,
 ): Promise<void> => {
-  await sql(lockCalendar, [`${accountId} ${projectId} ${blockId}`])
-  const taken = await sql(readingOverlaps, [accountId, projectId, blockId, id, new Date(startAt), new Date(endAt)])
+  const calendar = [accountId, projectId, blockId]
+  await sql(lockCalendar, [calendar.join(' ')])
+  const buffer = bufferOf(props)
+  const taken = await sql(readingOverlaps, [...calendar, id, new Date(startAt - buffer), new Date(endAt + buffer)])
   if (taken.length > 0) throw timeUnavailable()
+  const { maxPerDay } = props
+  if (maxPerDay === undefined) return
+  const day = dayAround(props, startAt)
+  const booked = await sql(readingOfDay, [...calendar, id, new Date(day.startAt), new Date(day.endAt), maxPerDay])
+  if (booked.length >= maxPerDay) throw timeUnavailable()
 }
 
 const insertingSlot = preparedStatement(
@@ -79,21 +100,15 @@ const insertingSlot = preparedStatement(
 )
 
 /** Writes the slot of a new booking. Throws Problem `conflict` if the time overlaps another booking. */
-const reserveTime = async (work: Work, booking: BookingRow): Promise<void> => {
+const reserveTime = async (work: Work, booking: BookingRow, block: BookingBlock): Promise<void> => {
   const { id, projectId, blockId, startAt, endAt } = booking
-  await requireFreeTime(work, booking, booking)
+  await requireFreeTime(work, booking, block, booking)
   await work.sql(insertingSlot, [work.accountId, projectId, blockId, new Date(startAt), new Date(endAt), id])
 }
 
 /** Returns the attendee's name: from the answer, else from the merge field `name`, else the address. */
 const nameOf = ({ mergeData, email }: SentMail, name: string | null): string =>
   name ?? ((Object.hasOwn(mergeData, 'name') && oneLine(mergeData.name!, 200)) || email)
-
-/** Times in epoch ms. */
-interface Span {
-  startAt: number
-  endAt: number
-}
 
 const spanOf = ({ props }: BookingBlock, startAt: number): Span => ({
   startAt,
@@ -121,8 +136,8 @@ const inserting = preparedStatement<BookingRow>(
   'insert-booking',
   bookingTypes,
   `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name,
-     email, sequence, created_at, updated_at)
-   values ($1, $2, $3, $4, $5, 'confirmed', $6, $7, $8, $9, $10, $11, 0, $12, $12)
+     email, sequence, created_at, updated_at, remind_at)
+   values ($1, $2, $3, $4, $5, 'confirmed', $6, $7, $8, $9, $10, $11, 0, $12, $12, $13)
    on conflict do nothing returning ${bookingColumns}`,
 )
 
@@ -136,7 +151,15 @@ const insertBooking = async (
   const { endAt } = spanOf(block, startAt)
   const [row] = await sql(inserting, [
     ...[accountId, newId('bkg', now.getTime()), sent.projectId, sent.id, block.id, block.props.title],
-    ...[new Date(startAt), new Date(endAt), block.props.timezone, nameOf(sent, name), sent.email, now],
+    ...[
+      new Date(startAt),
+      new Date(endAt),
+      block.props.timezone,
+      nameOf(sent, name),
+      sent.email,
+      now,
+      nextReminderAt(startAt, now.getTime()),
+    ],
   ])
   return row ?? null
 }
@@ -151,7 +174,8 @@ const movingSlot = preparedStatement(
 const moving = preparedStatement<BookingRow>(
   'move-booking',
   bookingTypes,
-  `update bookings set start_at = $3, end_at = $4, name = coalesce($5, name), sequence = sequence + 1, updated_at = $6
+  `update bookings set start_at = $3, end_at = $4, name = coalesce($5, name), sequence = sequence + 1, updated_at = $6,
+     remind_at = $7
    where account_id = $1 and id = $2 returning ${bookingColumns}`,
 )
 
@@ -164,10 +188,11 @@ const moveBooking = async (
   const { sql, accountId, now } = work
   const span = spanOf(block, startAt)
   const times = [new Date(startAt), new Date(span.endAt)]
-  await requireFreeTime(work, current, span)
+  await requireFreeTime(work, current, block, span)
   const { projectId, blockId } = current
   await sql(movingSlot, [accountId, projectId, blockId, new Date(current.startAt), ...times])
-  const [row] = await sql(moving, [accountId, current.id, ...times, name, now])
+  const remindAt = nextReminderAt(startAt, now.getTime())
+  const [row] = await sql(moving, [accountId, current.id, ...times, name, now, remindAt])
   return row!
 }
 
@@ -183,11 +208,24 @@ const replaceEnded = async (work: Work, { id, messageId, blockId }: BookingRow):
   await withdrawInteraction(work, messageId, 'booking', blockId)
 }
 
+/** Returns whether the host is busy at a time or within its buffer. The entry of the recipient's own booking does not count. */
+const isBusy = (
+  block: BookingBlock,
+  startAt: number,
+  busy: readonly BusySpan[],
+  own: Pick<BookingRow, 'id'> | null,
+): boolean => {
+  const { endAt } = spanOf(block, startAt)
+  const buffer = bufferOf(block.props)
+  return busy.some((one) => one.startAt < endAt + buffer && one.endAt > startAt - buffer && !isEntryOf(one, own?.id))
+}
+
 /**
  * Books a start time for the recipient of an email, or moves the recipient's booking of that block, and emails the attendee
  * (docs/reference/studio.md#bookings). A booking that has ended is kept and a new one is created. A new booking fires
  * `booking.created` and `interaction.received`; a move fires nothing. Returns false if the recipient has already booked this
- * start. Throws Problem `conflict` if the time is not offered or taken, or if a limit of moves or bookings is reached.
+ * start. `busy`: times of the host's own calendar. Throws Problem `conflict` if the time is not offered, taken or busy, or if a limit of
+ * moves or bookings is reached.
  */
 export const bookStart = async (
   app: NotifyContext,
@@ -195,6 +233,7 @@ export const bookStart = async (
   sent: SentMail,
   block: BookingBlock,
   request: BookingRequest,
+  busy: readonly BusySpan[] = [],
 ): Promise<boolean> => {
   const now = work.now.getTime()
   const last = await lockCurrentBooking(work, sent.id, block.id)
@@ -202,16 +241,18 @@ export const bookStart = async (
   if (!isOffered(block.props, now, request.startAt)) throw timeUnavailable()
   const current = last && last.endAt > now ? last : null
   if (current && current.sequence >= maxMoves) throw conflict("This booking can't be moved any more")
+  if (isBusy(block, request.startAt, busy, current)) throw timeUnavailable()
   if (!current) await requireBelowDailyLimit(work, sent.id, block.id)
   if (last && !current) await replaceEnded(work, last)
   const created = current ? null : await insertBooking(work, sent, block, request)
   // A concurrent request of the same recipient inserted a booking first: start again with that one.
-  if (!current && !created) return bookStart(app, work, sent, block, request)
-  if (created) await reserveTime(work, created)
+  if (!current && !created) return bookStart(app, work, sent, block, request, busy)
+  if (created) await reserveTime(work, created, block)
   const booking = created ?? (await moveBooking(work, current!, block, request))
   if (created) await emit(work, 'booking.created', () => [{ booking: bookingData(created) }])
   const value = { startAt: request.startAt }
   await recordInteraction(work, sent, { kind: 'booking', blockId: block.id, value, onOther: 'move' })
+  if (current) await withdrawReminders(work, current)
   await notifyAttendee(app, work, created ? 'booked' : 'moved', booking)
   return true
 }

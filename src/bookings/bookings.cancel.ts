@@ -3,7 +3,7 @@ import { emit } from '../events/emit.ts'
 import { noSuch } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { type NotifyContext, notifyAttendee } from './bookings.notify.ts'
+import { type NotifyContext, notifyAttendee, withdrawReminders } from './bookings.notify.ts'
 import {
   type BookingRow,
   type BookingView,
@@ -35,7 +35,7 @@ const ending = preparedStatement<BookingRow>(
   'end-booking',
   bookingTypes,
   `update bookings set status = 'cancelled', cancelled_by = $3, reason = $4, cancelled_at = $5, updated_at = $5,
-     sequence = sequence + 1
+     sequence = sequence + 1, remind_at = null
    where account_id = $1 and id = $2 returning ${bookingColumns}`,
 )
 
@@ -45,6 +45,7 @@ const endBooking = async (work: Work, booking: BookingRow, by: Cancellation['by'
   const [row] = await sql(ending, [accountId, booking.id, by, reason, now])
   await releaseTime(work, booking)
   await withdrawInteraction(work, booking.messageId, 'booking', booking.blockId)
+  await withdrawReminders(work, booking)
   return row!
 }
 

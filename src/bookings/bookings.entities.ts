@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { tenantFilter } from '../store/tenant.ts'
+import type { BusySpan } from './bookings.ics.ts'
 
 /** A time that a recipient booked from an email. A move keeps the booking; a booking after its end is a new row. */
 const BookingSchema = defineEntity({
@@ -14,6 +15,10 @@ const BookingSchema = defineEntity({
     { name: 'bookings_block_index', properties: ['accountId', 'messageId', 'blockId', 'createdAt'] },
     { name: 'bookings_start_index', properties: ['accountId', 'startAt', 'id'] },
     { name: 'bookings_email_index', properties: ['accountId', 'email', 'id'] },
+    {
+      name: 'bookings_remind_index',
+      expression: `create index "bookings_remind_index" on "bookings" ("remind_at") where "remind_at" is not null`,
+    },
   ],
   properties: {
     accountId: p.text().collation('C').primary(),
@@ -38,6 +43,8 @@ const BookingSchema = defineEntity({
     cancelledBy: p.enum(['attendee', 'host'] as const).nullable(),
     reason: p.text().nullable(),
     cancelledAt: p.datetime().nullable(),
+    /** Time of the next reminder; null: none. */
+    remindAt: p.datetime().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
   },
@@ -64,3 +71,27 @@ const BookingSlotSchema = defineEntity({
 })
 export class BookingSlot extends BookingSlotSchema.class {}
 BookingSlotSchema.setClass(BookingSlot)
+
+/** What the .ics file behind a block's `busyUrl` said when it was last read. The URL may be secret: only its hash is stored. */
+const BusyCalendarSchema = defineEntity({
+  name: 'BusyCalendar',
+  tableName: 'busy_calendars',
+  filters: tenantFilter,
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    /** Hash of the URL and the time zone in which it is read. */
+    key: p.text().collation('C').primary(),
+    /** The block for which it was read last. */
+    projectId: p.text().collation('C'),
+    blockId: p.text().collation('C'),
+    /** null: not read yet. */
+    readAt: p.datetime().nullable(),
+    /** Why it could not be read; null: it was. */
+    fault: p.text().nullable(),
+    busy: p.json<BusySpan[]>(),
+    /** A process reads it until then at the latest. */
+    claimedUntil: p.datetime().nullable(),
+  },
+})
+export class BusyCalendar extends BusyCalendarSchema.class {}
+BusyCalendarSchema.setClass(BusyCalendar)

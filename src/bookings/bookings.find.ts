@@ -98,3 +98,21 @@ export const takenTimes = async (
   const rows = await sql(readingTaken, [accountId, projectId, blockId, new Date(from), new Date(until)])
   return rows.map(({ startAt, endAt }) => ({ startAt: startAt.getTime(), endAt: endAt.getTime() }))
 }
+
+const readingMovable = preparedStatement<{ id: string; startAt: Date; endAt: Date }>(
+  'movable-booking',
+  { id: 'text', startAt: 'timestamptz', endAt: 'timestamptz' },
+  `select id, start_at as "startAt", end_at as "endAt" from bookings
+   where account_id = $1 and message_id = $2 and block_id = $3 and status = 'confirmed' and not is_replaced and end_at > $4`,
+)
+
+/** Returns the recipient's booking of a block that has not ended; undefined: none. */
+export const movableBooking = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  messageId: string,
+  blockId: string,
+  now: Date,
+): Promise<(TakenTime & { id: string }) | undefined> => {
+  const [row] = await sql(readingMovable, [accountId, messageId, blockId, now])
+  return row && { id: row.id, startAt: row.startAt.getTime(), endAt: row.endAt.getTime() }
+}

@@ -1,8 +1,8 @@
 import { type PlainPart, plainMail } from '../pages/plain-mail.ts'
 import { type BookingRow, clockOf, dayOf, spanText } from './bookings.view.ts'
 
-/** The change that an email reports to the attendee. */
-export type Change = 'booked' | 'moved' | 'cancelled'
+/** What an email reports to the attendee. */
+export type Change = 'booked' | 'moved' | 'cancelled' | 'reminder'
 
 interface BookingMail {
   subject: string
@@ -19,7 +19,12 @@ interface BookingLinks {
   cancel: string
 }
 
-const headings: Record<Change, string> = { booked: 'Booked', moved: 'New time', cancelled: 'Cancelled' }
+const headings: Record<Change, string> = {
+  booked: 'Booked',
+  moved: 'New time',
+  cancelled: 'Cancelled',
+  reminder: 'Reminder',
+}
 
 const cancelled = ({ cancelledBy }: BookingRow): string =>
   cancelledBy === 'host' ? 'Your booking was cancelled.' : 'You have cancelled your booking.'
@@ -28,6 +33,7 @@ const openings = (booking: BookingRow): Record<Change, string> => ({
   booked: 'You are booked. The invitation for your calendar is attached.',
   moved: 'Your booking has a new time. The attached invitation updates your calendar.',
   cancelled: `${cancelled(booking)} The attached file removes it from your calendar.`,
+  reminder: 'This is a reminder of your booking.',
 })
 
 const linkParts = ({ status }: BookingRow, { choose, cancel }: BookingLinks) => [
@@ -35,7 +41,7 @@ const linkParts = ({ status }: BookingRow, { choose, cancel }: BookingLinks) => 
   ...(status === 'cancelled' ? [] : [{ label: 'Cancel the booking', url: cancel }]),
 ]
 
-/** Returns the email that notifies an attendee of a booking, its new time or its cancellation. */
+/** Returns the email that notifies an attendee of a booking, its new time or its cancellation, or reminds of it. */
 export const bookingMail = (change: Change, booking: BookingRow, links: BookingLinks): BookingMail => {
   const { title, startAt, timezone, reason } = booking
   const actions = linkParts(booking, links)

@@ -9,6 +9,23 @@ export interface Calendar {
   timezone: string
   availability: readonly { day: number; from: string; to: string }[]
   days: number
+  minNoticeMinutes?: number | undefined
+  bufferMinutes?: number | undefined
+  maxPerDay?: number | undefined
+}
+
+/** A time that is not free, in epoch ms. */
+export interface Span {
+  startAt: number
+  endAt: number
+}
+
+/** What decides besides the bookings of the calendar whether a time is free. */
+interface Further {
+  /** Times of the host's own calendar. */
+  busy?: readonly Span[]
+  /** The viewer's booking: it may be moved, so its buffer and its place in the day are free. Its time itself is in `taken`. */
+  own?: Span | undefined
 }
 
 /** Limits what is shown only: later start times can still be booked. */
@@ -70,35 +87,79 @@ const startsOn = (day: number, steps: readonly number[], timezone: string): numb
 /** Returns the end of the offered period that begins at `nowMs`, in epoch ms. */
 export const offeredUntil = ({ days }: Calendar, nowMs: number): number => nowMs + days * dayMs
 
+/** Returns the earliest start that can be booked at `nowMs`, in epoch ms. */
+const earliestStart = ({ minNoticeMinutes = 0 }: Calendar, nowMs: number): number => nowMs + minNoticeMinutes * minuteMs
+
 /** Yields every start time that is offered at `nowMs`, in order, including taken ones. All times in epoch ms. */
 function* offeredStarts(calendar: Calendar, nowMs: number): Generator<number> {
   const { timezone } = calendar
+  const fromMs = earliestStart(calendar, nowMs)
   const untilMs = offeredUntil(calendar, nowMs)
   const last = numberOf(zoned(untilMs, timezone).toPlainDate())
   const steps = Array.from({ length: 8 }, (_, day) => stepsOf(calendar, day))
-  for (let day = numberOf(zoned(nowMs, timezone).toPlainDate()); day <= last; day++) {
+  for (let day = numberOf(zoned(fromMs, timezone).toPlainDate()); day <= last; day++) {
     for (const start of startsOn(day, steps[weekdayOf(day)]!, timezone)) {
-      if (start >= nowMs && start < untilMs) yield start
+      if (start >= fromMs && start < untilMs) yield start
     }
   }
 }
 
-/**
- * Returns the first free start times in order, at most `limit`. `taken` must be sorted and without overlaps. All times in epoch
- * ms.
- */
+/** Returns the minimum distance between bookings, and between bookings and busy times, in ms. */
+export const bufferOf = ({ bufferMinutes = 0 }: Calendar): number => bufferMinutes * minuteMs
+
+/** Returns the day of a start time in the calendar's time zone, from midnight to midnight, in epoch ms. */
+export const dayAround = ({ timezone }: Calendar, startMs: number): Span => {
+  const midnight = zoned(startMs, timezone).startOfDay()
+  return { startAt: midnight.epochMilliseconds, endAt: midnight.add({ days: 1 }).startOfDay().epochMilliseconds }
+}
+
+const isSame = (a: Span, b: Span | undefined): boolean => a.startAt === b?.startAt && a.endAt === b.endAt
+
+/** Returns spans in order of their starts, widened by `by` on both sides, with overlapping ones merged. */
+const widened = (spans: readonly Span[], by: number): Span[] => {
+  const merged: { startAt: number; endAt: number }[] = []
+  for (const { startAt, endAt } of spans.toSorted((a, b) => a.startAt - b.startAt)) {
+    const last = merged.at(-1)
+    if (last && startAt - by <= last.endAt) last.endAt = Math.max(last.endAt, endAt + by)
+    else merged.push({ startAt: startAt - by, endAt: endAt + by })
+  }
+  return merged
+}
+
+/** Returns a check whether a start time is on a day that has all of its bookings. Times must be checked in order. */
+const fullDays = (calendar: Calendar, bookings: readonly Span[]): ((startMs: number) => boolean) => {
+  const { maxPerDay } = calendar
+  if (maxPerDay === undefined) return () => false
+  let day: Span = { startAt: 0, endAt: 0 }
+  let isFull = false
+  return (startMs) => {
+    if (startMs >= day.endAt) {
+      day = dayAround(calendar, startMs)
+      isFull = bookings.filter(({ startAt }) => startAt >= day.startAt && startAt < day.endAt).length >= maxPerDay
+    }
+    return isFull
+  }
+}
+
+/** Returns the first free start times in order, at most `limit`. `taken`: the bookings of the calendar. All times in epoch ms. */
 export const freeStarts = (
   calendar: Calendar,
   nowMs: number,
-  taken: readonly { startAt: number; endAt: number }[],
+  taken: readonly Span[],
   limit = maxShownStarts,
+  { busy = [], own }: Further = {},
 ): number[] => {
   const lengthMs = calendar.durationMinutes * minuteMs
+  const others = taken.filter((span) => !isSame(span, own))
+  const buffered = widened([...others, ...busy], bufferOf(calendar))
+  const blocked = own ? widened([...buffered, own], 0) : buffered
+  const isFull = fullDays(calendar, others)
   let next = 0
   return offeredStarts(calendar, nowMs)
     .filter((start) => {
-      while (next < taken.length && taken[next]!.endAt <= start) next++
-      return next === taken.length || taken[next]!.startAt >= start + lengthMs
+      while (next < blocked.length && blocked[next]!.endAt <= start) next++
+      if (next < blocked.length && blocked[next]!.startAt < start + lengthMs) return false
+      return !isFull(start)
     })
     .take(limit)
     .toArray()
@@ -106,7 +167,7 @@ export const freeStarts = (
 
 /** Returns whether a start time is offered, even if it is taken. All times in epoch ms. */
 export const isOffered = (calendar: Calendar, nowMs: number, startMs: number): boolean => {
-  if (startMs < nowMs || startMs >= offeredUntil(calendar, nowMs)) return false
+  if (startMs < earliestStart(calendar, nowMs) || startMs >= offeredUntil(calendar, nowMs)) return false
   const { timezone } = calendar
   const local = zoned(startMs, timezone).toPlainDateTime()
   const minute = local.hour * 60 + local.minute

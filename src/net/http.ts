@@ -3,9 +3,11 @@ import type { Socket } from 'node:net'
 import { Agent, buildConnector, errors } from 'undici'
 import { connectToFirst } from './connect.ts'
 import { type DialRules, dialAddresses } from './dial.ts'
+import { Download, type Downloaded, type Hop } from './download.ts'
 import { Exchange, type PostOutcome } from './exchange.ts'
 import { createLookups } from './lookups.ts'
 
+export type { Downloaded } from './download.ts'
 export type { PostOutcome } from './exchange.ts'
 
 interface PostRequest {
@@ -16,11 +18,22 @@ interface PostRequest {
   accountId?: string
 }
 
-/** Posts to URLs of users. Connects only to addresses that its rules allow, whatever a name resolves to. */
+interface GetRequest {
+  accept: string
+  /** For all redirects together. */
+  timeoutMs: number
+  /** At most this much of an answer is read, as it is sent and decoded. */
+  maxBytes: number
+  accountId?: string
+}
+
+/** Requests to URLs of users. Connects only to addresses that its rules allow, whatever a name resolves to. */
 export interface HttpClient {
   /** Never rejects: the outcome has the error. Follows no redirects. The caller limits the number of concurrent posts. */
   post(url: string | URL, request: PostRequest): Promise<PostOutcome>
-  /** Lets running posts finish, then closes every connection. */
+  /** Never rejects: the outcome has the error, without the URL. Follows redirects, each connection by the same rules. */
+  get(url: string, request: GetRequest): Promise<Downloaded>
+  /** Lets running requests finish, then closes every connection. */
   close(): Promise<void>
   /** Ends running posts with `stopped` outcomes. */
   destroy(): Promise<void>
@@ -38,7 +51,10 @@ const baseHeaders = {
   'user-agent': 'svc-webhooks/1',
 }
 
-/** The account of the post that opens a connection: undici passes only the origin to a connector. */
+const getHeaders = { 'accept-encoding': 'identity', 'user-agent': 'svc-calendars/1' }
+const maxRedirects = 5
+
+/** The account of the request that opens a connection: undici passes only the origin to a connector. */
 const dialler = new AsyncLocalStorage<string | undefined>()
 
 const secure = (connect: buildConnector.connector, options: buildConnector.Options, tcp: Socket, limitMs: number) =>
@@ -92,7 +108,28 @@ export const createHttpClient = (rules: DialRules): HttpClient => {
     bodyTimeout: 0,
   })
 
+  const fetchOnce = (url: URL, { accept, maxBytes, accountId }: GetRequest, timeoutMs: number): Promise<Hop> =>
+    new Promise((resolve) => {
+      const request = {
+        ...{ origin: url.origin, path: url.pathname + url.search, method: 'GET' as const },
+        headers: { ...getHeaders, accept },
+      }
+      dialler.run(accountId, () => agent.dispatch(request, new Download(timeoutMs, maxBytes, resolve)))
+    })
+
   return {
+    async get(given, request) {
+      const endsAt = performance.now() + request.timeoutMs
+      let url = URL.parse(given)
+      for (let redirects = 0; redirects <= maxRedirects; redirects++) {
+        if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+          return { body: null, error: 'redirects to an address that is neither http nor https' }
+        const hop = await fetchOnce(url, request, Math.max(1, endsAt - performance.now()))
+        if (!('location' in hop)) return hop
+        url = URL.parse(hop.location, url)
+      }
+      return { body: null, error: `redirects more than ${maxRedirects} times` }
+    },
     post: (url, { headers, body, timeoutMs, accountId }) =>
       new Promise((resolve) => {
         const exchange = new Exchange(timeoutMs, resolve)

@@ -119,3 +119,34 @@ export const runSchedule = async (
   await repeatUntil(bell, signal, report, turn)
   await within(settleMs, Promise.all([finish?.(), notices?.close()]))
 }
+
+const dueMs = 10_000
+/** Work that failed is skipped for this time. */
+const skipMs = 60_000
+
+/**
+ * Runs `turn` every ten seconds, and immediately after the clock of a development database is moved, until `signal` is aborted. `failed`:
+ * what `turn` adds to it is skipped for a minute. Any number of processes can run it on one database.
+ */
+export const runDue = (
+  app: Pick<App, 'database' | 'onClockMoved'>,
+  signal: AbortSignal,
+  report: Report,
+  turn: (failed: Set<string>) => Promise<void>,
+): Promise<void> =>
+  runSchedule(app, null, signal, report, ({ ring }) => {
+    const finish = app.onClockMoved(ring)
+    const failed = new Set<string>()
+    let retryAt = performance.now() + skipMs
+    return {
+      async turn() {
+        if (performance.now() >= retryAt) {
+          failed.clear()
+          retryAt = performance.now() + skipMs
+        }
+        await turn(failed)
+        return dueMs
+      },
+      finish,
+    }
+  })

@@ -85,6 +85,23 @@ const Window = z
   .strictObject({ day: z.int().min(1).max(7), from: ClockTime, to: ClockTime })
   .refine(({ from, to }) => from < to, { path: ['to'], message: 'must be later than from' })
 
+const isBusyUrl = (given: string): boolean => {
+  const url = URL.parse(given)
+  return (
+    url !== null &&
+    ['http:', 'https:', 'webcal:'].includes(url.protocol) &&
+    url.username + url.password === '' &&
+    !given.includes('#') &&
+    !given.includes('{{')
+  )
+}
+
+/** The address of an .ics file with busy times. It may contain a secret: it is shown to the account's owner only. */
+const BusyUrl = z
+  .string()
+  .max(2_048)
+  .refine(isBusyUrl, 'must be an absolute http or https address without user name, password, fragment and merge tags')
+
 const Item = z.strictObject({
   name: Line,
   quantity: z.int().min(1).max(1_000),
@@ -153,6 +170,13 @@ const Leaf = [
       timezone: Timezone,
       availability: z.array(Window).min(1).max(100),
       days: z.int().min(1).max(366),
+      /** From now until the earliest start that can be booked. */
+      minNoticeMinutes: z.int().min(0).max(525_600).optional(),
+      /** Kept free before and after each booking. */
+      bufferMinutes: z.int().min(0).max(1_440).optional(),
+      /** Bookings on a day of `timezone`. */
+      maxPerDay: z.int().min(1).max(1_000).optional(),
+      busyUrl: BusyUrl.optional(),
     }),
   ),
   leaf('checkout', Checkout),

@@ -78,3 +78,14 @@ export const checkDatabase = async (app: OpenApp): Promise<Check[]> => {
     return [version, schema, checkClock(app), warn('secret', 'not checked: the schema is behind')]
   return [version, schema, checkClock(app), await checkSecret(app)]
 }
+
+/** Warns of calendars of hosts that could not be read, so that bookings ignore their busy times. Without any it says nothing. */
+export const checkCalendars = async (app: OpenApp): Promise<Check[]> => {
+  const { unreadCalendars } = await import('../../bookings/bookings.ts')
+  return (await unreadCalendars(app)).map(({ accountId, projectId, blockId, fault }) =>
+    warn(
+      'busy times',
+      `the calendar of block ${blockId} in ${projectId} (${accountId}) was not read: ${fault}; its busyUrl is ignored`,
+    ),
+  )
+}

@@ -5,7 +5,7 @@ import { type OpenApp, openApp } from '../app.ts'
 import { type Config, inspectConfig, sharedSettings } from '../config.ts'
 import { findDatabase } from '../open.ts'
 import { type Check, fail, reasonOf, warn } from './doctor.check.ts'
-import { checkDatabase } from './doctor.database.ts'
+import { checkCalendars, checkDatabase } from './doctor.database.ts'
 import { checkNode, checkPlace, checkServing, checkSettings, type Daemons } from './doctor.machine.ts'
 import { checkDns, checkRelays } from './doctor.net.ts'
 
@@ -28,7 +28,10 @@ const checkStored = async (config: Config | null): Promise<{ checks: Check[]; da
       const checks = await checkDatabase(app)
       const isReady = checks.every(({ name, status }) => name !== 'schema' || status === 'ok')
       if (!isReady) return { checks: [...checks, warn('relay', 'not checked: the schema is behind')], daemons: null }
-      return { checks: [...checks, ...(await checkRelays(app))], daemons: await readDaemons(app) }
+      return {
+        checks: [...checks, ...(await checkRelays(app)), ...(await checkCalendars(app))],
+        daemons: await readDaemons(app),
+      }
     } finally {
       await app.close()
     }

@@ -1,5 +1,5 @@
 import { Problem } from '../../lib/problem.ts'
-import { runSchedule } from '../../queue/loop.ts'
+import { runDue } from '../../queue/loop.ts'
 import { isBusy, isUnavailable } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Report, Work } from '../../store/work.ts'
@@ -89,28 +89,6 @@ export const remindDue = async (app: App, signal: AbortSignal, report: Report, f
   }
 }
 
-const pollMs = 10_000
-/** Webinars whose reminders failed are skipped for this time. */
-const skipMs = 60_000
-
-/**
- * Runs `remindDue` until `signal` is aborted. It polls every ten seconds, and immediately after the clock of a development
- * database is moved. Any number of processes can run it on one database.
- */
+/** Runs `remindDue` until `signal` is aborted. */
 export const runReminders = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
-  runSchedule(app, null, signal, report, ({ ring }) => {
-    const finish = app.onClockMoved(ring)
-    const failed = new Set<string>()
-    let retryAt = performance.now() + skipMs
-    return {
-      async turn() {
-        if (performance.now() >= retryAt) {
-          failed.clear()
-          retryAt = performance.now() + skipMs
-        }
-        await remindDue(app, signal, report, failed)
-        return pollMs
-      },
-      finish,
-    }
-  })
+  runDue(app, signal, report, (failed) => remindDue(app, signal, report, failed))

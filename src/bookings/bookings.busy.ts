@@ -1,0 +1,201 @@
+import { createHash } from 'node:crypto'
+import { extname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { statement } from '../store/statement.ts'
+import type { App, Work } from '../store/work.ts'
+import type { BusySpan, BusyTimes } from './bookings.ics.ts'
+
+/*
+ * Busy times of a host, from the .ics file behind a block's `busyUrl`. The file is read at most once in ten minutes: the result is a row
+ * that all processes share, and one process reads the file while the others wait. A file that can't be read makes the host not busy; `svc
+ * doctor` says so. The URL may be secret: it is in no log, no error and no row.
+ */
+
+const minuteMs = 60_000
+const dayMs = 24 * 60 * minuteMs
+/** How long a result is used; that of a failure, which hides busy times, is tried again sooner. */
+const [freshMs, faultMs] = [10 * minuteMs, minuteMs]
+const fetchMs = 5_000
+const readMs = 5_000
+/** A process that has not stored a result by then has died. */
+const claimMs = fetchMs + readMs + 5_000
+const waitMs = 250
+const maxBytes = 2_000_000
+/** A block offers at most a year, a booking takes at most a day with a buffer of a day, and results are used for minutes. */
+const [beforeMs, aheadMs] = [2 * dayMs, 370 * dayMs]
+const maxMegabytes = 256
+
+interface Stored {
+  readAt: Date | null
+  fault: string | null
+  busy: BusySpan[]
+}
+
+const readingStored = statement<Stored>(
+  'read-busy-calendar',
+  { readAt: 'timestamptz', fault: 'text', busy: 'jsonb' },
+  `select read_at as "readAt", fault, busy from busy_calendars where account_id = $1 and key = $2`,
+)
+
+const claiming = statement<{ key: string }>(
+  'claim-busy-calendar',
+  { key: 'text' },
+  `insert into busy_calendars (account_id, key, project_id, block_id, busy, claimed_until) values ($1, $2, $3, $4, '[]', $6)
+   on conflict (account_id, key) do update
+     set project_id = excluded.project_id, block_id = excluded.block_id, claimed_until = excluded.claimed_until
+     where busy_calendars.claimed_until is null or busy_calendars.claimed_until < $5
+   returning key`,
+)
+
+const storing = statement(
+  'store-busy-calendar',
+  {},
+  `update busy_calendars set read_at = $3, fault = $4, busy = $5, claimed_until = null where account_id = $1 and key = $2`,
+)
+
+// URLs that blocks had once.
+const forgetting = statement(
+  'forget-busy-calendars',
+  {},
+  `delete from busy_calendars where account_id = $1 and read_at < $2::timestamptz - interval '30 days'`,
+)
+
+/** Reads an .ics file in a thread of its own. Rejects if it takes too long or is no such file. */
+const readInThread = (text: string, window: { timezone: string; from: number; until: number }): Promise<BusyTimes> =>
+  new Promise((resolve, reject) => {
+    const file = join(import.meta.dirname, `bookings.ics.worker${extname(import.meta.filename)}`)
+    const thread = new Worker(file, {
+      workerData: { text, window },
+      resourceLimits: { maxOldGenerationSizeMb: maxMegabytes },
+      // Warnings of a file that is no calendar are no output of ours.
+      stdout: true,
+      stderr: true,
+    })
+    const deadline = setTimeout(() => {
+      reject(new Error('it takes too long to read'))
+      void thread.terminate()
+    }, readMs)
+    thread.once('message', resolve)
+    thread.once('error', () => reject(new Error('it is no iCalendar file that can be read')))
+    thread.once('exit', () => {
+      clearTimeout(deadline)
+      reject(new Error('it is no iCalendar file that can be read'))
+    })
+  })
+
+interface Source {
+  url: string
+  timezone: string
+}
+
+/** Fetches and reads the file. Never rejects. */
+const load = async (
+  { http }: Pick<App, 'http'>,
+  accountId: string,
+  { url, timezone }: Source,
+  nowMs: number,
+): Promise<Omit<Stored, 'readAt'>> => {
+  const address = url.replace(/^webcal:/i, 'https:')
+  const accept = 'text/calendar, */*;q=0.1'
+  const { body, error } = await http.get(address, { accept, timeoutMs: fetchMs, maxBytes, accountId })
+  if (error !== null) return { fault: error, busy: [] }
+  try {
+    const window = { timezone, from: nowMs - beforeMs, until: nowMs + aheadMs }
+    const { busy, isPartial } = await readInThread(body.toString('utf8'), window)
+    return { fault: isPartial ? 'only a part of its busy times could be read' : null, busy }
+  } catch (error) {
+    return { fault: (error as Error).message, busy: [] }
+  }
+}
+
+interface Block {
+  accountId: string
+  projectId: string
+  blockId: string
+}
+
+/** Returns until when a result is used, in epoch ms. A file of which a part was read counts as read. */
+const endOf = ({ readAt, fault, busy }: Stored): number =>
+  readAt === null ? 0 : readAt.getTime() + (fault === null || busy.length > 0 ? freshMs : faultMs)
+
+/** Returns the stored result once it is fresh: reads the file, or waits for the process that reads it. */
+const refresh = async (app: App, { accountId, projectId, blockId }: Block, source: Source, key: string) => {
+  const until = performance.now() + claimMs
+  const open = <T>(run: (work: Work) => Promise<T>) => app.work(accountId, 'page:booking', run)
+  for (;;) {
+    const now = app.now()
+    const [stored] = await app.sql(readingStored, [accountId, key])
+    if (stored && endOf(stored) > now.getTime()) return stored
+    const claimedUntil = new Date(now.getTime() + claimMs)
+    const claimed = await open(({ sql }) => sql(claiming, [accountId, key, projectId, blockId, now, claimedUntil]))
+    if (claimed.length > 0) {
+      const loaded = { ...(await load(app, accountId, source, now.getTime())), readAt: app.now() }
+      await open(async ({ sql }) => {
+        await sql(storing, [accountId, key, loaded.readAt, loaded.fault, JSON.stringify(loaded.busy)])
+        await sql(forgetting, [accountId, loaded.readAt])
+      })
+      return loaded
+    }
+    if (performance.now() > until) return { readAt: now, fault: 'it takes too long to read', busy: [] }
+    await sleep(waitMs)
+  }
+}
+
+interface Cached {
+  stored: Promise<Stored>
+  /** epoch ms; infinite while it is being read. */
+  until: number
+}
+
+const maxCached = 1_000
+/** By database: a process may have several in tests. */
+const caches = new WeakMap<App['database'], Map<string, Cached>>()
+
+/** Returns the busy times of the host of a block; none if it has no `busyUrl`, or if the file can't be read. */
+export const busyTimes = async (
+  app: App,
+  block: Block,
+  { busyUrl, timezone }: { busyUrl?: string | undefined; timezone: string },
+): Promise<readonly BusySpan[]> => {
+  if (busyUrl === undefined) return []
+  const key = createHash('sha256').update(`${busyUrl}\n${timezone}`).digest('hex')
+  const cache = caches.get(app.database) ?? new Map<string, Cached>()
+  caches.set(app.database, cache)
+  const name = `${block.accountId} ${key}`
+  const cached = cache.get(name)
+  if (cached && cached.until > app.now().getTime()) return (await cached.stored).busy
+  if (cache.size >= maxCached) cache.clear()
+  const entry: Cached = {
+    stored: refresh(app, block, { url: busyUrl, timezone }, key),
+    until: Number.POSITIVE_INFINITY,
+  }
+  cache.set(name, entry)
+  try {
+    const stored = await entry.stored
+    entry.until = endOf(stored)
+    return stored.busy
+  } catch (error) {
+    cache.delete(name)
+    throw error
+  }
+}
+
+/** A block whose host’s busy times could not be read when they were needed last. */
+export interface UnreadCalendar {
+  accountId: string
+  projectId: string
+  blockId: string
+  fault: string
+}
+
+const readingFaults = statement<UnreadCalendar>(
+  'unread-busy-calendars',
+  { accountId: 'text', projectId: 'text', blockId: 'text', fault: 'text' },
+  `select account_id as "accountId", project_id as "projectId", block_id as "blockId", fault from busy_calendars
+   where fault is not null and read_at > $1::timestamptz - interval '1 day' order by read_at desc limit 20`,
+)
+
+/** Returns the blocks of the last day whose busy times could not be read, of all accounts. */
+export const unreadCalendars = ({ sql, now }: Pick<App, 'sql' | 'now'>): Promise<UnreadCalendar[]> =>
+  sql(readingFaults, [now()])

@@ -1,0 +1,243 @@
+import type ICAL from 'ical.js'
+
+/*
+ * Reads the busy times of an .ics file (RFC 5545). The file is a stranger's: what it costs is bounded here, and again by the thread that
+ * runs this (bookings.ics.worker.ts), since a rule that never matches keeps the library busy within one call.
+ */
+
+/** A time when the host is busy, in epoch ms. `uid`: of an entry that one of our bookings has made. */
+export interface BusySpan {
+  startAt: number
+  endAt: number
+  uid?: string
+}
+
+export interface BusyTimes {
+  busy: BusySpan[]
+  /** Times may be missing: a bound was reached, or an entry can't be read. */
+  isPartial: boolean
+}
+
+interface Window {
+  /** The time zone of floating times and days. */
+  timezone: string
+  /** epoch ms */
+  from: number
+  until: number
+}
+
+const bounds = { occurrences: 20_000, steps: 400_000, ms: 3_000 } as const
+
+/** Returns whether a busy time is the entry of a booking. */
+export const isEntryOf = ({ uid }: BusySpan, bookingId: string | undefined): boolean =>
+  uid !== undefined && uid === bookingId
+
+type Library = typeof ICAL
+type Component = ICAL.Component
+type Time = ICAL.Time
+
+const isZone = (name: string): boolean => {
+  try {
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Converts the times of a file to epoch ms. */
+const clockOf = (ical: Library, calendar: Component, { timezone }: Window) => {
+  const inZone = (time: Time, zone: string): number => {
+    const { year, month, day, hour, minute, second } = time
+    const local = Temporal.PlainDateTime.from({ year, month, day, hour, minute, second: Math.min(second, 59) })
+    return local.toZonedDateTime(zone).epochMilliseconds
+  }
+  const byRules = new Map<string, ICAL.Timezone>()
+  for (const component of calendar.getAllSubcomponents('vtimezone')) {
+    const tzid = component.getFirstPropertyValue('tzid')
+    if (typeof tzid === 'string') byRules.set(tzid, new ical.Timezone(component))
+  }
+  /** Returns a name that Temporal knows; null: only the file knows the zone, or nobody does. */
+  const known = new Map<string, string | null>()
+  const nameOf = (tzid: string): string | null =>
+    known.getOrInsertComputed(tzid, () => {
+      // Some programs write a prefix: /freeassociation.sourceforge.net/Europe/Berlin
+      const names = [tzid, tzid.split('/').slice(-2).join('/'), tzid.split('/').slice(-3).join('/')]
+      return names.find(isZone) ?? null
+    })
+  /** `tzid`: the parameter of the property, if it has one. */
+  return (time: Time, tzid: string | undefined): number => {
+    if (time.isDate) return inZone(time, timezone)
+    if (time.zone === ical.Timezone.utcTimezone) return time.toUnixTime() * 1000
+    if (tzid === undefined) return inZone(time, timezone)
+    const name = nameOf(tzid)
+    if (name !== null) return inZone(time, name)
+    const rules = byRules.get(tzid)
+    if (!rules) return inZone(time, timezone)
+    const { year, month, day, hour, minute, second } = time
+    return Date.UTC(year, month - 1, day, hour, minute, second) - rules.utcOffset(time) * 1000
+  }
+}
+
+type Clock = ReturnType<typeof clockOf>
+
+const textOf = (event: Component, name: string): string => String(event.getFirstPropertyValue(name) ?? '').toUpperCase()
+
+const isBusy = (event: Component): boolean =>
+  textOf(event, 'transp') !== 'TRANSPARENT' && textOf(event, 'status') !== 'CANCELLED'
+
+const tzidOf = (property: ICAL.Property | null): string | undefined => {
+  const tzid = property?.getParameter('tzid')
+  return typeof tzid === 'string' ? tzid : undefined
+}
+
+/** The beginning of an event, and how its end follows from the beginning of an occurrence. */
+interface Shape {
+  start: Time
+  tzid: string | undefined
+  endOf(start: Time): number
+}
+
+const shapeOf = (event: Component, toMs: Clock): Shape | null => {
+  const property = event.getFirstProperty('dtstart')
+  const start = property?.getFirstValue() as Time | undefined
+  if (!property || !start) return null
+  const tzid = tzidOf(property)
+  const endProperty = event.getFirstProperty('dtend')
+  const end = endProperty?.getFirstValue() as Time | undefined
+  const duration = event.getFirstPropertyValue('duration') as ICAL.Duration | null
+  if (start.isDate) {
+    const days = end ? end.subtractDate(start).toSeconds() / 86_400 : duration ? duration.toSeconds() / 86_400 : 1
+    const endOf = (from: Time) => {
+      const to = from.clone()
+      to.adjust(Math.max(1, Math.round(days)), 0, 0, 0)
+      return toMs(to, tzid)
+    }
+    return { start, tzid, endOf }
+  }
+  const ms = end ? toMs(end, tzidOf(endProperty) ?? tzid) - toMs(start, tzid) : (duration?.toSeconds() ?? 0) * 1000
+  return { start, tzid, endOf: (from) => toMs(from, tzid) + ms }
+}
+
+const ours = /^bkg_[0-9a-z]+$/
+
+/** Collects busy times within the window, until a bound is reached. */
+const collector = ({ from, until }: Window) => {
+  const found: BusySpan[] = []
+  const endsAt = performance.now() + bounds.ms
+  let steps = 0
+  let isCut = false
+  return {
+    found,
+    isCut: () => isCut,
+    /** Returns whether there is more to do: counts one step. */
+    goesOn(): boolean {
+      steps++
+      isCut ||= steps > bounds.steps || (steps % 64 === 0 && performance.now() > endsAt)
+      return !isCut
+    },
+    add(startAt: number, endAt: number, uid: string) {
+      if (!(endAt > startAt) || endAt <= from || startAt >= until) return
+      if (found.length >= bounds.occurrences) isCut = true
+      else found.push({ startAt, endAt, ...(ours.test(uid) && { uid }) })
+    },
+  }
+}
+
+type Collector = ReturnType<typeof collector>
+
+/** Returns whether all occurrences are over by `from`, without computing them. */
+const isOver = (event: Component, { from }: Window, toMs: Clock, lengthMs: number): boolean => {
+  if (event.getFirstProperty('rdate')) return false
+  const rules = event.getAllProperties('rrule').map((rule) => rule.getFirstValue() as ICAL.Recur)
+  return rules.every(({ until }) => until && toMs(until as Time, undefined) + lengthMs + 2 * 86_400_000 < from)
+}
+
+const expand = (
+  ical: Library,
+  event: Component,
+  changed: ReadonlyMap<number, Component>,
+  { window, toMs, times }: { window: Window; toMs: Clock; times: Collector },
+): void => {
+  const shape = shapeOf(event, toMs)
+  if (!shape) return
+  const { start, tzid, endOf } = shape
+  const uid = String(event.getFirstPropertyValue('uid') ?? '')
+  const startAt = toMs(start, tzid)
+  if (!event.getFirstProperty('rrule') && !event.getFirstProperty('rdate')) {
+    if (isBusy(event)) times.add(startAt, endOf(start), uid)
+    return
+  }
+  if (!isBusy(event) || isOver(event, window, toMs, endOf(start) - startAt)) return
+  const excluded = new Set<number>()
+  for (const property of event.getAllProperties('exdate'))
+    for (const value of property.getValues()) excluded.add(toMs(value as Time, tzidOf(property) ?? tzid))
+  const occurrences = new ical.RecurExpansion({ component: event, dtstart: start })
+  while (times.goesOn()) {
+    const next = occurrences.next()
+    if (!next) return
+    const at = toMs(next, tzid)
+    if (at >= window.until) return
+    if (!excluded.has(at) && !changed.has(at)) times.add(at, endOf(next), uid)
+  }
+}
+
+/** Adds the periods of published free/busy times. */
+const addFreeBusy = (component: Component, toMs: Clock, times: Collector): void => {
+  for (const property of component.getAllProperties('freebusy')) {
+    if (String(property.getParameter('fbtype') ?? 'BUSY').toUpperCase() === 'FREE') continue
+    for (const value of property.getValues()) {
+      const period = value as ICAL.Period
+      if (times.goesOn()) times.add(toMs(period.start, undefined), toMs(period.getEnd(), undefined), '')
+    }
+  }
+}
+
+/** Merges overlapping spans; entries of bookings stay single. */
+const merged = (spans: readonly BusySpan[]): BusySpan[] => {
+  const result: BusySpan[] = spans.filter(({ uid }) => uid !== undefined)
+  let last: BusySpan | undefined
+  for (const { startAt, endAt, uid } of spans.toSorted((a, b) => a.startAt - b.startAt)) {
+    if (uid !== undefined) continue
+    if (last && startAt <= last.endAt) last.endAt = Math.max(last.endAt, endAt)
+    else {
+      last = { startAt, endAt }
+      result.push(last)
+    }
+  }
+  return result.sort((a, b) => a.startAt - b.startAt)
+}
+
+/** Returns the busy times of an .ics file within a window, in order. Throws if it is no such file. */
+export const readBusy = (ical: Library, text: string, window: Window): BusyTimes => {
+  const parsed = ical.parse(text) as unknown[]
+  const calendars = (Array.isArray(parsed[0]) ? parsed : [parsed]) as unknown[][]
+  const times = collector(window)
+  let isDamaged = false
+  for (const jcal of calendars) {
+    const calendar = new ical.Component(jcal)
+    const toMs = clockOf(ical, calendar, window)
+    const events = calendar.getAllSubcomponents('vevent')
+    const changes = new Map<string, Map<number, Component>>()
+    for (const event of events) {
+      const property = event.getFirstProperty('recurrence-id')
+      if (!property) continue
+      const at = toMs(property.getFirstValue() as Time, tzidOf(property))
+      changes.getOrInsertComputed(String(event.getFirstPropertyValue('uid')), () => new Map()).set(at, event)
+    }
+    const isRecurring = (event: Component) => event.hasProperty('rrule') || event.hasProperty('rdate')
+    // Single events first: a rule that uses up the bounds hides none of them.
+    const ordered = [...events.filter((event) => !isRecurring(event)), ...events.filter(isRecurring)]
+    for (const component of calendar.getAllSubcomponents('vfreebusy')) addFreeBusy(component, toMs, times)
+    for (const event of ordered) {
+      if (!times.goesOn()) break
+      const changed = isRecurring(event) ? changes.get(String(event.getFirstPropertyValue('uid'))) : undefined
+      try {
+        expand(ical, event, changed ?? new Map(), { window, toMs, times })
+      } catch {
+        isDamaged = true
+      }
+    }
+  }
+  return { busy: merged(times.found), isPartial: isDamaged || times.isCut() }
+}

@@ -1,0 +1,77 @@
+import { Problem } from '../lib/problem.ts'
+import { runDue } from '../queue/loop.ts'
+import { isBusy, isUnavailable } from '../store/database.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import type { App, Report, Work } from '../store/work.ts'
+import { notifyAttendee } from './bookings.notify.ts'
+import { dueReminder, nextReminderAt } from './bookings.schedule.ts'
+import { type BookingRow, bookingColumns, bookingTypes } from './bookings.view.ts'
+
+const lockDue = preparedStatement<BookingRow>(
+  'lock-due-booking-reminder',
+  bookingTypes,
+  `select ${bookingColumns} from bookings
+   where account_id = $1 and id = $2 and status = 'confirmed' and remind_at <= $3 for update skip locked`,
+)
+
+const scheduleNext = statement(
+  'schedule-next-booking-reminder',
+  {},
+  'update bookings set remind_at = $3 where account_id = $1 and id = $2',
+)
+
+/** Sends the reminder of a booking that is due, and schedules the next one. */
+const remind = async (app: App, work: Work, id: string): Promise<void> => {
+  const { sql, accountId } = work
+  const now = work.now.getTime()
+  const [booking] = await sql(lockDue, [accountId, id, work.now])
+  if (!booking) return
+  await sql(scheduleNext, [accountId, id, nextReminderAt(booking.startAt, now)])
+  const kind = dueReminder(booking.startAt, now)
+  if (kind) await notifyAttendee(app, work, 'reminder', booking, kind)
+}
+
+interface Due {
+  accountId: string
+  id: string
+}
+
+const readDue = preparedStatement<Due>(
+  'due-booking-reminders',
+  { accountId: 'text', id: 'text' },
+  `select account_id as "accountId", id from bookings where remind_at <= $1 and id <> all($2) order by remind_at limit 200`,
+)
+
+/**
+ * Sends all due reminders of bookings, each in its own unit of work. A booking that fails is reported and added to `failed`, which the
+ * caller passes again to skip it for a while. A locked booking waits for the next turn. Rejects while the database is unavailable.
+ */
+export const remindBookings = async (
+  app: App,
+  signal: AbortSignal,
+  report: Report,
+  failed: Set<string>,
+): Promise<void> => {
+  const skipped = new Set(failed)
+  for (;;) {
+    const due = await app.sql(readDue, [app.now(), [...skipped]])
+    if (due.length === 0) return
+    for (const { accountId, id } of due) {
+      if (signal.aborted) return
+      skipped.add(id)
+      try {
+        await app.work(accountId, 'job:bookings', (work) => remind(app, work, id))
+      } catch (error) {
+        // A Problem means that the account was deleted.
+        if (isBusy(error) || error instanceof Problem) continue
+        if (isUnavailable(error)) throw error
+        failed.add(id)
+        report(error, { accountId, booking: id })
+      }
+    }
+  }
+}
+
+/** Sends due reminders of bookings until `signal` is aborted. */
+export const runBookingReminders = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
+  runDue(app, signal, report, (failed) => remindBookings(app, signal, report, failed))
