@@ -18,7 +18,7 @@ import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import { shellWord } from '../lib/shell.ts'
 import type { Rehearsal, RehearsedStep } from './engine/engine.ts'
-import type { Applied, JourneyDetail, JourneyView, RunView } from './journeys.ts'
+import type { Applied, JourneyDetail, JourneyView, RunView, TreeStep } from './journeys.ts'
 
 const columns: Column<JourneyView>[] = [
   ['ID', (journey) => journey.id],
@@ -77,6 +77,15 @@ const addApply = (noun: Command, cli: Cli): void => {
     )
 }
 
+const treeColumns = (labels: ReadonlyMap<TreeStep, string>): Column<TreeStep>[] => [
+  ['STEP', (step) => labels.get(step), 'terminal'],
+  ['STEP', ({ step }) => step, 'pipe'],
+  ['KIND', ({ kind }) => kind, 'pipe'],
+  ['RUNS', ({ runs }) => runs],
+  ['SUMMARY', ({ summary }) => summary],
+  ['VERSION', ({ version }) => version],
+]
+
 /** Returns the definition as a file for `apply`. */
 const fileOf = async ({ id, name, enabled, definition }: JourneyDetail): Promise<string> => {
   const { stringify } = await import('yaml')
@@ -107,14 +116,24 @@ const addReads = (noun: Command, cli: Cli): void => {
         'svc journeys show Welcome',
         'svc journeys show Welcome > welcome.json',
         'svc journeys show Welcome --stats',
+        'svc journeys show Welcome --tree',
       ),
     )
     .argument('<journey>', 'id or name')
     .option('--stats', 'show the results of its emails instead: opens, clicks, answers, bounces by day')
+    .option('--tree', 'show its steps instead, each with the number of open runs that stand there')
     .action(
-      cli.run(async ({ out, work }, ref: string, { stats }: { stats?: boolean }) => {
-        const { findJourney } = await import('./journeys.ts')
+      cli.run(async ({ out, work }, ref: string, { stats, tree }: { stats?: boolean; tree?: boolean }) => {
+        if (stats && tree) throw new Problem('usage', '--stats can not be combined with --tree')
+        const { drawTree, findJourney, treeOf } = await import('./journeys.ts')
         const journey = await work((w) => findJourney(w, ref))
+        if (tree) {
+          const steps = await work((w) => treeOf(w, journey))
+          const labels = drawTree(steps, out.canvas.isAscii)
+          const { definition, ...view } = journey
+          const beside = { ...view, openRuns: steps.reduce((sum, { runs }) => sum + runs, 0) }
+          return out.list('steps', steps, treeColumns(labels), undefined, { beside, id: ({ step }) => step })
+        }
         if (stats) {
           const { resultsOf } = await import('../messages/messages.ts')
           const { definition, ...view } = journey

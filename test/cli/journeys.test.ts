@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { drawTree, type TreeStep } from '../../src/journeys/journeys.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { addPeople } from '../support/broadcasts.ts'
 import { svc } from '../support/cli.ts'
@@ -75,6 +76,66 @@ test('test shows each step with its time, and leaves nothing behind', async () =
   expect(await count()).toBe(0)
   expect((await test('--contact', 'none@example.com')).status).toBe(3)
   expect((await test('--contact', 'ada@example.com', '--data', 'plan')).status).toBe(2)
+})
+
+test('show --tree counts the open runs at each step, of older versions too', async () => {
+  const { id } = (await apply(welcome, '--json')).json
+  const insert = (version: number, cursor: unknown, status: string, many: number) =>
+    t.app.sql(
+      `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, cursor, due_at, context, entered_at)
+       select $1, concat('run_', $3::text, $4::text, $5::text, n), $2, $3::int, 'lst', 'row' || n, '', $5, $4::jsonb, now() + interval '1 day', '{}', now()
+       from generate_series(1, $6::int) n`,
+      [account.id, id, String(version), cursor === null ? null : JSON.stringify(cursor), status, many],
+    )
+  await insert(1, [0], 'waiting', 3)
+  await insert(1, [1, 'then', 0], 'running', 2)
+  await insert(1, null, 'completed', 4)
+  const before = await journeys('show', 'Welcome', '--tree')
+  expect(before).toMatchObject({ id, name: 'Welcome', version: 1, openRuns: 5 })
+  expect(before.steps).toEqual([
+    { version: 1, step: 'steps[0]', id: null, kind: 'delay', summary: '2d', runs: 3 },
+    { version: 1, step: 'steps[1]', id: null, kind: 'branch', summary: 'plan equals "pro"', runs: 0 },
+    { version: 1, step: 'steps[1].then[0]', id: null, kind: 'add-to-list', summary: expect.any(String), runs: 2 },
+  ])
+  await apply(welcome.replace('2d', '3d'))
+  const { steps } = await journeys('show', 'Welcome', '--tree')
+  expect(steps.map(({ version, runs }: { version: number; runs: number }) => [version, runs])).toEqual([
+    ...[
+      [2, 0],
+      [2, 0],
+      [2, 0],
+    ],
+    ...[
+      [1, 3],
+      [1, 0],
+      [1, 2],
+    ],
+  ])
+})
+
+test('the tree draws which steps belong to a side', () => {
+  const step = (path: string, kind: TreeStep['kind']): TreeStep => ({
+    version: 1,
+    step: path,
+    id: null,
+    kind,
+    summary: '',
+    runs: 0,
+  })
+  const steps = [
+    step('steps[0]', 'branch'),
+    step('steps[0].then[0]', 'split'),
+    step('steps[0].then[0].a[0]', 'exit'),
+    step('steps[0].else[0]', 'exit'),
+    step('steps[1]', 'delay'),
+  ]
+  expect([...drawTree(steps, false).values()]).toEqual([
+    '├─ branch',
+    '│  ├─ then: split',
+    '│  │  └─ a: exit',
+    '│  └─ else: exit',
+    '└─ delay',
+  ])
 })
 
 test('--dry-run says what would change, and changes nothing', async () => {

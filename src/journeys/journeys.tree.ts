@@ -1,0 +1,122 @@
+import { pathText } from '../lib/faults.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import { type Cursor, type Definition, pathOf, type Side, type Step } from './definition/definition.ts'
+import { stepsOf } from './files/files.ts'
+import type { JourneyDetail } from './journeys.find.ts'
+
+/** A step of a version, with the number of open runs whose next step it is. */
+export interface TreeStep {
+  version: number
+  /** `steps[2].then[0]` */
+  step: string
+  id: string | null
+  kind: Step['kind']
+  summary: string
+  runs: number
+}
+
+const countAtSteps = statement<{ version: number; cursor: Cursor; runs: number }>(
+  'count-runs-at-steps',
+  { version: 'int4', cursor: 'jsonb', runs: 'int8' },
+  `select version, cursor, count(*) as runs from journey_runs
+   where account_id || '' = $1 and journey_id = $2 and status in ('running', 'waiting') group by version, cursor`,
+)
+
+const readVersions = statement<{ version: number; definition: Definition }>(
+  'read-journey-versions',
+  { version: 'int4', definition: 'jsonb' },
+  `select version, definition from journey_versions
+   where account_id = $1 and journey_id = $2 and version = any($3) order by version desc`,
+)
+
+const jsonOf = (value: unknown): string => JSON.stringify(value ?? null)
+
+/** Returns the properties of a step that tell it from others of its kind. */
+const summaryOf = (step: Step): string => {
+  switch (step.kind) {
+    case 'delay':
+      return step.for ?? `until ${step.until}`
+    case 'wait-for':
+      return `${step.event}, at most ${step.timeout}`
+    case 'branch': {
+      const { field, ...condition } = step.if
+      const asked = Object.entries(condition).flatMap(([name, value]) =>
+        value === undefined ? [] : [name, jsonOf(value)],
+      )
+      return [field, ...asked].join(' ')
+    }
+    case 'split':
+      return `${step.percent} % take a`
+    case 'send-email':
+      return step.subject ?? step.project
+    case 'update-field':
+      return `${step.field} = ${jsonOf(step.value)}`
+    case 'add-to-list':
+    case 'remove-from-list':
+      return step.list
+    case 'create-deal':
+      return step.title
+    case 'move-deal':
+      return step.stage
+    case 'webhook':
+      return step.url
+    case 'exit':
+      return ''
+  }
+}
+
+/**
+ * Returns every step of the newest version, and of older versions that still have open runs, each with the number of open runs whose
+ * next step it is: the newest version first, a step before the steps in its sides.
+ */
+export const treeOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { id, version: newest, definition }: JourneyDetail,
+): Promise<TreeStep[]> => {
+  const counts = await sql(countAtSteps, [accountId, id])
+  const runsAt = new Map(counts.map(({ version, cursor, runs }) => [`${version} ${pathOf(cursor)}`, runs]))
+  const older = [...new Set(counts.map(({ version }) => version))].filter((version) => version !== newest)
+  const replaced = older.length > 0 ? await sql(readVersions, [accountId, id, older]) : []
+  return [{ version: newest, definition }, ...replaced].flatMap(({ version, definition: { steps } }) =>
+    Array.from(stepsOf({ steps }), ({ step: found, path }) => {
+      const [step, place] = [found as Step, pathText(path)]
+      const runs = runsAt.get(`${version} ${place}`) ?? 0
+      return { version, step: place, id: step.id ?? null, kind: step.kind, summary: summaryOf(step), runs }
+    }),
+  )
+}
+
+const placePattern = /\.(then|else|a|b)\[\d+\]$/
+
+/** Returns the side that a step is in, and the path of the step that has the side; null at the top. */
+const parentOf = (step: string): { side: Side; parent: string } | null => {
+  const [part, side] = placePattern.exec(step) ?? []
+  return part ? { side: side as Side, parent: step.slice(0, -part.length) } : null
+}
+
+interface Lines {
+  fork: string
+  last: string
+  bar: string
+  gap: string
+}
+
+/** Returns a label for each step, with lines that show which steps belong to a side of which step. */
+export const drawTree = (steps: readonly TreeStep[], isAscii: boolean): Map<TreeStep, string> => {
+  const lines: Lines = isAscii
+    ? { fork: '|- ', last: '`- ', bar: '|  ', gap: '   ' }
+    : { fork: '├─ ', last: '└─ ', bar: '│  ', gap: '   ' }
+  const keyOf = ({ version, step }: TreeStep) => `${version} ${parentOf(step)?.parent ?? ''}`
+  const lastOf = new Map(steps.map((step) => [keyOf(step), step]))
+  const stems = new Map<string, string>()
+  return new Map(
+    steps.map((step) => {
+      const isLast = lastOf.get(keyOf(step)) === step
+      const stem = stems.get(keyOf(step)) ?? ''
+      stems.set(`${step.version} ${step.step}`, stem + (isLast ? lines.gap : lines.bar))
+      const side = parentOf(step.step)?.side
+      return [step, `${stem}${isLast ? lines.last : lines.fork}${side ? `${side}: ` : ''}${step.kind}`]
+    }),
+  )
+}
