@@ -162,7 +162,7 @@ const certificateForm = ({ session }: Visitor, certificate: OwnCertificate, { gi
 <label for="name">Name on the certificate</label>
 <input type="text" id="name" name="name" maxlength="${nameMaxLength}" autocomplete="name"
   value="${given ?? certificate.name}" aria-describedby="${fault !== undefined && 'fault '}hint"${
-    fault !== undefined && html` aria-invalid="true"`
+    fault !== undefined && html` aria-invalid="true" autofocus`
   }>
 ${fault !== undefined && html`<p class="fault" id="fault" role="alert">${fault}</p>`}
 <p class="quiet hint" id="hint">Without a name it shows ${maskedEmail(certificate.email)}.</p>
