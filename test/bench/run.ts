@@ -23,6 +23,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   mail: () => import('./mail.ts'),
   broadcasts: () => import('./broadcasts.ts'),
   engagement: () => import('./engagement.ts'),
+  attendance: () => import('./attendance.ts'),
   hostile: () => import('./hostile.ts'),
 }
 

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { advanceClock } from '../../src/store/clock.ts'
-import { updateWebinar } from '../../src/webinars/webinars.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
+import { endWebinar, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { callDaemon, type Daemon, freePort } from '../support/daemon.ts'
 import { useDaemons } from '../support/daemons.ts'
@@ -63,6 +65,43 @@ test('two daemons confirm 50 of 200 concurrent registrations and send each email
   await start()
   await eventually(() => subjects()['You are registered: Later'] === 1)
   expect(sink.mails).toHaveLength(251)
+}, 90_000)
+
+test('of 1,000 people each gets one email after the end, although the daemon is killed between them', async () => {
+  const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
+  const people = 1_000
+  const { id } = await makeWebinar(t, account)
+  await work((w) => startWebinar(w, id))
+  await t.app.sql(
+    `insert into webinar_registrations (account_id, id, webinar_id, email, name, status, number, seen, created_at, updated_at)
+     select $1, 'reg_' || n || $2, $2, 'p' || n || '@people.example', 'P', 'confirmed', n,
+       case when n % 2 = 0 then tstzmultirange(tstzrange($3, $3::timestamptz + interval '2 minutes')) end, $3, $3
+     from generate_series(1, $4) n`,
+    [account.id, id, t.app.now(), people],
+  )
+  for (const event of ['attended', 'missed']) {
+    const document = { name: event, theme: {}, blocks: [{ id: 'a', type: 'text', props: { text: event } }] }
+    const [project] = await work((w) => applyProjects(w, [document]))
+    await work((w) => setBinding(t.app, w, `webinar:${id}`, event, project!.id!))
+  }
+  await work((w) => endWebinar(w, id))
+  await advanceClock(t.app.sql, 10_000)
+  const mails = () =>
+    t.app.sql<{ email: string; subject: string }>(
+      `select email, subject from messages where account_id = $1 and source_id like $2 || ':%'`,
+      [account.id, id],
+    )
+  const [killed] = await Promise.all([start(), eventually(async () => (await mails()).length > 0, 30_000)])
+  await killed.kill('SIGKILL')
+  const early = (await mails()).length
+  process.stderr.write(`killed after ${early} of ${people} emails\n`)
+  await start()
+  await eventually(async () => (await mails()).length >= people, 60_000)
+  const rows = await mails()
+  expect([rows.length, new Set(rows.map(({ email }) => email)).size]).toEqual([people, people])
+  const isRight = ({ email, subject }: { email: string; subject: string }) =>
+    subject === (Number(/\d+/.exec(email)![0]) % 2 === 0 ? 'attended' : 'missed')
+  expect(rows.filter((row) => !isRight(row))).toEqual([])
 }, 90_000)
 
 test('a webinar that is moved while two daemons send its reminders: one is killed, nobody gets one afterwards, and the new ones go out once', async () => {

@@ -136,7 +136,7 @@ describePages('the join page', (openPage) => {
     await says('The session is live')
     const stream = page.getByRole('link', { name: 'Watch the stream' })
     expect(await stream.getAttribute('target')).toBe('_blank')
-    await Promise.all([reported(), page.clock.fastForward(2_000)])
+    await Promise.all([reported(), page.clock.fastForward(5_000)])
     await Promise.all([reported(), page.clock.fastForward(60_000)])
     expect(await seen()).toEqual(['ada'])
     expectNothingFromElsewhere(page, origin)
@@ -148,7 +148,7 @@ describePages('the join page', (openPage) => {
     page = await openPage()
     await page.clock.install()
     await page.goto(origin + bob)
-    await Promise.all([reported(), page.clock.fastForward(2_000)])
+    await Promise.all([reported(), page.clock.fastForward(5_000)])
     expect(await seen()).toEqual(['ada', 'bob'])
     const faults = [...faultsOf(ada), ...faultsOf(page)]
     await page.context().close()

@@ -33,7 +33,7 @@ if (time) {
 
 /**
  * Script of the join page that reports every 60 s that it is open, and reloads it when the state of the session changes. The first report
- * of many pages, which all reload at the start, is spread over 2 s.
+ * of many pages, which all reload at the start, is spread over 5 s.
  */
 export const presenceScript = `
 const presence = document.getElementById('presence')
@@ -45,6 +45,6 @@ if (presence) {
     if (answer && answer.status === 404) clearInterval(timer)
   }
   const timer = setInterval(report, 60000)
-  setTimeout(report, Math.random() * 2000)
+  setTimeout(report, Math.random() * 5000)
 }
 `
