@@ -22,6 +22,7 @@ type Status = WebinarRow['status']
 interface Reported {
   n: number
   status: Status
+  counts: boolean
 }
 
 /*
@@ -31,10 +32,10 @@ interface Reported {
  */
 const record = preparedStatement<Reported>(
   'record-presence',
-  { n: 'int8', status: 'text' },
+  { n: 'int8', status: 'text', counts: 'bool' },
   `with report as materialized (
      select p.n, p.at, r.account_id, r.id, w.status,
-       not r.is_decided and p.at >= w.started_at and (w.ended_at is null or p.at < w.ended_at) as counts
+       not r.is_decided and p.at >= coalesce(w.started_at, 'infinity') and p.at < coalesce(w.ended_at, 'infinity') as counts
      from unnest($1::text[], $2::text[], $3::timestamptz[]) with ordinality as p(account_id, id, at, n)
      cross join lateral (
        select account_id, id, webinar_id, attended is not null as is_decided from webinar_registrations
@@ -53,7 +54,7 @@ const record = preparedStatement<Reported>(
      set seen = coalesce(r.seen, '{}') + tstzmultirange(tstzrange(l.at, l.at + interval '2 minutes'))
      from locked l where r.account_id = l.account_id and r.id = l.id
    )
-   select n, status from report`,
+   select n, status, counts from report`,
 )
 
 const maxBatch = 1000
@@ -61,17 +62,17 @@ const paceMs = 100
 
 const storeAll = coalesceCalls(
   maxBatch,
-  async ({ sql }: Pick<App, 'sql'>, reports: readonly Report[]): Promise<(Status | null)[]> => {
+  async ({ sql }: Pick<App, 'sql'>, reports: readonly Report[]): Promise<(Reported | null)[]> => {
     await sleep(paceMs)
     const columns = (['accountId', 'registrationId'] as const).map((name) => reports.map((report) => report[name]))
     const rows = await sql(record, [...columns, reports.map(({ at }) => at.toISOString())])
-    const statuses = new Map(rows.map(({ n, status }) => [n, status]))
-    return reports.map((_, i) => statuses.get(i + 1) ?? null)
+    const byNumber = new Map(rows.map((row) => [row.n, row]))
+    return reports.map((_, i) => byNumber.get(i + 1) ?? null)
   },
   { isShared: isSharedFailure, subjectOf: ({ registrationId }: Report) => registrationId },
 )
 
-/** A second tab, or a replay, within this time of a report gets its answer. */
+/** A second tab, or a replay, within this time of a report that counts gets its answer. */
 const sharedMs = 1_000
 const maxShared = 20_000
 
@@ -98,13 +99,15 @@ export const recordPresence = (
   const known = answers.getOrInsertComputed(app.database, () => new Map<string, Answer>())
   const last = known.get(key)
   if (last && Math.abs(nowMs - last.at) < sharedMs) return last.answer
-  const answer = storeAll(app, app.database, '', { accountId, registrationId, at: now })
+  const stored = storeAll(app, app.database, '', { accountId, registrationId, at: now })
+  const answer = stored.then((reported) => reported?.status ?? null)
   const entry = { at: nowMs, answer }
   known.delete(key)
   known.set(key, entry)
   if (known.size > maxShared) known.delete(known.keys().next().value!)
-  answer.catch(() => {
+  const forget = () => {
     if (known.get(key) === entry) known.delete(key)
-  })
+  }
+  stored.then((reported) => reported?.counts || forget(), forget)
   return answer
 }
