@@ -3,6 +3,7 @@ import { test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { journeyMails } from '../../src/app/journeys.mail.ts'
+import { runBookingReminders } from '../../src/bookings/bookings.remind.ts'
 import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { runJourneys } from '../../src/journeys/engine/engine.ts'
@@ -43,6 +44,7 @@ test('queues in which nothing is due are polled with few statements and without 
     runMailboxes(app, stop.signal, report),
     runBroadcasts(app, stop.signal, report),
     runReminders(app, stop.signal, report),
+    runBookingReminders(app, stop.signal, report),
     runJourneys(app, stop.signal, { report, sendMails: journeyMails(app) }),
   ]
   try {

@@ -147,3 +147,29 @@ test('a webinar that is moved while two daemons send its reminders: one is kille
   await eventually(isSent, 10_000)
   expect(subjects()['Reminder: Live!']).toBe(early + people)
 }, 180_000)
+
+test('of two daemons that send reminders of bookings one is killed: each booking has one reminder', async () => {
+  const [one] = await Promise.all([start(), start()])
+  const people = 300
+  await t.app.sql(
+    `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name, email,
+       sequence, remind_at, created_at, updated_at)
+     select $1, 'bkg_' || n, 'prj_1', 'msg_' || n, 'call', 'confirmed', 'A call', $2::timestamptz + interval '1 hour',
+       $2::timestamptz + interval '2 hours', 'UTC', 'P', 'p' || n || '@people.example', 0, $2, $2, $2
+     from generate_series(1, $3) n`,
+    [account.id, new Date(t.app.now().getTime() + hour), people],
+  )
+  const reminders = () =>
+    t.app.sql<{ key: string }>(`select key from messages where account_id = $1 and key like 'booking-reminder:%'`, [
+      account.id,
+    ])
+  await advanceClock(t.app.sql, hour)
+  await eventually(async () => (await reminders()).length > 0, 30_000)
+  await one.kill('SIGKILL')
+  const isScheduled = async () =>
+    (await t.app.sql('select from bookings where account_id = $1 and remind_at is not null', [account.id])).length === 0
+  await eventually(isScheduled, 60_000)
+  const keys = (await reminders()).map(({ key }) => key)
+  expect(new Set(keys).size).toBe(people)
+  expect(keys).toHaveLength(people)
+}, 90_000)

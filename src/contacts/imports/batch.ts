@@ -85,7 +85,8 @@ const readRow = ({ values, fault }: CsvRow, email: string, columns: Columns): Re
   try {
     if (!columns.read) return { email, fields: fieldsOf(values, columns), isPending: false, optOuts: [] }
     const { optOuts, isPending, fields } = columns.read(values)
-    if (optOuts.length === 0) return { email, fields: normalizeFields(fields()), isPending, optOuts }
+    if (optOuts.length === 0)
+      return { email, fields: normalizeFields(fields(), [], { names: columns.names! }), isPending, optOuts }
     return isEmailSyntax(email) ? { email, fields: {}, isPending, optOuts } : 'no email address'
   } catch (error) {
     if (error instanceof Problem) return error.message

@@ -8,6 +8,8 @@ export interface Columns {
   fields: readonly (string | null)[]
   /** Fields that no single column has (`--from`). */
   further?: readonly string[]
+  /** Names of fields that were checked before, for `read`. */
+  names?: Map<string, string>
   /** Returns what a row of another product's export says; absent: every row is a contact with `fields`. */
   read?(values: readonly string[]): Reading
 }
@@ -83,5 +85,5 @@ export const mapColumns = (
   if (twice !== undefined) throw usage(`Two columns would both be ${shown(twice)}: rename one with --map`, headers)
   if (!vendor) return { email, fields }
   const further = vendor.further.filter((field) => !targets.includes(field))
-  return { email, fields, further, read: (values) => vendor.read(values, fields) }
+  return { email, fields, further, names: new Map(), read: (values) => vendor.read(values, fields) }
 }

@@ -25,6 +25,8 @@ interface CsvSource {
 /** Longest accepted row: beyond it an open quote counts as unclosed. */
 const maxRowBytes = 4 * 1024 * 1024
 const delimiters = [',', ';', '\t']
+/** How a zip archive begins, such as the export of a Mailchimp audience. */
+const zipMark = 'PK\u0003\u0004'
 const notUtf8 = 'not UTF-8: is the file --encoding latin1?'
 
 /** Returns the delimiter that is most frequent outside quotes in the header. */
@@ -128,6 +130,8 @@ export const readCsv = async ({ bytes, reopen, encoding }: CsvSource): Promise<C
     isDamaged = true
   }
   const { line: header, all } = await peekLine(asUtf8(bytes, encoding, onDamage), maxRowBytes)
+  if (header.startsWith(zipMark))
+    throw invalid('The file is a zip archive: unpack it, and import each of its files by itself')
   const delimiter = delimiterOf(header)
   let pass = parseRecords(all, delimiter)
   const first = await pass.records.next()

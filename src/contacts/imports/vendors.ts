@@ -231,6 +231,7 @@ const earliest = Date.UTC(1990, 0)
 /** Returns a time that a product wrote in epoch ms; without a zone it is UTC. Null: it is no time. */
 const timeOf = (text: string): number | null => {
   const trimmed = text.trim()
+  if (trimmed === '') return null
   const epoch = /^\d{13}$/.test(trimmed) ? Number(trimmed) : /^\d{10}$/.test(trimmed) ? Number(trimmed) * 1000 : null
   const iso =
     /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?(?: [A-Z]{2,5})?$/i.exec(
@@ -286,9 +287,10 @@ const jsonFields = (text: string, header: string): Fields => {
 const consentFields = { source: 'consent_source', at: 'consent_at' } as const
 
 const consentOf = (source: string, agreedAt: string): Fields => {
+  if (source === '') return {}
   const time = timeOf(agreedAt)
   const at = time === null ? agreedAt : `${new Date(time).toISOString().slice(0, 19)}Z`
-  return { ...(source !== '' && { [consentFields.source]: source }), ...(at !== '' && { [consentFields.at]: at }) }
+  return { [consentFields.source]: source, ...(at !== '' && { [consentFields.at]: at }) }
 }
 
 /** Returns the values of columns that are fields. */
@@ -340,7 +342,7 @@ export const openVendor = (
     const reasons = new Set<OptOutReason>()
     if (part !== null && part !== 'pending' && part !== 'subscribed') reasons.add(part)
     let isPending = part === 'pending'
-    let at: number | null = null
+    let since = ''
     let source = ''
     let agreed = ''
     let agreedIf = ''
@@ -349,16 +351,20 @@ export const openVendor = (
       if (value === '') continue
       for (const { reason, when } of rule.optOut ?? []) if (when.test(value)) reasons.add(reason)
       if (rule.pending?.test(value)) isPending = true
-      if (rule.isOptOutTime) at ??= timeOf(value)
+      if (rule.isOptOutTime) since ||= value
       if (rule.consent?.when.test(value)) source ||= rule.consent.source
       if (rule.isConsentSource) source ||= value
       if (rule.consentTime === 'agreed') agreed ||= value
       if (rule.consentTime === 'if-agreed') agreedIf ||= value
     }
+    if (reasons.size > 0) {
+      const at = timeOf(since)
+      return { fields: () => ({}), isPending, optOuts: [...reasons].map((reason) => ({ reason, at })) }
+    }
     if (agreed !== '') source ||= title
     const consent = consentOf(source, agreed || (source && agreedIf))
     const fields = () => ({ ...plainFields(values, fieldNames), ...furtherFields(values), ...consent })
-    return { fields, isPending, optOuts: [...reasons].map((reason) => ({ reason, at })) }
+    return { fields, isPending, optOuts: [] }
   }
   /** Returns tags, and the properties of JSON columns. */
   const furtherFields = (values: readonly string[]): Fields => {

@@ -292,6 +292,7 @@ describe('refusals', () => {
   test.each([
     ['an unknown product', 'constantcontact', plunk(), /--from must be one of mailchimp/],
     ['a file that does not say who has opted out', 'hubspot', 'Email,Name\n', /Unsubscribed from all email/],
+    ['a zip archive', 'mailchimp', 'PK\u0003\u0004\u0000', /unpack it/],
     ['another product’s file', 'resend', plunk('a@example.org,true,Ann'), /unsubscribed/],
   ])('%s is refused with exit 2, before anything is written', async (_, vendor, content, sentence) => {
     const ran = await importFrom(vendor, content)
@@ -337,6 +338,12 @@ test('the preview shows what becomes of the rows, and --dry-run writes nothing',
   const ran = await run(...args)
   expect(ran.stderr).toContain('suppressed: unsubscribed')
   expect((await run(...args, '--yes')).stderr).not.toContain('suppressed: unsubscribed')
+})
+
+test('the preview warns of opt-outs that are no suppressions', async () => {
+  const content = 'Email,Unsubscribed from all email,Opted out of email: News\na@example.org,,true\n'
+  const dry = await importFrom('hubspot', content, { args: ['--dry-run'] })
+  expect(dry.stderr).toContain('The column Opted out of email: News says that 1 row has opted out')
 })
 
 test('a mapped column is a plain column', async () => {
