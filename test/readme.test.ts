@@ -67,6 +67,8 @@ const printed: Record<string, RegExp> = {
   'npx svc courses create': /published\s+true/,
   'npx svc webhooks test': /status\s+pending/,
   'npx svc webhooks create': /whsec_/,
+  'WEBHOOK=': /^whk_\w+$/,
+  'npx svc webhooks rotate-secret': /whsec_/,
   'npx svc webhooks list': /deal\.created/,
   'npx svc deliveries list --status pending': /^/,
   'npx svc deliveries stats': /^whk_/m,
