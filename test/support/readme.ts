@@ -7,7 +7,7 @@ import { inherited, svc } from './cli.ts'
 /** The pages whose commands are tested, in the order in which a reader may run them. */
 const pages = [
   'README.md',
-  ...['cli', 'webhooks', 'configure', 'install', 'operate', 'upgrade', 'hardening', 'pgbouncer'].map(
+  ...['cli', 'webhooks', 'configure', 'install', 'operate', 'upgrade', 'hardening', 'pgbouncer', 'client', 'mcp'].map(
     (page) => `docs/${page}.md`,
   ),
 ]
