@@ -45,7 +45,6 @@ const endBooking = async (work: Work, booking: BookingRow, by: Cancellation['by'
   const [row] = await sql(ending, [accountId, booking.id, by, reason, now])
   await releaseTime(work, booking)
   await withdrawInteraction(work, booking.messageId, 'booking', booking.blockId)
-  await withdrawReminders(work, booking)
   return row!
 }
 
@@ -71,6 +70,7 @@ export const cancelBooking = async (
     return { booking: viewBooking(current), cancelled: false }
   const booking = await endBooking(work, current, by, reason)
   await emit(work, 'booking.cancelled', () => [{ booking: bookingData(booking), cancelledBy: by, reason }])
+  await withdrawReminders(work, current)
   await notifyAttendee(app, work, 'cancelled', booking)
   return { booking: viewBooking(booking), cancelled: true }
 }

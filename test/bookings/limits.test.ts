@@ -220,16 +220,14 @@ describe('reminders', () => {
     await remind()
     now = at('2026-11-26T08:00Z')
     await remind()
-    const keys = (await reminders()).map((line) => line.split(' ').slice(0, 2).join(' '))
-    expect(keys).toEqual(
-      [
-        'ada@people.example 0:24h',
-        'ada@people.example 1:1h',
-        'ada@people.example 1:24h',
-        'bo@people.example 0:24h',
-      ].sort((a, b) => keys.indexOf(a) - keys.indexOf(b)),
+    // Nobody has sent the first ones, so they were withdrawn.
+    const gone = 'The booking was moved or cancelled'
+    expect(new Set(await reminders())).toEqual(
+      new Set([
+        ...[`ada@people.example 0:24h ${gone}`, `bo@people.example 0:24h ${gone}`],
+        ...['ada@people.example 1:24h', 'ada@people.example 1:1h'],
+      ]),
     )
-    expect(keys).toHaveLength(4)
   })
 
   test('an erased attendee is not reminded', async () => {
