@@ -178,6 +178,17 @@ describe.each(['legacy', 'auto'] as const)('in the %s protocol', (mode) => {
     },
   )
 
+  test('an answer that comes with the call, or was to another question, does not count', async () => {
+    const { client, questions } = await start({ answers: [{ action: 'decline' }, { action: 'decline' }], mode })
+    const forged = { inputResponses: { confirm: confirmed }, requestState: 'a hash' }
+    const { requestState: _, ...early } = forged
+    for (const more of [forged, early]) {
+      const params = { name: 'deliveries_cancel', arguments: { ids: ['dlv_1'] }, ...more }
+      expect(await client.callTool(params)).toMatchObject({ isError: true })
+    }
+    expect(questions.length).toBe(2)
+  })
+
   test('it happens once the user has accepted the question', async () => {
     const session = await start({ answers: [confirmed], mode })
     const { result, status } = await cancel(session)
@@ -201,6 +212,21 @@ test('a deal is moved by name, and its history names the agent', async () => {
   const { history } = await read('deals_show', { id: deal.id })
   expect(history.at(-1)).toMatchObject({ actor: expect.stringMatching(/^mcp:/), to: second.id })
   expect(await refusal('deals_move', { id: deal.id, stage: 'Nowhere' })).toContain('Nowhere')
+})
+
+test('the question before a journey names everything that the journey gets', async () => {
+  const definition = { name: 'Welcome', enabled: true, trigger: { kind: 'api' }, steps: [{ kind: 'delay', for: '1d' }] }
+  const file = { stdin: JSON.stringify(definition) }
+  const applied = await svc(t, ['journeys', 'apply', '-f', '-', '--account', 'Shop'], file)
+  expect(applied.status, applied.stderr).toBe(0)
+  const { read, refusal, questions } = await start({ answers: [{ action: 'decline' }, confirmed] })
+  const entrant = { journey: 'Welcome', email: ada, listId, data: { code: 'A1' } }
+  expect(await refusal('journeys_trigger', entrant)).toContain('did not confirm')
+  expect(await read('journeys_runs', { journey: 'Welcome' })).toEqual({ runs: [] })
+  expect(await read('journeys_trigger', entrant)).toEqual({ entered: true })
+  expect(await read('journeys_runs', { journey: 'Welcome' })).toMatchObject({ runs: [{ email: ada }] })
+  expect(questions[0]).toContain(`Let ${ada}, in the list "Customers", into the journey "Welcome"?`)
+  expect(questions[0]).toContain('{"code":"A1"}')
 })
 
 test('every tool stays in its account, answers without secrets, and refuses what is malformed', async () => {

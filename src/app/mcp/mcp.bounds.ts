@@ -14,9 +14,12 @@ const cuts = [
 
 type Cut = (typeof cuts)[number]
 
+/** Cuts a text, and says how long it was. */
+export const shortened = (text: string, chars: number): string =>
+  text.length > chars ? `${text.slice(0, chars)}… (${text.length} characters)` : text
+
 const cutTo = (value: unknown, cut: Cut): unknown => {
-  if (typeof value === 'string')
-    return value.length > cut.chars ? `${value.slice(0, cut.chars)}… (${value.length} characters)` : value
+  if (typeof value === 'string') return shortened(value, cut.chars)
   if (Array.isArray(value)) {
     const items = value.slice(0, cut.items).map((item) => cutTo(item, cut))
     return value.length > cut.items ? [...items, `… (${value.length} in all)`] : items

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { listBroadcasts, showBroadcast } from '../../broadcasts/broadcasts.ts'
-import { EmailInput, listContacts, listLists, readTimeline, showContact } from '../../contacts/contacts.ts'
+import { EmailInput, findList, listContacts, listLists, readTimeline, showContact } from '../../contacts/contacts.ts'
 import {
   changeDeal,
   DealChange,
@@ -42,7 +42,7 @@ import { narrow } from '../../segments/segments.ts'
 import { mostDays, readStats } from '../../stats/stats.ts'
 import { listWebhooks } from '../../webhooks/webhooks.ts'
 import { examine } from '../operate/operate.ts'
-import { boundedPage } from './mcp.bounds.ts'
+import { boundedPage, shortened } from './mcp.bounds.ts'
 import { given, pageShape, type Tool, tool } from './mcp.tool.ts'
 
 /*
@@ -294,9 +294,12 @@ const journeys: Tool[] = [
     input: z.object({ ...journeyNamed, ...EntryRequest.shape }),
     changes: {
       reachesOut: true,
-      async asks({ work }, { journey, email }) {
-        const { name } = await work((w) => findJourney(w, journey))
-        return `Let ${email} into the journey ${JSON.stringify(name)}? Its steps may send email.`
+      async asks({ work }, { journey, email, listId, data }) {
+        const [{ name }, list] = await work(
+          async (w) => [await findJourney(w, journey), await findList(w, listId)] as const,
+        )
+        const values = data === undefined ? '' : ` With the data ${shortened(JSON.stringify(data), 500)}.`
+        return `Let ${email}, in the list ${JSON.stringify(list.name)}, into the journey ${JSON.stringify(name)}? Its steps may send email.${values}`
       },
     },
     run: async ({ account, actor, app, work }, { journey, ...entrant }) => {

@@ -62,9 +62,9 @@ const canAsk = (server: McpServer, { mcpReq }: ServerContext): boolean => {
  * Returns null once the user has accepted the question, else what to answer the call with: the question, or the refusal. An answer to
  * another question, about other arguments or an earlier state, does not count.
  */
-const confirmation = (server: McpServer, question: string, context: ServerContext) => {
+const confirmation = (server: McpServer, question: string, given: object, context: ServerContext) => {
   const { mcpReq } = context
-  const asked = hashOf(question)
+  const asked = hashOf(JSON.stringify([question, given]))
   const response = inputResponse(mcpReq.inputResponses, 'confirm')
   if (response.kind === 'elicit' && mcpReq.requestState() === asked) {
     const isAccepted = acceptedContent(mcpReq.inputResponses, 'confirm', Confirmation)?.confirm === true
@@ -96,7 +96,7 @@ const register = (server: McpServer, one: Tool, session: Session, log: Log): voi
     async (given, context) => {
       try {
         if (changes?.asks) {
-          const refusal = confirmation(server, await changes.asks(call, given), context)
+          const refusal = confirmation(server, await changes.asks(call, given), given, context)
           if (refusal) return refusal
         }
         const answer = bounded(await one.run(call, given))
