@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -141,8 +141,10 @@ const ours = ({ secret, timestamp, signature, body }: Case): string => {
 }
 
 /** Go compiles its standard library at the first use, which takes a minute. */
-const isGoReady = () =>
-  execFileSync('go', ['list', '-f', '{{.Stale}}', 'encoding/json'], { encoding: 'utf8' }).trim() === 'false'
+const isGoReady = (): boolean => {
+  const listed = spawnSync('go', ['list', '-f', '{{.Stale}}', 'encoding/json'], { encoding: 'utf8' })
+  return listed.stdout?.trim() === 'false'
+}
 
 const obstacleTo = (program: string): string | null => {
   if (!hasProgram(program)) return `there is no ${program} in the PATH`
