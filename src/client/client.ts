@@ -58,7 +58,7 @@ const baseOf = (baseUrl: string): string => {
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
     throw new TypeError('baseUrl must be an http or https URL without a query')
   if (url.username || url.password) throw new TypeError('baseUrl must not contain a user name or a password')
-  return `${url.origin}${url.pathname.replace(/\/+$/, '')}/api/v1`
+  return [url.origin, ...url.pathname.split('/').filter(Boolean), 'api/v1'].join('/')
 }
 
 const pathOf = (path: string, values: Input['path'] = {}): string =>

@@ -14,7 +14,7 @@ const leaves = (command: Command, path: string[] = []): string[][] =>
   command.commands.length > 0 ? command.commands.flatMap((child) => leaves(child, [...path, child.name()])) : [path]
 
 /** Commands that run until they are stopped. */
-const runsOn = ['serve', 'dev', 'jobs run', 'listen']
+const runsOn = ['serve', 'dev', 'jobs run', 'listen', 'mcp']
 /** Commands that wait, with the flag that limits how long. */
 const waits: Record<string, string[]> = { 'mail wait': ['--timeout', '1s'] }
 
