@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { bookingMails, bookingProject, bookingsOf, cancelPath } from '../bookings/support.ts'
+import { bookingMails, bookingProject, bookingsOf, cancelPath, monday } from '../bookings/support.ts'
 import type { TestApp } from '../support/app.ts'
 import {
   type EngagedAccount,
@@ -20,7 +20,8 @@ describePages('bookings', (openPage) => {
   let origin: string
 
   beforeAll(async () => {
-    engaged = await startEngaged()
+    // In the morning: late in the evening the first day has too few times.
+    engaged = await startEngaged({ now: () => new Date(monday) })
     t = engaged.t
     await t.server.fastify.listen({ port: 0, host: '127.0.0.1' })
     origin = `http://127.0.0.1:${(t.server.fastify.server.address() as AddressInfo).port}`
