@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -233,6 +233,7 @@ describe('against the API', () => {
     await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'Customers' }))
     await t.server.fastify.listen({ port: 0, host: '127.0.0.1' })
     const { port } = t.server.fastify.server.address() as AddressInfo
+    await mkdir(join(root, '.vitest'), { recursive: true })
     const folder = await mkdtemp(join(root, '.vitest/program-'))
     try {
       const source = program!
