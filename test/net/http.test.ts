@@ -398,3 +398,52 @@ test.each([
 ] as [string | string[] | undefined, number | null][])('Retry-After %j is %j seconds', (header, seconds) => {
   expect(retryAfterSeconds(header, 0)).toBe(seconds)
 })
+
+describe('a get', () => {
+  let server: Server
+  let answer: Parameters<typeof createHttpServer>[1]
+  const origin = () => `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  const get = (path: string, timeoutMs = 5000, by = client) =>
+    by.get(`${origin()}${path}`, { accept: 'text/plain', timeoutMs, maxBytes: 1000 })
+  beforeEach(async () => {
+    const http = createHttpServer((request, response) => (answer as (...of: unknown[]) => void)(request, response))
+    server = http as unknown as Server
+    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  })
+  afterEach(() => new Promise<unknown>((resolve) => server.close(resolve)))
+
+  test('that is answered piece by piece ends at its deadline, and the connection is closed', async () => {
+    const closed = Promise.withResolvers<void>()
+    answer = (_, response) => {
+      response.writeHead(200).write('a')
+      const more = setInterval(() => response.write('a'), 10)
+      response.once('close', () => {
+        clearInterval(more)
+        closed.resolve()
+      })
+    }
+    expect(await get('/secret', 200)).toEqual({ body: null, error: 'no complete answer in time' })
+    await closed.promise
+  })
+
+  test('has one deadline for all redirects', async () => {
+    answer = (request, response) => {
+      setTimeout(() => response.writeHead(302, { location: `${request.url}a` }).end(), 150)
+    }
+    expect(await get('/secret', 400)).toEqual({ body: null, error: 'no complete answer in time' })
+  })
+
+  test('of more bytes than allowed ends there, whatever the announced length is', async () => {
+    answer = (_, response) => void response.writeHead(200).end('a'.repeat(1001))
+    expect(await get('/secret')).toMatchObject({ body: null, error: expect.stringContaining('more than') })
+    answer = (_, response) => void response.writeHead(200).end('a'.repeat(1000))
+    expect((await get('/secret')).body).toHaveLength(1000)
+  })
+
+  test('follows no redirect to an address that is not allowed', async () => {
+    const guarded = createHttpClient({ resolver, allow: parseCidrs('127.0.0.1/32') })
+    answer = (_, response) => void response.writeHead(302, { location: 'http://169.254.169.254/latest' }).end()
+    expect(await get('/secret', 5000, guarded)).toEqual({ body: null, error: 'address 169.254.169.254 is not public' })
+    await guarded.destroy()
+  })
+})
