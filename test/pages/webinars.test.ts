@@ -224,6 +224,7 @@ test('a token of another purpose or secret, or of a deleted account, is refused 
       ['GET', '/calendar.ics'],
       ['GET', '/cancel'],
       ['POST', '/cancel'],
+      ['POST', '/presence'],
     ] as const)
       expect((await app.request(method, `/join/${token}${path}`)).status).toBe(404)
   expect(await app.app.sql('select status from webinar_registrations')).toEqual([{ status: 'confirmed' }])
