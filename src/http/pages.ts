@@ -115,6 +115,7 @@ const readPost = ({ takes }: Page, request: FastifyRequest) => {
 /** Adds the pages with their headers and frame. Failures are pages too, except for programs: they get `{ error }`. */
 export const addPages = (server: FastifyInstance, app: App, pages: readonly Page[], readBody: ReadBody): void => {
   server.register(async (scope) => {
+    const subjects = new WeakMap<FastifyRequest, readonly string[]>()
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', async (request: FastifyRequest, payload: NodeJS.ReadableStream) =>
       (await readBody(request, payload)).whole(),
@@ -139,10 +140,12 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
             reply.header('retry-after', String(error.detail.retryAfterSeconds))
           return send(page, request, reply, view)
         },
-        onRequest: async ({ params }) => {
-          const { token } = params as { token?: string }
-          if (page.token && !app.tokens.read(page.token, token ?? '', app.now().getTime()))
-            throw notFound(notFoundPage.title)
+        onRequest: async (request) => {
+          if (!page.token) return
+          const { token = '' } = request.params as { token?: string }
+          const subject = app.tokens.read(page.token, token, app.now().getTime())
+          if (!subject) throw notFound(notFoundPage.title)
+          subjects.set(request, subject)
         },
         handler: async (request, reply) => {
           if (page.isAt && !page.isAt(request.params as Record<string, string>)) return reply.callNotFound()
@@ -150,6 +153,7 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
             app,
             method: request.method,
             params: request.params as Record<string, string>,
+            subject: subjects.get(request) ?? [],
             query: Object.fromEntries(new URLSearchParams(request.url.split('?')[1])),
             headers: request.headers,
             address: request.ip,

@@ -51,6 +51,8 @@ export interface PageCall {
   /** HEAD runs the handler for GET. */
   readonly method: string
   readonly params: Readonly<Record<string, string>>
+  /** What its token names, which was verified; empty for a page without a token. */
+  readonly subject: readonly string[]
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The client's address: the socket's, or the one that a trusted proxy reports (`SVC_TRUST_PROXY`). */

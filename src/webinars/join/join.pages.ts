@@ -5,7 +5,7 @@ import { recordPresence } from '../attendance/attendance.ts'
 import { calendarOf, linksOf, timeText } from '../emails/emails.ts'
 import { cancelRegistration } from '../seats/seats.ts'
 import { joinScript, presenceScript } from './join.script.ts'
-import { identityOf, type Place, placeOf } from './place.ts'
+import { type Place, placeOf } from './place.ts'
 
 const style = `
 .count { font-size: 1.75rem; font-weight: 600; font-variant-numeric: tabular-nums }
@@ -197,8 +197,7 @@ const report: Page = {
   path: '/join/:token/presence',
   token: 'join',
   takes: 'raw',
-  handle: async ({ app, params }) => {
-    const { accountId, registrationId } = identityOf(app, params.token!) ?? {}
+  handle: async ({ app, subject: [accountId, registrationId] }) => {
     if (!accountId || !registrationId) return notFoundPage
     const status = await recordPresence(app, accountId, registrationId)
     return status === null ? json(404, { error: notFoundPage.title }) : json(200, { status })

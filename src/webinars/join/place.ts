@@ -40,24 +40,14 @@ const readPlace = preparedStatement<Place>(
    where r.account_id = $1 and r.id = $2 and r.email <> ''`,
 )
 
-/** Returns the account and the registration that a link's token names, or null if the token is invalid. */
-export const identityOf = (
-  { tokens, now }: Pick<App, 'tokens' | 'now'>,
-  token: string,
-  purpose: 'join' | 'waitlist' = 'join',
-): { accountId: string; registrationId: string } | null => {
-  const [accountId, registrationId] = tokens.read(purpose, token, now().getTime()) ?? []
-  return accountId && registrationId ? { accountId, registrationId } : null
-}
-
 /** Returns the registration of a link's token, or null if the token is invalid, or the account or person was deleted. */
 export const placeOf = async (
-  app: App,
+  { sql, tokens, now }: App,
   token: string,
   purpose: 'join' | 'waitlist' = 'join',
 ): Promise<Place | null> => {
-  const identity = identityOf(app, token, purpose)
-  if (!identity) return null
-  const [place] = await app.sql(readPlace, [identity.accountId, identity.registrationId])
+  const [accountId, registrationId] = tokens.read(purpose, token, now().getTime()) ?? []
+  if (!accountId || !registrationId) return null
+  const [place] = await sql(readPlace, [accountId, registrationId])
   return place ?? null
 }
