@@ -3,13 +3,13 @@ import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.t
 import { shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
 import { listTopics } from '../topics/topics.ts'
-import { suppressSince } from './imported.ts'
+import { optOutKey, suppressSince } from './imported.ts'
 import { leaveTopics, type SuppressionReason, suppressionReasons } from './suppress.ts'
 
 interface SuppressionCounts {
   rows: number
   added: number
-  /** Addresses that were suppressed for that reason before. */
+  /** Rows whose address was suppressed for that reason before. */
   known: number
   /** Rows without a valid address, or with an unknown topic. */
   rejected: number
@@ -41,11 +41,10 @@ const rollback = new Error('This was a dry run')
 
 interface Row {
   email: string
-  reason: SuppressionReason
   /** What it left; null: everything, or another reason. */
   topicId: string | null
-  /** Since when, in epoch ms; null: now. */
-  at: number | null
+  /** Without a topic: why the address is suppressed. `at`: since when, in epoch ms; null: now. */
+  optOuts: readonly { reason: SuppressionReason; at: number | null }[]
 }
 
 /**
@@ -83,9 +82,13 @@ export const importSuppressions = async (
       : { fault: 'a topic implies the reason unsubscribed' }
   }
   const add = async (rows: readonly Row[], w: Work): Promise<number> => {
-    let added = 0
     const ofTopic = Map.groupBy(rows, ({ topicId }) => topicId)
-    added += await suppressSince(w, ofTopic.get(null) ?? [])
+    const optOutsOf = ({ email, optOuts }: Row) => optOuts.map((optOut) => ({ email, ...optOut }))
+    const everything = ofTopic.get(null) ?? []
+    const fresh = await suppressSince(w, everything.flatMap(optOutsOf))
+    // A row with several reasons counts once, and a second row with the same ones is known.
+    const isAdded = (row: Row) => optOutsOf(row).filter((optOut) => fresh.delete(optOutKey(optOut))).length > 0
+    let added = everything.filter(isAdded).length
     for (const [topicId, same] of ofTopic) {
       const emails = same.map(({ email }) => email)
       if (topicId !== null) added += (await leaveTopics(w, emails, [topicId])).length
@@ -121,10 +124,10 @@ export const importSuppressions = async (
       }
       const isAddress = !fault && email.length <= emailMaxLength && isEmailSyntax(email)
       const topic = isAddress ? topicOf(values) : { fault: fault ?? 'no email address' }
-      if (isAddress && optOuts) for (const { reason, at } of optOuts) batch.push({ email, reason, topicId: null, at })
+      if (isAddress && optOuts) batch.push({ email, topicId: null, optOuts })
       else if ('id' in topic) {
-        const reason = topic.id === null ? reasonOf(values) : 'unsubscribed'
-        batch.push({ email, reason, topicId: topic.id, at: null })
+        const reasons = topic.id === null ? [reasonOf(values)] : []
+        batch.push({ email, topicId: topic.id, optOuts: reasons.map((reason) => ({ reason, at: null })) })
       } else {
         counts.rejected++
         onRejected({ line, email: given, reason: topic.fault })

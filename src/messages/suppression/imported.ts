@@ -1,4 +1,4 @@
-import type { OptOut, Suppressing } from '../../contacts/contacts.ts'
+import { lockLeaving, type OptOut, type Suppressing } from '../../contacts/contacts.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { suppressAddresses } from './suppress.ts'
@@ -10,13 +10,24 @@ const readSuppressed = statement<{ email: string }>(
    join suppressions s on s.account_id = $1 and s.email = e.email and s.topic_id = ''`,
 )
 
-/** Suppresses addresses, each since the time when it opted out. Returns how many were not suppressed for that reason before. */
-export const suppressSince = async (work: Work, optOuts: readonly OptOut[]): Promise<number> => {
-  let added = 0
-  for (const [reason, same] of Map.groupBy(optOuts, (optOut) => optOut.reason)) {
+/** Returns the key of an opt-out in the result of `suppressSince`. */
+export const optOutKey = ({ email, reason }: Pick<OptOut, 'email' | 'reason'>): string => `${email} ${reason}`
+
+/** Suppresses addresses, each since the time when it opted out. Returns the keys of those that were not suppressed for that reason before. */
+export const suppressSince = async (work: Work, optOuts: readonly OptOut[]): Promise<Set<string>> => {
+  const added = new Set<string>()
+  const ofReason = Map.groupBy(optOuts, (optOut) => optOut.reason)
+  // Addresses are locked in their order (docs/locking.md), and each reason begins with the first address again.
+  if (ofReason.size > 1) {
+    await lockLeaving(
+      work,
+      optOuts.map(({ email }) => email),
+    )
+  }
+  for (const [reason, same] of ofReason) {
     const emails = same.map(({ email }) => email)
     const since = same.map(({ at }) => (at === null ? null : new Date(Math.min(at, work.now.getTime()))))
-    added += (await suppressAddresses(work, emails, reason, since)).length
+    for (const email of await suppressAddresses(work, emails, reason, since)) added.add(optOutKey({ email, reason }))
   }
   return added
 }

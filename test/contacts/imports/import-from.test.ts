@@ -388,6 +388,17 @@ describe('svc suppressions import', () => {
     expect(await contacts()).toEqual([])
   })
 
+  test('a row with two reasons counts once', async () => {
+    const columns = 'Email,Unsubscribed from all email,Email hard bounce reason\n'
+    const path = await file(`${columns}a@example.org,true,UNKNOWN_USER\na@example.org,true,\nb@example.org,true,\n`)
+    const ran = await run('suppressions', 'import', path, '--from', 'hubspot', '--json')
+    expect(ran.json).toMatchObject({ rows: 3, added: 2, known: 1, rejected: 0, skipped: 0 })
+    expect(await suppressions()).toEqual([
+      ...['a@example.org bounced now', 'a@example.org unsubscribed now'],
+      'b@example.org unsubscribed now',
+    ])
+  })
+
   test('a repeated import keeps the date; a missing or unknown reason is manual', async () => {
     const path = await file(`${header}u@example.org,false,2025-01-02T03:04:05Z\n`)
     await run('suppressions', 'import', path, '--from', 'plunk')
