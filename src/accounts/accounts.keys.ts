@@ -66,8 +66,8 @@ interface PlannedKey {
 }
 
 /**
- * Checks a new key and returns it without what is made at random. Throws Problem `invalid`, also for an expiry that is not in the
- * future or more than ten years away.
+ * Checks a new key and returns it without its id and the key itself. Throws Problem `invalid`, also for an expiry that is in the past or
+ * more than ten years away.
  */
 export const planKey = ({ now }: Pick<Work, 'now'>, input: z.input<typeof NewKey>): PlannedKey => {
   const { name, scopes: named, expiresAt } = parse(NewKey, input)

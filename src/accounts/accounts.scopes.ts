@@ -25,13 +25,13 @@ const scopeOfSegment: Readonly<Record<string, Scope>> = {
   events: 'webhooks',
 }
 
-/** Returns the scopes each of which allows a route; none for a path that the table does not have: only keys without scopes may call it. */
+/** Returns the scopes of which a key needs one to call a route; none for a path that is not in the table: only keys without scopes may call it. */
 export const scopesOf = ({ method, path }: { method: string; path: string }): readonly Scope[] => {
   const scope = scopeOfSegment[path.split('/')[1]!]
   if (!scope) return []
   return scope === 'contacts' && method === 'GET' ? [scope, 'contacts:read'] : [scope]
 }
 
-/** Whether a key with these scopes (null: none were named) may call a route that one of `allowed` allows. */
+/** Returns whether a key with the scopes `held` (null: everything) has at least one of the scopes `allowed`. */
 export const isInScope = (held: readonly string[] | null, allowed: readonly Scope[]): boolean =>
   held === null || allowed.some((scope) => held.includes(scope))

@@ -1924,7 +1924,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2021,7 +2021,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2116,7 +2116,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2190,7 +2190,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2276,7 +2276,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2356,7 +2356,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2441,7 +2441,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2519,7 +2519,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2602,7 +2602,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2670,7 +2670,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2740,7 +2740,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;
@@ -2847,7 +2847,7 @@ export interface operations {
             header: {
                 /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
                 "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow */
+                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
                 "X-Service-Signature": string;
                 /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
                 "X-Service-Idempotency-Key": string;

@@ -137,7 +137,7 @@ const continuing = ({ session }: Visitor, progress: Progress) => {
   return html`<p><a class="act" href="?session=${session}&lesson=${next.id}">${label}</a></p>`
 }
 
-// Without its marks, a list is none for some screen readers unless it has the role.
+// Some screen readers announce a list without markers only if it has the role.
 const lessonsOf = ({ session }: Visitor, progress: Progress) => {
   if (progress.lessons.length === 0) return null
   const next = nextOf(progress)

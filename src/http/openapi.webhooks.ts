@@ -16,7 +16,7 @@ const parameters = [
   header(timestampHeader, 'Unix seconds when it was sent: reject a delivery that is more than a few minutes old'),
   header(
     signatureHeader,
-    '`v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; during the overlap of a rotation a comma and the same under the old secret follow',
+    '`v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow',
   ),
   header(
     idempotencyKeyHeader,

@@ -124,7 +124,7 @@ const addReads = (noun: Command, cli: Cli): void => {
     .option('--tree', 'show its steps instead, each with the number of open runs that stand there')
     .action(
       cli.run(async ({ out, work }, ref: string, { stats, tree }: { stats?: boolean; tree?: boolean }) => {
-        if (stats && tree) throw new Problem('usage', '--stats can not be combined with --tree')
+        if (stats && tree) throw new Problem('usage', "--stats can't be combined with --tree")
         const { drawTree, findJourney, treeOf } = await import('./journeys.ts')
         const journey = await work((w) => findJourney(w, ref))
         if (tree) {
@@ -264,7 +264,7 @@ const addTrigger = (noun: Command, cli: Cli): void => {
     cli.run((context, ref: string, flags: TriggerFlags) => {
       const isNarrowed = flags.where !== undefined || flags.segment !== undefined
       if (flags.email !== undefined && isNarrowed)
-        throw new Problem('usage', '--email can not be combined with --where or --segment')
+        throw new Problem('usage', "--email can't be combined with --where or --segment")
       if (flags.email === undefined && (flags.list !== undefined || isNarrowed)) return triggerMany(context, ref, flags)
       return triggerOne(context, ref, flags)
     }),

@@ -100,7 +100,10 @@ const isBusyUrl = (given: string): boolean => {
 const BusyUrl = z
   .string()
   .max(2_048)
-  .refine(isBusyUrl, 'must be an absolute http or https address without user name, password, fragment and merge tags')
+  .refine(
+    isBusyUrl,
+    'must be an absolute http, https or webcal address without user name, password, fragment and merge tags',
+  )
 
 const Item = z.strictObject({
   name: Line,

@@ -301,7 +301,7 @@ const addRun = (noun: Command, cli: Cli): void => {
   confirmed(
     noun
       .command('end')
-      .description('End a live webinar and count its broadcast minutes; bound emails go to who attended or missed it')
+      .description('End a live webinar and count its broadcast minutes; emails bound to attended and missed are sent')
       .addHelpText('after', examples('svc webinars end Launch --dry-run', 'svc webinars end Launch --yes'))
       .argument('<webinar>', 'id or title'),
     'show what would change, and how many people would get an email',

@@ -66,7 +66,7 @@ const requireStarted = ({ id, status, startedAt }: WebinarRow): Date => {
   )
 }
 
-/** Reports from before the end that are still in a daemon are stored within this time. */
+/** Within this time daemons store the reports that they received before the end. */
 const lateReportsMs = 5_000
 
 /**

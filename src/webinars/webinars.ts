@@ -35,7 +35,7 @@ declare module '../store/work.ts' {
       work: Work,
       registered: { webinar: { id: string; title: string }; email: string },
     ): Promise<void>
-    /** It is decided which normalised addresses attended an ended webinar and which missed it, in batches; called in the transaction that writes it. */
+    /** Called with normalised addresses that attended an ended webinar and those that missed it, in batches, in the transaction that decides it. */
     attendanceDecided?(
       work: Work,
       decided: { webinar: { id: string; title: string }; attended: readonly string[]; missed: readonly string[] },

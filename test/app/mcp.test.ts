@@ -54,7 +54,7 @@ afterEach(() => client?.close())
 
 interface Options {
   isWriter?: boolean
-  /** What the user answers to each question; without it the client can not ask. */
+  /** What the user answers to each question; without it the client can't ask. */
   answers?: ({ action: 'accept'; content: { confirm: boolean } } | { action: 'decline' })[]
   mode?: 'legacy' | 'auto'
   /** Starts `svc mcp` as clients do, instead of a session in this process. */
@@ -161,10 +161,10 @@ describe.each(['legacy', 'auto'] as const)('in the %s protocol', (mode) => {
     return { result, status }
   }
 
-  test('a client that can not ask its user is refused what needs a confirmation', async () => {
+  test('a client that cannot ask its user is refused what needs a confirmation', async () => {
     const session = await start({ mode })
     const { result, status } = await cancel(session)
-    expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('can not ask') }] })
+    expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("can't ask") }] })
     expect(status).toBe('pending')
   })
 

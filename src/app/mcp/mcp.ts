@@ -72,7 +72,7 @@ const confirmation = (server: McpServer, question: string, given: object, contex
   }
   if (!canAsk(server, context))
     return failure(
-      'This needs the confirmation of a person, and the client can not ask (elicitation): nothing was changed. Use the svc command instead.',
+      "A person must confirm this, and the client can't ask (elicitation): nothing was changed. Use the svc command instead.",
     )
   return inputRequired({
     inputRequests: { confirm: inputRequired.elicit({ message: question, requestedSchema: Confirmation }) },

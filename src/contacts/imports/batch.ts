@@ -37,7 +37,7 @@ export interface Batch {
   writes: ContactWrite[]
   repeats: ReadonlyMap<string, Repeats>
   rejects: Reject[]
-  /** Absent: the file is no export of another product. */
+  /** Absent: the file is read without `--from`. */
   states?: States
 }
 

@@ -20,7 +20,7 @@ export interface ImportOptions {
   events: boolean
   /** File for the rejects, written at the end: an absolute path, or null. */
   rejectsFile: string | null
-  /** Whose export the file is (`--from`). Absent or null: nobody's. */
+  /** The product that exported the file (`--from`). Absent or null: no other product's rules apply. */
   origin?: Origin | null
 }
 

@@ -25,7 +25,7 @@ interface Preview extends Counts {
   names: ReadonlySet<string>
 }
 
-/** Reasons that are counted: those of a file that is no CSV at all may be as many as its rows. */
+/** The most reasons that are counted: a file that is not CSV can have a different one in each row. */
 const maxReasons = 1000
 /** How many of them are reported. */
 const shownReasons = 3

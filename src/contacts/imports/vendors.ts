@@ -280,7 +280,7 @@ const jsonFields = (text: string, header: string): Fields => {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse()
   const named = Object.entries(value).map(([name, one]) => [name.trim(), textOf(one)] as const)
-  // The address is the file's own column; a field must have a name, and `__proto__` is none.
+  // The address has a column of its own; names that are empty or `__proto__` are not allowed.
   return Object.fromEntries(named.filter(([name]) => name !== '' && name !== 'email' && name !== '__proto__'))
 }
 

@@ -4,9 +4,9 @@ import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
 /*
- * A report stands for the minute after it, and less than two minutes between reports count as presence too. `seen` therefore stores two minutes from
- * each report, so that PostgreSQL merges what belongs together, in any order and however often a report is stored. The end of each
- * range is two minutes after its last report, and it counts a minute less than its length.
+ * A report counts for the minute after it, and a gap of up to two minutes between reports counts as presence too. `seen` therefore
+ * stores two minutes from each report: PostgreSQL merges reports without a longer gap into one range, in any order and however often a
+ * report is stored. A range ends two minutes after its last report, so it counts a minute less than its length.
  */
 
 /** SQL: when the person of a registration was first seen. */

@@ -68,9 +68,9 @@ const readDue = preparedStatement<DueWebinar>(
 const findDue = ({ sql, now }: App, except: readonly string[]): Promise<DueWebinar[]> => sql(readDue, [now(), except])
 
 /**
- * Sends all due reminders, and decides who attended ended webinars, each webinar in its own units of work. A webinar that fails is reported and added to `failed`, which the
- * caller passes again to skip it for a while. A webinar with locked rows waits for the next turn. Rejects while the database is
- * unavailable.
+ * Sends all due reminders, and decides who attended ended webinars, each webinar in its own units of work. A webinar that fails is
+ * reported and added to `failed`, which the caller passes again to skip it for a while. A webinar with locked rows waits for the next
+ * turn. Rejects while the database is unavailable.
  */
 export const remindDue = async (app: App, signal: AbortSignal, report: Report, failed: Set<string>): Promise<void> => {
   for (const { accountId, webinarId } of await findDue(app, [...failed])) {
