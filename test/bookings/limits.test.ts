@@ -392,7 +392,7 @@ describe('busyUrl', () => {
     '%s is no busyUrl; the refusal does not repeat it',
     async (busyUrl) => {
       const refused = engagedAccount(t, bookingProject({ busyUrl }))
-      await expect(refused).rejects.toThrow(/must be an absolute http or https address/)
+      await expect(refused).rejects.toThrow(/must be an absolute http, https or webcal address/)
       await refused.catch((error) => expect(String(error)).not.toContain(busyUrl))
     },
   )
