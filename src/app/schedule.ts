@@ -79,6 +79,7 @@ export const schedule = [
       imports: ['1 min', 'Deletes imports and their rejected rows after SVC_{IMPORT,REJECT}_RETENTION_DAYS'],
       'signup links': ['1 min', 'Sends confirmation links again whose email failed'],
       signups: ['1 min', 'Deletes signups whose link has expired'],
+      'busy times': ['1 min', 'Deletes busy times of hosts that no booking block has needed for 30 days'],
       'mail domains': ['1 min', 'Deletes DNS answers about domains a day after they expired'],
       'rate windows': ['1 min', 'Deletes windows of rate limits after an hour'],
       tallies: ['1 min', 'Adds up counts (store/tallies.ts), to one row for each day'],

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto'
 import { extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { createFairSemaphore } from '../net/fair-semaphore.ts'
+import { inBatches } from '../store/batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { BusySpan, BusyTimes } from './bookings.ics.ts'
@@ -18,8 +20,11 @@ const dayMs = 24 * 60 * minuteMs
 const [freshMs, faultMs] = [10 * minuteMs, minuteMs]
 const fetchMs = 5_000
 const readMs = 5_000
+/** How many threads of a process read files at once; others wait, the accounts in turn. */
+const readersAtOnce = 2
+const queueMs = 5_000
 /** A process that has not stored a result by then has died. */
-const claimMs = fetchMs + readMs + 5_000
+const claimMs = fetchMs + queueMs + readMs + 5_000
 const waitMs = 250
 const maxBytes = 2_000_000
 /** A block offers at most a year, a booking takes at most a day with a buffer of a day, and results are used for minutes. */
@@ -54,12 +59,22 @@ const storing = statement(
   `update busy_calendars set read_at = $3, fault = $4, busy = $5, claimed_until = null where account_id = $1 and key = $2`,
 )
 
-// URLs that blocks had once.
-const forgetting = statement(
-  'forget-busy-calendars',
-  {},
-  `delete from busy_calendars where account_id = $1 and read_at < $2::timestamptz - interval '30 days'`,
+const deleteOld = statement<{ gone: number }>(
+  'delete-old-busy-calendars',
+  { gone: 'int8' },
+  `with old as materialized (
+     select ctid as row from busy_calendars where coalesce(read_at, claimed_until) < $1 limit $2 for update skip locked
+   ), gone as (
+     delete from busy_calendars where ctid = any(array(select row from old)) returning 1
+   )
+   select count(*) as gone from gone`,
 )
+
+const batchSize = 1000
+
+/** Deletes busy times that were read before `before`: no block needs them any more. */
+export const purgeBusyTimes = ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal): Promise<number> =>
+  inBatches(batchSize, async () => (await sql(deleteOld, [before, batchSize]))[0]!.gone, signal)
 
 /** Reads an .ics file in a thread of its own. Rejects if it takes too long or is no such file. */
 const readInThread = (text: string, window: { timezone: string; from: number; until: number }): Promise<BusyTimes> =>
@@ -84,6 +99,20 @@ const readInThread = (text: string, window: { timezone: string; from: number; un
     })
   })
 
+const readers = createFairSemaphore(readersAtOnce)
+
+const readInTurn = async (
+  accountId: string,
+  ...[text, window]: Parameters<typeof readInThread>
+): Promise<BusyTimes> => {
+  if (!(await readers.enter(accountId, queueMs))) throw new Error('too many other calendars are being read')
+  try {
+    return await readInThread(text, window)
+  } finally {
+    readers.leave()
+  }
+}
+
 interface Source {
   url: string
   timezone: string
@@ -102,7 +131,7 @@ const load = async (
   if (error !== null) return { fault: error, busy: [] }
   try {
     const window = { timezone, from: nowMs - beforeMs, until: nowMs + aheadMs }
-    const { busy, isPartial } = await readInThread(body.toString('utf8'), window)
+    const { busy, isPartial } = await readInTurn(accountId, body.toString('utf8'), window)
     return { fault: isPartial ? 'only a part of its busy times could be read' : null, busy }
   } catch (error) {
     return { fault: (error as Error).message, busy: [] }
@@ -131,10 +160,7 @@ const refresh = async (app: App, { accountId, projectId, blockId }: Block, sourc
     const claimed = await open(({ sql }) => sql(claiming, [accountId, key, projectId, blockId, now, claimedUntil]))
     if (claimed.length > 0) {
       const loaded = { ...(await load(app, accountId, source, now.getTime())), readAt: app.now() }
-      await open(async ({ sql }) => {
-        await sql(storing, [accountId, key, loaded.readAt, loaded.fault, JSON.stringify(loaded.busy)])
-        await sql(forgetting, [accountId, loaded.readAt])
-      })
+      await open(({ sql }) => sql(storing, [accountId, key, loaded.readAt, loaded.fault, JSON.stringify(loaded.busy)]))
       return loaded
     }
     if (performance.now() > until) return { readAt: now, fault: 'it takes too long to read', busy: [] }

@@ -1,8 +1,8 @@
 import type ICAL from 'ical.js'
 
 /*
- * Reads the busy times of an .ics file (RFC 5545). The file is a stranger's: what it costs is bounded here, and again by the thread that
- * runs this (bookings.ics.worker.ts), since a rule that never matches keeps the library busy within one call.
+ * Reads the busy times of an .ics file (RFC 5545). Anyone may have written the file: its cost is bounded here, and again by the thread
+ * that runs this (bookings.ics.worker.ts), because a rule that never matches keeps the library busy within one call.
  */
 
 /** A time when the host is busy, in epoch ms. `uid`: of an entry that one of our bookings has made. */
@@ -57,7 +57,7 @@ const clockOf = (ical: Library, calendar: Component, { timezone }: Window) => {
     const tzid = component.getFirstPropertyValue('tzid')
     if (typeof tzid === 'string') byRules.set(tzid, new ical.Timezone(component))
   }
-  /** Returns a name that Temporal knows; null: only the file knows the zone, or nobody does. */
+  /** Returns a name that Temporal knows; null: the file defines the zone, or it is unknown. */
   const known = new Map<string, string | null>()
   const nameOf = (tzid: string): string | null =>
     known.getOrInsertComputed(tzid, () => {

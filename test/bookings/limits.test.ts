@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import ical from 'ical.js'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkCalendars } from '../../src/app/operate/doctor.database.ts'
+import { purgeBusyTimes } from '../../src/bookings/bookings.busy.ts'
 import { type BusySpan, readBusy } from '../../src/bookings/bookings.ics.ts'
 import { remindBookings } from '../../src/bookings/bookings.remind.ts'
 import { freeStarts } from '../../src/bookings/bookings.slots.ts'
@@ -302,6 +303,26 @@ describe('busyUrl', () => {
     now += 60_000
     expect((await slotsOf(bo!))[0]).toBe(nine)
     expect(requests).toHaveLength(2)
+  })
+
+  test('they are deleted once no block has needed them for 30 days', async () => {
+    const [ada] = await open({ busyUrl: url() }, 'ada')
+    await slotsOf(ada!)
+    const day = 24 * 3600_000
+    const isStored = async () =>
+      (await t.app.sql('select from busy_calendars where account_id = $1', [account.id])).length > 0
+    await purgeBusyTimes(t.app, new Date(now - day))
+    expect(await isStored()).toBe(true)
+    await purgeBusyTimes(t.app, new Date(now + 1))
+    expect(await isStored()).toBe(false)
+  })
+
+  test('the files of many blocks that are opened together are read two at a time, and none is missed', async () => {
+    const recipients: Arrived[] = []
+    for (let n = 0; n < 8; n++) recipients.push(...(await open({ busyUrl: url(`/${n}.ics`) }, `p${n}`)))
+    const firsts = await Promise.all(recipients.map(async (one) => (await slotsOf(one))[0]))
+    expect(firsts).toEqual(recipients.map(() => ten))
+    expect(requests).toHaveLength(8)
   })
 
   test('the buffer is kept around busy times, too', async () => {

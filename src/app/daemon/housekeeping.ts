@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { purgeRateWindows } from '../../accounts/accounts.ts'
+import { purgeBusyTimes } from '../../bookings/bookings.busy.ts'
 import {
   finishListDeletions,
   purgeAccessLog,
@@ -81,6 +82,7 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
       purgeImports(app, daysBefore(importRetentionDays), daysBefore(rejectRetentionDays), signal),
     'signup links': resendFailedLinks,
     signups: purgeSignups,
+    'busy times': (app, signal) => purgeBusyTimes(app, daysBefore(30), signal),
     'mail domains': (app, signal) => purgeMailDomains(app, daysBefore(1), signal),
     'rate windows': purgeRateWindows,
     tallies: addUpTallies,
