@@ -22,7 +22,7 @@ export default defineConfig({
     globalSetup: ['test/support/global.ts'],
     experimental: { viteModuleRunner: false },
     // More workers than the two cores of a small machine: many files mostly wait for processes, clocks and time-outs.
-    maxWorkers: 6,
+    maxWorkers: 4,
     sequence: { sequencer: PatternsFirst },
     // Files share the modules of their worker: loading them for each of more than 200 files would take minutes.
     isolate: false,
