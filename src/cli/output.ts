@@ -91,7 +91,7 @@ export interface Output {
   /** What charts have to fit (`drawBars`, `drawGauges`, `drawTrends`). They are only for people: see `format`. */
   readonly canvas: Canvas
   /**
-   * Prints one object: its REST shape with --json, its id with -q, otherwise a line for each property (of `shown`, if given).
+   * Prints one object: its REST shape with --json, its id (if it has one) with -q, otherwise a line for each property (of `shown`, if given).
    * On a terminal a list of objects in it becomes a table, and other nested values are indented JSON.
    */
   one(thing: object, shown?: Readonly<Record<string, unknown>>): void
@@ -192,7 +192,10 @@ export const createOutput = (terminal: Terminal): Output => {
     one(thing, shown) {
       requireKnown([thing], fields)
       if (isJson) return line(jsonText(chosen(thing, fields)))
-      if (format === 'ids') return line(idOf(thing))
+      if (format === 'ids') {
+        const id = idOf(thing)
+        return id ? line(id) : undefined
+      }
       const names = fields ?? Object.keys(shown ?? thing)
       const values = Object.fromEntries(names.map((name) => [name, { ...thing, ...shown }[name]]))
       const columns: Column<[string, unknown]>[] = [

@@ -321,6 +321,25 @@ test.each<Format>(['table', 'plain', 'json', 'jsonl', 'ids'])('a secret is shown
   expect(stderr.text()).toContain('Save the key now: it is not shown again.')
 })
 
+test('times of an object with a secret are RFC 3339 in a pipe, and epoch ms in JSON', () => {
+  const key = { id: 'key_1', key: 'svc_live_x', expiresAt: now, oldSecretUntil: now + 1000 }
+  const plain = open('plain')
+  plain.out.secret(key, 'key')
+  expect(plain.stdout.lines().slice(2)).toEqual([
+    'expiresAt\t2026-11-22T00:00:00.000Z',
+    'oldSecretUntil\t2026-11-22T00:00:01.000Z',
+  ])
+  const json = open('json')
+  json.out.secret(key, 'key')
+  expect(JSON.parse(json.stdout.text())).toEqual(key)
+})
+
+test('-q prints nothing for an object without an id', () => {
+  const { out, stdout } = open('ids')
+  out.one({ subject: 'webinar:web_1', event: 'reminder' })
+  expect(stdout.text()).toBe('')
+})
+
 test('--fields chooses columns and properties, in its order', async () => {
   const fields = ['status', 'createdAt', 'id']
   const json = open('json', { fields })

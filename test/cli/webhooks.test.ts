@@ -210,6 +210,8 @@ describe('svc webhooks', () => {
     expect(oldSecretUntil).toBeGreaterThanOrEqual(dry.oldSecretUntil)
     expect((await json('webhooks', 'show', id)).oldSecretUntil).toBe(oldSecretUntil)
     expectFailure(await run('webhooks', 'rotate-secret', id, '--overlap', '31d'), 2, /overlap must be from 1s to 30d/)
+    const { stdout } = await run('webhooks', 'rotate-secret', id, '--overlap', '24h')
+    expect(stdout).toMatch(/^oldSecretUntil\t\d{4}-\d\d-\d\dT[\d:.]+Z$/m)
     await json('webhooks', 'rotate-secret', id)
     expect(await json('webhooks', 'show', id)).not.toHaveProperty('oldSecretUntil')
   })

@@ -122,9 +122,9 @@ export const jsonText = (value: unknown, indent = 0): string =>
     (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-/** Returns a property as a cell. Its name identifies times (`createdAt`, `at`); nested values become JSON. */
+/** Returns a property as a cell. Its name identifies times (`createdAt`, `oldSecretUntil`, `at`); nested values become JSON. */
 export const cellOf = (name: string, value: unknown): Cell => {
-  if (typeof value === 'number' && /(^a|A)t$/.test(name)) return new Date(value)
+  if (typeof value === 'number' && /(^a|A)t$|(^u|U)ntil$/.test(name)) return new Date(value)
   return typeof value === 'object' && value !== null && !(value instanceof Date)
     ? JSON.stringify(value)
     : (value as Cell)
