@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { notFound, Problem } from '../lib/problem.ts'
 import { widthOf, wrapped } from './draw/draw.ts'
 import { openFile, temporaryFile } from './open.ts'
-import { harmless, type Output } from './output.ts'
+import { type Canvas, harmless, type Output } from './output.ts'
 
 /** Adds `--html`, `--source` and `--open` to a command that shows an email; `showLetter` prints it. */
 export const lettered = (command: Command, source: string): Command =>
@@ -32,13 +32,11 @@ const printText = (out: Output, text: string): void =>
   out.line(out.isTerminal ? harmless(stripVTControlCharacters(text)).trimEnd() : text)
 
 /** Breaks lines that are wider than the terminal at spaces. */
-const wrappedText = (text: string): string => {
-  const { columns = 80 } = process.stdout
-  return text
+const wrappedText = (text: string, { columns }: Canvas): string =>
+  text
     .split('\n')
     .flatMap((line) => (widthOf(line) > columns ? wrapped(line, columns) : [line]))
     .join('\n')
-}
 
 /**
  * Shows an email: on a terminal its headers, then its text part; elsewhere its REST shape. `--html` prints the HTML part,
@@ -66,5 +64,5 @@ export const showLetter = async (
   out.one(thing, headers)
   out.line('')
   if (text === null) out.note(html === null ? lack : 'There is no text part: --html prints the HTML, --open shows it.')
-  else printText(out, wrappedText(text))
+  else printText(out, wrappedText(text, out.canvas))
 }

@@ -63,7 +63,9 @@ const fieldsOf = ({ fields, quiet }: GlobalOptions): string[] | null => {
 /** Returns the output of a command with these options. `now` returns the time that relative times refer to. */
 const openOutput = (options: GlobalOptions, now: () => number): Output => {
   const { stdout, stderr } = process
-  const { columns = 80, rows = 24, isTTY = false } = stdout
+  const { isTTY = false } = stdout
+  // A terminal whose size is unknown reports 0.
+  const [columns, rows] = [stdout.columns || 80, stdout.rows || 24]
   // Prompts read this variable, too.
   if (options.color === false) process.env.NO_COLOR = '1'
   const page = async (text: string) => {

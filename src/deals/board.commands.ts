@@ -78,7 +78,7 @@ export const addBoard = (noun: Command, cli: Cli): void => {
           return (await import('./board.screen.commands.ts')).showScreen(context, load)
         const board = await load()
         if (out.format === 'json') return out.one(board)
-        if (out.format === 'table') return drawBoard(board, process.stdout.columns || 80).forEach(out.line)
+        if (out.format === 'table') return drawBoard(board, out.canvas.columns).forEach(out.line)
         await out.list(
           'deals',
           board.stages.flatMap(({ deals }) => deals),

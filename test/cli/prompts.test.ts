@@ -107,6 +107,11 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     ])
   })
 
+  test('a terminal that reports no size has 80 columns', async () => {
+    const { text } = await dialogue(t, ['events', 'types'], [], { columns: 0, rows: 0 })
+    expect(text).toMatch(/^deal\.stage_changed +\S.*\s\S+ \S+ /m)
+  })
+
   test('a long list of choices is searched by typing', async () => {
     for (let i = 0; i < 9; i++) await json('lists', 'create', '--name', `Group ${i}`)
     const { status, text } = await ask(
