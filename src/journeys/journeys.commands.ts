@@ -77,12 +77,12 @@ const addApply = (noun: Command, cli: Cli): void => {
     )
 }
 
-const treeColumns = (labels: ReadonlyMap<TreeStep, string>): Column<TreeStep>[] => [
+const treeColumns = (labels: ReadonlyMap<TreeStep, string>, names: ReadonlyMap<string, string>): Column<TreeStep>[] => [
   ['STEP', (step) => labels.get(step), 'terminal'],
   ['STEP', ({ step }) => step, 'pipe'],
   ['KIND', ({ kind }) => kind, 'pipe'],
   ['RUNS', ({ runs }) => runs],
-  ['SUMMARY', ({ summary }) => summary],
+  ['SUMMARY', ({ summary }) => names.get(summary) ?? summary],
   ['VERSION', ({ version }) => version],
 ]
 
@@ -125,14 +125,16 @@ const addReads = (noun: Command, cli: Cli): void => {
     .action(
       cli.run(async ({ out, work }, ref: string, { stats, tree }: { stats?: boolean; tree?: boolean }) => {
         if (stats && tree) throw new Problem('usage', "--stats can't be combined with --tree")
-        const { drawTree, findJourney, treeOf } = await import('./journeys.ts')
+        const { drawTree, findJourney, namesFor, treeOf } = await import('./journeys.ts')
         const journey = await work((w) => findJourney(w, ref))
         if (tree) {
           const steps = await work((w) => treeOf(w, journey))
           const labels = drawTree(steps, out.canvas.isAscii)
+          const isShown = !out.fields && (out.format === 'table' || out.format === 'plain')
+          const names = isShown ? await work((w) => namesFor(w, steps)) : new Map<string, string>()
           const { definition, ...view } = journey
           const beside = { ...view, openRuns: steps.reduce((sum, { runs }) => sum + runs, 0) }
-          return out.list('steps', steps, treeColumns(labels), undefined, { beside, id: ({ step }) => step })
+          return out.list('steps', steps, treeColumns(labels, names), undefined, { beside, id: ({ step }) => step })
         }
         if (stats) {
           const { resultsOf } = await import('../messages/messages.ts')

@@ -1,3 +1,5 @@
+import { listLists } from '../contacts/contacts.ts'
+import { listPipelines } from '../deals/deals.ts'
 import { pathText } from '../lib/faults.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
@@ -85,6 +87,30 @@ export const treeOf = async (
       return { version, step: place, id: step.id ?? null, kind: step.kind, summary: summaryOf(step), runs }
     }),
   )
+}
+
+type Named = 'list' | 'project' | 'stage'
+
+/** The kinds of steps whose summary may be an id. */
+const namedBy: { readonly [kind in Step['kind']]?: Named } = {
+  'add-to-list': 'list',
+  'remove-from-list': 'list',
+  'send-email': 'project',
+  'move-deal': 'stage',
+}
+
+const listNamed: Record<Named, (work: Work) => Promise<{ id: string; name: string }[]>> = {
+  list: listLists,
+  project: async (work) => (await import('../studio/studio.ts')).listProjects(work),
+  stage: async (work) => (await listPipelines(work)).flatMap(({ stages }) => stages),
+}
+
+/** Returns the names of the account's lists, projects and stages by id, of those kinds that the steps refer to. */
+export const namesFor = async (work: Work, steps: readonly TreeStep[]): Promise<Map<string, string>> => {
+  const names = new Map<string, string>()
+  for (const kind of new Set(steps.flatMap((step) => namedBy[step.kind] ?? [])))
+    for (const { id, name } of await listNamed[kind](work)) names.set(id, name)
+  return names
 }
 
 const placePattern = /\.(then|else|a|b)\[\d+\]$/

@@ -13,7 +13,7 @@ export {
   switchJourney,
 } from './journeys.find.ts'
 export { listRuns, type RunDetail, RunRequest, type RunView, showRun } from './journeys.runs.ts'
-export { drawTree, type TreeStep, treeOf } from './journeys.tree.ts'
+export { drawTree, namesFor, type TreeStep, treeOf } from './journeys.tree.ts'
 
 declare module '../store/work.ts' {
   interface Operation {

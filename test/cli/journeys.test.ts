@@ -113,6 +113,29 @@ test('show --tree counts the open runs at each step, of older versions too', asy
   ])
 })
 
+test('show --tree names lists, projects and stages; one that was deleted has its id, as all have in JSON', async () => {
+  const project = { name: 'Spring mail', theme: {}, blocks: [{ id: 'a', type: 'text', props: { text: 'Hi' } }] }
+  const { json: made } = await run(['projects', 'apply', '-f', '-', '--json'], JSON.stringify(project))
+  await json('lists', 'create', '--name', 'Gone')
+  const steps = [
+    { kind: 'add-to-list', list: 'Customers' },
+    { kind: 'remove-from-list', list: 'Gone' },
+    { kind: 'send-email', project: 'Spring mail', type: 'transactional' },
+    { kind: 'create-deal', title: 'Annual plan' },
+    { kind: 'move-deal', stage: 'Won' },
+  ]
+  await apply(JSON.stringify({ name: 'Names', trigger: { kind: 'manual' }, steps }))
+  const ids = (await journeys('show', 'Names', '--tree')).steps.map(({ summary }: TreeStep) => summary)
+  expect(ids[2]).toBe(made.id)
+  await t.app.sql(`delete from contact_lists where account_id = $1 and id = $2`, [account.id, ids[1]])
+  const { stdout } = await run(['journeys', 'show', 'Names', '--tree'])
+  const summaries = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split('\t')[3])
+  expect(summaries).toEqual(['Customers', ids[1], 'Spring mail', 'Annual plan', 'Won'])
+})
+
 test('the tree draws which steps belong to a side', () => {
   const step = (path: string, kind: TreeStep['kind']): TreeStep => ({
     version: 1,
