@@ -148,7 +148,7 @@ test('without --write the tools that change data are not offered, and refuse cal
   expect(offered.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true)
   expect(client.getInstructions()).toContain('svc mcp --write')
   for (const { name } of tools.filter(({ changes }) => changes))
-    await expect(client.callTool({ name, arguments: {} })).rejects.toThrow(`${name} disabled`)
+    await expect(client.callTool({ name, arguments: {} })).rejects.toThrow(`${name} disabled: it needs svc mcp --write`)
   expect(await read('suppressions_list')).toEqual({ suppressions: [] })
 })
 

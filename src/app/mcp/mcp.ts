@@ -6,11 +6,13 @@ import {
   type ClientCapabilities,
   inputRequired,
   inputResponse,
+  isJSONRPCErrorResponse,
+  type JSONRPCMessage,
   McpServer,
   type ServerContext,
   type Transport,
 } from '@modelcontextprotocol/server'
-import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 import { version } from '../../cli/version.ts'
 import { Problem } from '../../lib/problem.ts'
@@ -115,11 +117,25 @@ const createServer = (session: Session, log: Log): McpServer => {
   return server
 }
 
+/** Adds what a disabled tool needs to the error of the SDK, which says only that it is disabled. */
+const explained = (message: JSONRPCMessage): JSONRPCMessage => {
+  if (!isJSONRPCErrorResponse(message) || !/^Tool \w+ disabled$/.test(message.error.message)) return message
+  const { error, ...rest } = message
+  return { ...rest, error: { ...error, message: `${error.message}: it needs svc mcp --write` } }
+}
+
+/** Makes a transport explain why it refuses a tool. */
+const explaining = (transport: Transport): Transport => {
+  const send = transport.send.bind(transport)
+  transport.send = (message, options) => send(explained(message), options)
+  return transport
+}
+
 /** Serves the tools over a transport, by default stdin and stdout, in the protocol of 2025 or that of 2026, whichever the client speaks. */
-export const openSession = (session: Session, log: Log, transport?: Transport) =>
+export const openSession = (session: Session, log: Log, transport: Transport = new StdioServerTransport()) =>
   serveStdio(() => createServer(session, log), {
     onerror: (error) => log(`protocol: ${error.message}`),
-    ...(transport && { transport }),
+    transport: explaining(transport),
   })
 
 /** Serves the tools over stdin and stdout, until stdin ends or the signal aborts (docs/mcp.md). */
