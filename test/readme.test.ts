@@ -64,6 +64,7 @@ const printed: Record<string, RegExp> = {
   'npx svc mail list': /ada@example\.org.*Hello/,
   'npx svc bookings list; npx svc payments list; npx svc suppressions list': /^$/,
   'npx svc webinars create': /title\s+Open house/,
+  'npx svc accounts claim-slug': /slug\s+knots/,
   'npx svc courses create': /published\s+true/,
   'npx svc webhooks test': /status\s+pending/,
   'npx svc webhooks create': /whsec_/,

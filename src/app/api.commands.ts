@@ -1,5 +1,5 @@
 import { type CommandSet, type Context, examples } from '../cli/command.ts'
-import { readInput } from '../cli/input.ts'
+import { readInput, readText } from '../cli/input.ts'
 import { jsonText, printable } from '../cli/output.ts'
 import { Problem, type ProblemKind, shown } from '../lib/problem.ts'
 
@@ -25,11 +25,8 @@ const pathOf = (given: string): string => {
   return unprefixed.test(path) ? path : `/api/v1${path}`
 }
 
-const bodyOf = async (data: string | undefined): Promise<string | null> => {
-  if (data === undefined) return null
-  if (data === '-') return readInput('-', '--data')
-  return data.startsWith('@') ? readInput(data.slice(1), '--data') : data
-}
+const bodyOf = async (data: string | undefined): Promise<string | null> =>
+  data === undefined ? null : readText(data, '--data')
 
 /** Reads the API key from the environment: flags never take secrets. */
 const readKey = async (): Promise<string | null> => {

@@ -20,6 +20,12 @@ export const readInput = async (name: string, flag: string): Promise<string> => 
   }
 }
 
+/** Returns the value of a flag that takes text, `@file`, or `-` for standard input. Throws Problem `usage` if the file can't be read. */
+export const readText = async (value: string, flag: string): Promise<string> => {
+  if (value === '-') return readInput('-', flag)
+  return value.startsWith('@') ? readInput(value.slice(1), flag) : value
+}
+
 /**
  * Returns the secret in the file that a flag names, without the line's end. Without a file it asks `question`, or returns
  * null if `question` is null. Throws Problem `usage` if the secret is empty.

@@ -9,6 +9,7 @@ import {
   examples,
   paged,
 } from '../cli/command.ts'
+import { readText } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { quantity } from '../lib/quantity.ts'
@@ -38,6 +39,13 @@ const memberColumns = (lessonCount: number): Column<MemberView>[] => [
   ['COMPLETED', (member) => (member.completedAt === null ? null : new Date(member.completedAt))],
   ['ENROLLED', (member) => new Date(member.enrolledAt)],
 ]
+
+/** Warns that emails have no link while the account has no slug. With --json stderr has only errors. */
+const warnWithoutPortal = ({ out }: Context, portal: string | null): void => {
+  if (portal !== null || out.format === 'json' || out.format === 'jsonl') return
+  out.note('The account has not claimed a membership URL: emails to members have no link to the course.')
+  out.next('svc accounts claim-slug <slug>')
+}
 
 /** Adds a subcommand whose first argument is a course. */
 const onCourse = (noun: Command, name: string, summary: string): Command =>
@@ -75,7 +83,15 @@ const addCourses = (noun: Command, cli: Cli): void => {
         })
         const { lessons, ...counts } = progress
         const none = 'none: the account has no slug (svc accounts claim-slug <slug>)'
-        out.one({ ...course, ...progress }, { ...course, portal: portal ?? none, ...counts, lessons })
+        const brief = lessons.map(({ position, title, content, finished, videoUrl }) => ({
+          position,
+          title,
+          characters: content.length,
+          finished,
+          videoUrl,
+        }))
+        const shown = { ...course, portal: portal ?? none, ...counts, lessons: out.fields ? lessons : brief }
+        out.one({ ...course, ...progress }, shown)
       }),
     )
 
@@ -89,10 +105,16 @@ const addCourses = (noun: Command, cli: Cli): void => {
     .option('--title <title>', 'its title')
     .option('--publish', 'open it to the members immediately')
     .action(
-      cli.run(async ({ out, require, work }, flags: { title?: string; publish?: boolean }) => {
+      cli.run(async (context, flags: { title?: string; publish?: boolean }) => {
+        const { app, out, require, work } = context
         const { title } = await require({ title: flags.title })
-        const { createCourse } = await import('./courses.ts')
-        out.one(await work((w) => createCourse(w, { title, published: flags.publish === true })))
+        const { createCourse, portalPage } = await import('./courses.ts')
+        const { course, portal } = await work(async (w) => {
+          const course = await createCourse(w, { title, published: flags.publish === true })
+          return { course, portal: await portalPage(app, w, course.id) }
+        })
+        out.one(course)
+        if (course.published) warnWithoutPortal(context, portal)
       }),
     )
 
@@ -121,9 +143,15 @@ const addCourses = (noun: Command, cli: Cli): void => {
         examples(`svc courses ${name} Sailing`, `svc courses ${name} Sailing --dry-run`),
       ),
     ).action(
-      cli.run(async ({ out, work }, ref: string) => {
-        const { publishCourse } = await import('./courses.ts')
-        out.one(await work((w) => publishCourse(w, ref, published)))
+      cli.run(async (context, ref: string) => {
+        const { app, out, work } = context
+        const { portalPage, publishCourse } = await import('./courses.ts')
+        const { course, portal } = await work(async (w) => {
+          const course = await publishCourse(w, ref, published)
+          return { course, portal: await portalPage(app, w, course.id) }
+        })
+        out.one(course)
+        if (published) warnWithoutPortal(context, portal)
       }),
     )
   publishing('publish', 'Open a course to the members', true)
@@ -163,6 +191,8 @@ const addDelete = (noun: Command, cli: Cli): void => {
   )
 }
 
+const lessonContent = 'CommonMark; a blank line ends a paragraph; from a file, from standard input, or given here'
+
 interface LessonFlags {
   title?: string
   content?: string
@@ -180,18 +210,19 @@ const addLessonChanges = (noun: Command, cli: Cli): void => {
         'after',
         examples(
           'svc courses lessons update Sailing Knots --title "Four knots"',
-          'svc courses lessons update Sailing Knots --content "$(cat knots.md)" --video-url "" --dry-run',
+          'svc courses lessons update Sailing Knots --content @knots.md --video-url "" --dry-run',
         ),
       )
       .option('--title <title>', 'its new title')
-      .option('--content <text>', 'CommonMark; a blank line ends a paragraph')
+      .option('--content <@file|-|text>', lessonContent)
       .option('--video-url <url>', 'video on YouTube or Vimeo, or an https file; "" removes it'),
   ).action(
     cli.run(async ({ out, work }, ref: string, lesson: string, { title, content, videoUrl }: LessonFlags) => {
       const [{ updateLesson }, { Problem }] = await Promise.all([import('./courses.ts'), import('../lib/problem.ts')])
       if (title === undefined && content === undefined && videoUrl === undefined)
         throw new Problem('usage', 'Nothing to change: give --title, --content or --video-url')
-      out.one(await work((w) => updateLesson(w, ref, lesson, { title, content, videoUrl })))
+      const text = content && (await readText(content, '--content'))
+      out.one(await work((w) => updateLesson(w, ref, lesson, { title, content: text, videoUrl })))
     }),
   )
 
@@ -258,33 +289,34 @@ const addLessons = (noun: Command, cli: Cli): void => {
       'after',
       examples(
         'svc courses lessons add Sailing --title Knots --content "Start with the bowline."',
-        'svc courses lessons add Sailing --title Knots --content "$(cat knots.md)" --video-url https://youtu.be/dQw4w9WgXcQ',
+        'svc courses lessons add Sailing --title Knots --content @knots.md --video-url https://youtu.be/dQw4w9WgXcQ',
       ),
     )
     .option('--title <title>', 'its title')
-    .option('--content <text>', 'CommonMark; a blank line ends a paragraph')
+    .option('--content <@file|-|text>', lessonContent)
     .option('--video-url <url>', 'video on YouTube or Vimeo, or an https file')
     .action(
       cli.run(async ({ out, require, work }, ref: string, { title, content, videoUrl }: LessonFlags) => {
         const lesson = await require({ title, content })
+        const text = await readText(lesson.content, '--content')
         const { addLesson } = await import('./courses.ts')
-        out.one(await work((w) => addLesson(w, ref, { ...lesson, videoUrl })))
+        out.one(await work((w) => addLesson(w, ref, { ...lesson, content: text, videoUrl })))
       }),
     )
 }
 
-const setKey = async (
-  { app, out, require, work }: Context,
-  ref: string,
-  flags: { email?: string },
-  active: boolean,
-): Promise<void> => {
+const setKey = async (context: Context, ref: string, flags: { email?: string }, active: boolean): Promise<void> => {
+  const { app, out, require, work } = context
   const given = await require({ email: flags.email })
   const email = await parseEmail(given.email)
-  const { enrolMember, findCourseNamed } = await import('./courses.ts')
-  const result = await work(async (w) => enrolMember(app, w, (await findCourseNamed(w, ref)).id, { email, active }))
+  const { enrolMember, findCourseNamed, portalPage } = await import('./courses.ts')
+  const { result, portal } = await work(async (w) => {
+    const { id } = await findCourseNamed(w, ref)
+    return { result: await enrolMember(app, w, id, { email, active }), portal: await portalPage(app, w, id) }
+  })
   if (out.format === 'ids') out.line(result.subscriberId)
   else out.one(result)
+  if (active) warnWithoutPortal(context, portal)
 }
 
 const addMembers = (noun: Command, cli: Cli): void => {

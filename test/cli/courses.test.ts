@@ -1,8 +1,12 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { finishLesson } from '../../src/courses/courses.progress.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
+import { dialogue, hasPty } from '../support/pty.ts'
 
 const t = useApp()
 const account = useAccount(t)
@@ -97,6 +101,76 @@ test.each([
   const ran = await run(...args)
   expect([ran.status, ran.stdout]).toEqual([status, ''])
   expect(ran.stderr).toMatch(/^error: /)
+})
+
+test('create --publish, publish and enroll suggest claim-slug until the account has a slug', async () => {
+  const mine = await t.account()
+  const stderr = async (...args: string[]) => {
+    const ran = await svc(t, ['courses', ...args, '--account', mine.id])
+    expect(ran.status).toBe(0)
+    return ran.stderr
+  }
+  const suggestion = / no link to the course\.\n {2}next: svc accounts claim-slug <slug>\n$/
+  expect(await stderr('create', '--title', 'Rye')).toBe('')
+  for (const args of [
+    ['create', '--title', 'Spelt', '--publish'],
+    ['publish', 'Rye'],
+    ['enroll', 'Rye', '--email', 'ada@b.example'],
+  ])
+    expect(await stderr(...args)).toMatch(suggestion)
+  expect(await stderr('revoke', 'Rye', '--email', 'ada@b.example')).toBe('')
+  expect(await stderr('unpublish', 'Rye')).toBe('')
+  await claim(t, mine, 'rye')
+  expect(await stderr('publish', 'Rye')).toBe('')
+  expect(await stderr('enroll', 'Rye', '--email', 'ada@b.example')).toBe('')
+})
+
+test('the content of a lesson comes from a file, from standard input or from the flag', async () => {
+  const { id } = await json('create', '--title', 'Sources')
+  const folder = await mkdtemp(join(tmpdir(), 'svc-lessons-'))
+  const contentOf = async (content: string, stdin = '') => {
+    const update = ['courses', 'lessons', 'update', id, 'One', '--content', content, '--account', account.id, '--json']
+    return (await svc(t, update, { stdin, cwd: folder })).json.content
+  }
+  try {
+    await writeFile(join(folder, 'one.md'), '@ada has **this** rope.')
+    const add = ['courses', 'lessons', 'add', id, '--title', 'One', '--account', account.id, '--json', '--content']
+    expect((await svc(t, [...add, '@one.md'], { cwd: folder })).json).toMatchObject({
+      content: '@ada has **this** rope.',
+    })
+    expect(await contentOf('-', '# Piped')).toBe('# Piped')
+    expect(await contentOf('one.md')).toBe('one.md')
+    expect(await contentOf('@one.md')).toBe('@ada has **this** rope.')
+    for (const change of [
+      ['update', id, 'One'],
+      ['add', id, '--title', 'Two'],
+    ])
+      expect(await run('courses', 'lessons', ...change, '--content', '@none.md')).toMatchObject({
+        ...{ status: 2, stdout: '' },
+        stderr: expect.stringContaining("--content names a file that can't be read: none.md"),
+      })
+    expect((await json('lessons', 'list', id)).lessons).toMatchObject([{ content: '@ada has **this** rope.' }])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('show describes lessons without their content, which --json and --fields have', async () => {
+  const { id } = await json('create', '--title', 'Brief')
+  const video = 'https://youtu.be/dQw4w9WgXcQ'
+  await json('lessons', 'add', id, '--title', 'One', '--content', 'Long.'.repeat(100), '--video-url', video)
+  await json('lessons', 'add', id, '--title', 'Two', '--content', 'Short.')
+  const line = (await run('courses', 'show', id)).stdout.split('\n').find((text) => text.startsWith('lessons\t'))
+  expect(JSON.parse(line!.slice('lessons\t'.length))).toEqual([
+    { position: 1, title: 'One', characters: 500, finished: 0, videoUrl: video },
+    { position: 2, title: 'Two', characters: 6, finished: 0 },
+  ])
+  expect((await run('courses', 'show', id, '--fields', 'lessons')).stdout).toContain('Long.Long.')
+  if (!hasPty) return
+  const { text } = await dialogue(t, ['courses', 'show', id, '--account', account.id], [])
+  expect(text).toMatch(/POSITION +TITLE +CHARACTERS +FINISHED +VIDEO URL/)
+  expect(text).toMatch(/^ +1 +One +500 +0 +https/m)
+  expect(text).not.toContain('Long.')
 })
 
 test('a course of another account is not found', async () => {
