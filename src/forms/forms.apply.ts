@@ -91,7 +91,7 @@ const checkForm = async (work: Work, document: unknown): Promise<Checked<FormFil
     if (!(error instanceof Problem)) throw error
     const named = checked.data.listId === undefined ? 'list' : 'listId'
     const fault: Fault = { path: [error.kind === 'not_found' ? named : 'fields'], message: error.message }
-    return { file: null, faults: [faultText(fault)] }
+    return { file: null, faults: [faultText(fault)], hint: error.detail.hint }
   }
 }
 

@@ -9,6 +9,8 @@ export type Path = readonly (string | number)[]
 export interface Fault {
   path: Path
   message: string
+  /** A next step for the terminal. */
+  hint?: string | undefined
 }
 
 /** Returns the value if it is an object but not an array, else null. */
@@ -57,7 +59,7 @@ export const faultText = ({ path, message }: Fault): string =>
     : `${pathText(path)}: ${message.charAt(0).toLowerCase()}${message.slice(1)}`
 
 /** The result of checking a document: the file, or all of its errors with their paths. */
-export type Checked<File> = { file: File; faults: null } | { file: null; faults: string[] }
+export type Checked<File> = { file: File; faults: null } | { file: null; faults: string[]; hint?: string | undefined }
 
 interface Named {
   id?: string | undefined
@@ -79,13 +81,16 @@ export const requireFiles = async <File extends Named>(
 ): Promise<File[]> => {
   const files: File[] = []
   const faults: string[] = []
+  let hint: string | undefined
   for (const [i, document] of documents.entries()) {
     const checked = await check(document, i)
     const where = documents.length > 1 ? `document ${i + 1}: ` : ''
-    if (checked.faults) faults.push(...checked.faults.map((fault) => where + fault))
-    else files.push(checked.file)
+    if (checked.faults) {
+      faults.push(...checked.faults.map((fault) => where + fault))
+      hint ??= checked.hint
+    } else files.push(checked.file)
   }
   faults.push(...duplicateFaults(files, noun))
-  if (faults.length > 0) throw invalid(faults.join('; '))
+  if (faults.length > 0) throw invalid(faults.join('; '), hint === undefined ? {} : { hint })
   return files
 }

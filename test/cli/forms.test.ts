@@ -84,7 +84,9 @@ test('apply reports every error with its path, all or nothing; ids and names are
   expect([ran.status, ran.stdout]).toEqual([2, ''])
   for (const part of ['fields[0].type must be one of', 'origins[0] must be an origin', 'unknown property color'])
     expect(ran.stderr).toContain(part)
-  expect((await apply({ name: 'X', list: 'Nobody' })).stderr).toContain('list: there is no list Nobody')
+  const lost = await apply({ name: 'X', list: 'Nobody' })
+  expect(lost.stderr).toContain('list: there is no list Nobody')
+  expect(lost.stderr).toContain('next: svc lists list')
   expect((await json()).forms).toEqual([])
   const { id } = (await apply({ name: 'Good', list: 'Leads' }, '--json')).json
   const stranger = await formBench(t)

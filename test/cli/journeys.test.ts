@@ -75,6 +75,9 @@ test('test shows each step with its time, and leaves nothing behind', async () =
   expect(ran.stderr).toMatch(/^The run would end at .*: completed\. Nothing was sent or changed\.\n$/)
   expect(await count()).toBe(0)
   expect((await test('--contact', 'none@example.com')).status).toBe(3)
+  const file = welcome.replace('Customers', 'Nobody')
+  const lost = await run(['journeys', 'test', '-f', '-', '--contact', 'ada@example.com'], file)
+  expect(lost.stderr).toMatch(/there is no list Nobody\n {2}next: svc lists list\n$/)
   expect((await test('--contact', 'ada@example.com', '--data', 'plan')).status).toBe(2)
 })
 

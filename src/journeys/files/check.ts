@@ -40,7 +40,8 @@ export const checkJourney = async (work: Work, document: unknown): Promise<Check
   const file = checked.success ? checked.data : structuredClone(document)
   const others = [...structureFaults(document), ...(await resolveNames(work, file))]
   const faults = [...ofShape, ...others.map(faultText)]
-  return checked.success && faults.length === 0 ? { file: checked.data, faults: null } : { file: null, faults }
+  if (checked.success && faults.length === 0) return { file: checked.data, faults: null }
+  return { file: null, faults, hint: others.find(({ hint }) => hint !== undefined)?.hint }
 }
 
 /** The errors of each document's URLs, in the order of the documents. */

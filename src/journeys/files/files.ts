@@ -99,7 +99,7 @@ export const applyJourneys = async (
   const files = await requireFiles(documents, 'journey', async (document, i) => {
     const checked = await checkJourney(work, document)
     const ofUrls = urlFaults[i] ?? []
-    return ofUrls.length === 0 ? checked : { file: null, faults: [...(checked.faults ?? []), ...ofUrls] }
+    return ofUrls.length === 0 ? checked : { ...checked, file: null, faults: [...(checked.faults ?? []), ...ofUrls] }
   })
   const applied: Applied[] = []
   for (const file of files) applied.push(await applyOne(work, file, dryRun))

@@ -124,7 +124,8 @@ const resolveHolder = async (
       pipelineId ??= found.pipelineId
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      return { fault: { path: [...path, property], message: error.message }, pipelineId }
+      const { message, detail } = error
+      return { fault: { path: [...path, property], message, hint: detail.hint }, pipelineId }
     }
   }
   return { fault: null, pipelineId }
