@@ -63,6 +63,7 @@ const lessonStyle = `${style}
 .lesson h3 { margin: 1.5rem 0 .5rem; font-size: 1.1rem }
 .lesson h4, .lesson h5, .lesson h6 { margin: 1.25rem 0 .5rem; font-size: 1rem }
 .lesson ol, .lesson ul { margin: 0 0 1rem; padding-left: 1.5rem }
+.lesson li > ol, .lesson li > ul { margin: 0 }
 .lesson li { margin: .25rem 0 }
 .lesson li > p { margin: 0 0 .5rem }
 .lesson blockquote {

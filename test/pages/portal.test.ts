@@ -31,6 +31,8 @@ Sailors call it the king of knots.
 
 - hold the loop with \`two fingers\`
 - see [a drawing](https://drawings.example/bowline)
+  - from above
+- try it
 
 > The rabbit comes out of the hole, goes around the tree and back into the hole.
 
@@ -168,6 +170,10 @@ describePages('the portal', (openPage) => {
     await page.getByRole('heading', { level: 1, name: 'The bowline' }).waitFor()
     await expect.poll(() => referrers).toEqual([`${origin}/`])
     expect(await page.locator('.lesson h2, .lesson h3').allTextContents()).toEqual(['Make it', 'By hand', 'Check it'])
+    const items = await page.locator('.lesson > ul > li').all()
+    const boxes = await Promise.all(items.map((item) => item.boundingBox()))
+    const gapAfter = (i: number) => boxes[i + 1]!.y - boxes[i]!.y - boxes[i]!.height
+    expect(gapAfter(1)).toBeCloseTo(gapAfter(0), 0)
     await expectGoodOnEveryScreen(page, 'portal-markdown')
     const asked = () => new Set(requestsOf(page).filter((url) => !url.startsWith(origin)))
     expect(asked()).toEqual(new Set([`${youtube}/embed/dQw4w9WgXcQ`]))
