@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { limit, testLimitMs, waitLimitMs } from './test/support/slowness.ts'
 
 // Shared by the workers and by every `svc` that the tests start: loading modules was a quarter of the suite's CPU time.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/tests')
@@ -26,9 +27,9 @@ export default defineConfig({
     sequence: { sequencer: PatternsFirst },
     // Files share the modules of their worker: loading them for each of more than 200 files would take minutes.
     isolate: false,
-    // Long enough for a busy machine, where a test that starts processes takes several times as long: only a hanging test exceeds them.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 10_000 } },
+    testTimeout: testLimitMs,
+    hookTimeout: testLimitMs,
+    teardownTimeout: limit(60_000),
+    expect: { poll: { timeout: waitLimitMs } },
   },
 })

@@ -1,7 +1,8 @@
 import pg from 'pg'
-import { expect, inject, onTestFinished, vi } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { lockKey } from '../../src/lib/locks.ts'
 import type { Database, Sql } from '../../src/store/database.ts'
+import { eventually } from './eventually.ts'
 import { urlOf } from './global.ts'
 
 let made = 0
@@ -16,29 +17,24 @@ const onServer = async (statement: string): Promise<void> => {
 export const cloneDatabase = async (): Promise<{ url: string; drop: () => Promise<void> }> => {
   const name = `svc_test_${process.pid}_${++made}_${Date.now().toString(36)}`
   // PostgreSQL refuses to clone the template while another connection to it exists, even briefly: retry.
-  for (let tries = 1; ; tries++) {
+  await eventually(async () => {
     try {
       await onServer(`create database ${name} template ${inject('template')} strategy file_copy`)
-      break
+      return true
     } catch (error) {
-      if (tries >= 20 || (error as { code?: string }).code !== '55006') throw error
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      if ((error as { code?: string }).code !== '55006') throw error
+      return false
     }
-  }
+  })
   return { url: urlOf(inject('serverUrl'), name), drop: () => onServer(`drop database if exists ${name} with (force)`) }
 }
 
 /** Waits until at least `statements` statements in the database wait for locks. */
-export const untilLocked = ({ sql }: Pick<Database, 'sql'>, statements: number): Promise<void> =>
-  vi.waitFor(
-    async () => {
-      const rows = await sql(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      expect(rows.length).toBeGreaterThanOrEqual(statements)
-    },
-    { timeout: 60_000, interval: 5 },
-  )
+export const untilLocked = ({ sql }: Pick<Database, 'sql'>, statements: number): Promise<true> =>
+  eventually(async () => {
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    return (await sql(waiting)).length >= statements
+  })
 
 /** Connections of a pool by default. */
 const poolSize = 10

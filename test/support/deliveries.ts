@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { OpenApp } from '../../src/app/app.ts'
 import type { DeliveryAttempt } from '../../src/deliveries/deliveries.entities.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
+
+export { eventually } from './eventually.ts'
 
 export interface DeliveryRow {
   id: string
@@ -64,24 +65,6 @@ export const tally = async (app: OpenApp, accountId: string): Promise<Record<str
     [accountId],
   )
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
-}
-
-type Falsy = false | null | undefined
-
-/**
- * Waits until `check` returns a truthy value, and returns it; fails after `limitMs`. The pauses grow with the duration of a
- * check and with the time waited, so that checks don't slow down what they wait for.
- */
-export const eventually = async <T>(check: () => T | Promise<T>, limitMs = 20_000): Promise<Exclude<T, Falsy>> => {
-  const began = performance.now()
-  for (const deadline = Date.now() + limitMs; ; ) {
-    const from = performance.now()
-    const found = await check()
-    if (found) return found as Exclude<T, Falsy>
-    if (Date.now() > deadline) throw new Error(`Not so after ${limitMs} ms: ${check}`)
-    const now = performance.now()
-    await sleep(Math.min(200, Math.max(15, Math.min(60, (now - began) / 20), 4 * (now - from))))
-  }
 }
 
 /** Runs the delivery loop in this process. `stop` shuts it down gracefully. */

@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { certificate, certificateKey } from './certificate.ts'
 import { freePort } from './daemon.ts'
+import { eventually } from './eventually.ts'
 
 const program = ['/usr/sbin/dovecot', '/usr/local/sbin/dovecot'].find((path) => existsSync(path))
 
@@ -69,7 +69,7 @@ service anvil {
   )
   const child = spawn(program!, ['-F', '-c', at('dovecot.conf')], { stdio: 'ignore' })
   const ended = new Promise((resolve) => child.once('exit', resolve))
-  for (const until = Date.now() + 10_000; !existsSync(at('run', 'login')) && Date.now() < until; ) await sleep(20)
+  await eventually(() => existsSync(at('run', 'login')))
   let delivered = 0
   return {
     port,

@@ -8,6 +8,7 @@ import type { TestProject } from 'vitest/node'
 import { openEmbedded } from '../../src/embedded/embedded.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/schema.ts'
+import { slowness } from './slowness.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -75,6 +76,7 @@ const createInMemory = async (): Promise<string | undefined> => {
 
 /** Runs once per test run: opens a server (DATABASE_URL, or an embedded one in a temporary folder) with a migrated template. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
+  process.stdout.write(`Limits are multiplied by ${slowness} (TEST_SLOWNESS).\n`)
   const given = process.env.DATABASE_URL
   const temporary = await createInMemory()
   if (temporary) process.env.TMPDIR = temporary

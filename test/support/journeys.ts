@@ -6,6 +6,7 @@ import { runJourneys } from '../../src/journeys/engine/engine.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestAccount, TestApp } from './app.ts'
+import { waitLimitMs } from './slowness.ts'
 
 export const day = 86_400_000
 
@@ -74,17 +75,17 @@ const isIdle = async (target: TestApp): Promise<boolean> => {
  * Runs the engine and the deliveries in this process until nothing is due. Throws an error that the engine reports, unless
  * `faults` collects it.
  */
-export const drain = async (target: TestApp, faults?: FaultSeen[], timeoutMs = 20_000): Promise<void> => {
+export const drain = async (target: TestApp, faults?: FaultSeen[], timeoutMs = waitLimitMs): Promise<void> => {
   const stop = new AbortController()
   const seen: FaultSeen[] = faults ?? []
   const report = (fault: unknown, at: object) => void seen.push({ message: (fault as Error).message, ...at })
   const journeys = runJourneys(target.app, stop.signal, { report, sendMails: journeyMails(target.app) })
   const running = Promise.all([journeys, runDeliveries(target.app, stop.signal)])
-  const deadline = Date.now() + timeoutMs
+  const deadline = performance.now() + timeoutMs
   try {
     // Idle twice in a row: a row written during the first check has a later due time.
     for (let idle = 0; idle < 2; ) {
-      if (Date.now() > deadline) throw new Error('runs are still due')
+      if (performance.now() > deadline) throw new Error('runs are still due')
       await Promise.race([running, new Promise((resolve) => setTimeout(resolve, 10))])
       idle = (await isIdle(target)) ? idle + 1 : 0
     }

@@ -3,6 +3,7 @@ import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { executablePath, launchOptions, screens } from './screens.ts'
+import { waitLimitMs } from './slowness.ts'
 
 const isInstalled = existsSync(executablePath)
 const skipped = `skipped: there is no Chromium at ${executablePath}; CHROMIUM may name another`
@@ -44,7 +45,7 @@ export const describePages = (what: string, tests: (openPage: OpenPage) => void)
 
     tests(async (options) => {
       const page = await browser.newPage(options)
-      page.setDefaultTimeout(10_000)
+      page.setDefaultTimeout(waitLimitMs)
       const watch: Watch = { faults: [], requests: [] }
       watches.set(page, watch)
       page.on('console', (message) => {

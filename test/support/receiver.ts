@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { opened } from './fixture.ts'
+import { waitLimitMs } from './slowness.ts'
 
 /** A request that the receiver got. Node provides `headers` with lower-case names. */
 export interface Received {
@@ -139,7 +140,7 @@ export const openReceiver = async (): Promise<Receiver> => {
       prepare([answer])
       standing = answer
     },
-    arrived: (count, timeoutMs = 20_000) =>
+    arrived: (count, timeoutMs = waitLimitMs) =>
       new Promise((resolve, reject) => {
         const end = (act: () => void) => {
           clearTimeout(timer)

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { certificate, certificateKey } from './certificate.ts'
 import { opened } from './fixture.ts'
+import { waitLimitMs } from './slowness.ts'
 
 export interface SunkMail {
   from: string
@@ -174,9 +175,9 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
       standing = conduct
     },
     next: (...more) => void queue.push(...more),
-    async arrived(count, limitMs = 20_000) {
-      for (const deadline = Date.now() + limitMs; mails.length < count; await sleep(10)) {
-        if (Date.now() > deadline) throw new Error(`${mails.length} of ${count} mails after ${limitMs} ms`)
+    async arrived(count, limitMs = waitLimitMs) {
+      for (const deadline = performance.now() + limitMs; mails.length < count; await sleep(10)) {
+        if (performance.now() > deadline) throw new Error(`${mails.length} of ${count} mails after ${limitMs} ms`)
       }
       return mails
     },

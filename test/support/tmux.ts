@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { waitLimitMs } from './slowness.ts'
 
 const run = promisify(execFile)
 const lookMs = 40
@@ -64,7 +65,7 @@ export const openTerminal = async (
     if (await isTaken()) await tmux('send-keys', 'q')
     return screen
   }
-  const back = async (answer?: (text: string) => string | null, limitMs = 60_000): Promise<Typed> => {
+  const back = async (answer?: (text: string) => string | null, limitMs = waitLimitMs): Promise<Typed> => {
     const endsAt = performance.now() + limitMs
     let screen = ''
     for (let looks = 1; !(await isBack()); looks++) {
@@ -95,7 +96,7 @@ export const openTerminal = async (
     },
     async begin(line, expected) {
       await enter(line)
-      const endsAt = performance.now() + 60_000
+      const endsAt = performance.now() + waitLimitMs
       for (;;) {
         const text = await shown()
         if (expected.test(text)) return text

@@ -25,7 +25,5 @@ export const testWith = (
       throw new Error(`${program} ${args.join(' ')}\n${stdout}${stderr}`)
     }
   }
-  test.skipIf(!path)(path ? title : `${title} (skipped: there is no ${program} in the PATH)`, { timeout: 60_000 }, () =>
-    run(tool),
-  )
+  test.skipIf(!path)(path ? title : `${title} (skipped: there is no ${program} in the PATH)`, () => run(tool))
 }

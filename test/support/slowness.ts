@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process'
+
+/**
+ * How many times slower this machine is than the one on which limits of the tests were chosen, when that one is idle; at least 1.
+ * It is measured once, by the process that starts the run; its children read it from TEST_SLOWNESS, which can also be set by hand.
+ */
+
+/** The duration of `work()` on the reference machine. */
+const referenceMs = 35
+const rounds = 5
+
+/** Calculates for 18 ms, and starts a process that ends at once, on the reference machine. */
+const work = (): number => {
+  let state = 1
+  for (let turn = 0; turn < 4e6; turn++) state = (state * 1_103_515_245 + turn) & 0x7fff_ffff
+  spawnSync(process.execPath, ['--version'])
+  return state
+}
+
+const measure = (): number => {
+  const from = performance.now()
+  for (let round = 0; round < rounds; round++) work()
+  return Math.max(1, Math.round((10 * (performance.now() - from)) / (rounds * referenceMs)) / 10)
+}
+
+export const readSlowness = (text: string): number => {
+  const given = Number(text)
+  if (!(given >= 1 && given <= 1000)) throw new Error('TEST_SLOWNESS must be a number from 1 to 1000')
+  return given
+}
+
+const { TEST_SLOWNESS } = process.env
+export const slowness = TEST_SLOWNESS ? readSlowness(TEST_SLOWNESS) : measure()
+process.env.TEST_SLOWNESS = String(slowness)
+
+/** Returns what a limit of `ms` on the reference machine is on this one. */
+export const limit = (ms: number): number => Math.round(ms * slowness)
+
+/**
+ * The limit of a test and of a hook. No working test comes near it, also if the machine becomes busy after the start of the run:
+ * only a hanging test exceeds it.
+ */
+export const testLimitMs = limit(300_000)
+
+/** The limit of waiting for a state. It ends before the test's, so that the failure shows the state. */
+export const waitLimitMs = limit(240_000)
