@@ -259,3 +259,52 @@ test('tables are found in statements and fragments, not in sentences, comments a
     'stages',
   ])
 })
+
+/** Ways in which a test gets a limit of its own that does not grow with the slowness of the machine. */
+const ownLimits = [
+  /\btimeout: [\d_]+/i,
+  // The last argument of a test or a hook.
+  /^ *(?:test|it|describe|before|after)(?:Each|All)?\b.*\}, [\d_]+\)/,
+  /\bvi\.wait(?:For|Until)\(/,
+  /\bset(?:Default|DefaultNavigation)Timeout\([\d_]+\)/,
+]
+const lastArgument = /^( *)(?:\}, [\d_]+\)| {2}[\d_]{4,},\n\1\))/gm
+
+/** Returns the lines of a test file that set a limit of their own. */
+const ownLimitsIn = (text: string): string[] => {
+  const lines = text.split('\n').filter((line) => ownLimits.some((pattern) => pattern.test(line)))
+  const endings = [...text.matchAll(lastArgument)].flatMap(({ 1: indent, index }) => {
+    // The statement begins at the last line of the same indentation that closes nothing.
+    const begin = text
+      .slice(0, index)
+      .split('\n')
+      .findLast((line) => new RegExp(`^${indent}[a-z]`).test(line))
+    return begin && /^ *(?:test|it|describe|before|after)(?:Each|All)?\b/.test(begin) ? [begin] : []
+  })
+  return [...lines, ...endings]
+}
+
+test('no test has a limit of its own, except through limit()', () => {
+  const found = [
+    "test('a', { timeout: 5000 }, async () => {})",
+    "test('a', async () => {}, 5000)",
+    "  test('a', async () => {\n    await b()\n  }, 60_000)",
+    "test.each([])(\n  'a',\n  async () => {},\n  60_000,\n)",
+    'await vi.waitFor(() => {})',
+    'await expect.poll(state, { timeout: 5_000 }).toBe(1)',
+    'page.setDefaultTimeout(5000)',
+  ]
+  expect(found.filter((text) => ownLimitsIn(text).length !== 1)).toEqual([])
+  expect(
+    ownLimitsIn("test('a', { timeout: limit(900_000) }, async () => {\n  setTimeout(() => {\n  }, 50)\n})"),
+  ).toEqual([])
+  const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  )
+  const set = tests
+    .filter((file) => file !== 'architecture.test.ts')
+    .flatMap((file) =>
+      ownLimitsIn(readFileSync(join(root, 'test', file), 'utf8')).map((line) => `${file}: ${line.trim()}`),
+    )
+  expect(set).toEqual([])
+})

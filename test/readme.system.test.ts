@@ -2,11 +2,12 @@ import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSvc, svc } from './support/cli.ts'
 import { freePort } from './support/daemon.ts'
 import { cloneDatabase } from './support/database.ts'
 import { openDnsServer } from './support/dns.ts'
+import { eventually } from './support/eventually.ts'
 import {
   blocksOf,
   goingOn,
@@ -123,7 +124,7 @@ const saying = async (child: ReturnType<typeof startSvc>, expected: RegExp): Pro
     stream.setEncoding('utf8').on('data', (part) => {
       text += part
     })
-  await vi.waitFor(() => expect(text).toMatch(expected), { timeout: 30_000 })
+  await eventually(() => expected.test(text))
   return text
 }
 
@@ -168,7 +169,7 @@ beforeAll(async () => {
     [/\/run\/secrets\/svc/g, secretFile],
     [/SVC_HOST=0\.0\.0\.0 SVC_PUBLIC_URL=\S+/g, 'SVC_PORT=0'],
   ]
-}, 60_000)
+})
 afterAll(async () => {
   dev?.kill('SIGTERM')
   for (const end of ends) await end()
@@ -227,7 +228,7 @@ test('every command of the README and its pages is run or has a reason not to be
   expect([...new Set(used)].toSorted()).toEqual(known.toSorted())
 })
 
-test('every command of the README and its pages works as it is written', { timeout: 180_000 }, async () => {
+test('every command of the README and its pages works as it is written', async () => {
   const kept: string[] = []
   for (const block of blocks) if (!stopsDaemons(block)) await runBlock(block, kept)
   const ended = once(dev, 'exit')

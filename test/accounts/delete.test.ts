@@ -125,7 +125,7 @@ test('the same command continues after a kill; an interruption stops it after th
   const args = ['accounts', 'delete', account.name, '--confirm', account.name, '--json']
   const isStarted = async (below: number) => (await countOwned(t.app, account.id)).ended_deliveries! < below
   const killed = startSvc(t, args)
-  await eventually(() => isStarted(60_000), 20_000)
+  await eventually(() => isStarted(60_000))
   killed.kill('SIGKILL')
   await once(killed, 'close')
   await eventually(async () => {
@@ -145,7 +145,7 @@ test('the same command continues after a kill; an interruption stops it after th
   stopped.stderr.on('data', (text) => {
     told += text
   })
-  await eventually(() => isStarted(left.ended_deliveries!), 20_000)
+  await eventually(() => isStarted(left.ended_deliveries!))
   stopped.kill('SIGINT')
   expect((await once(stopped, 'close'))[0]).toBe(130)
   expect(told).toContain('Run the same command again to continue')
@@ -154,7 +154,7 @@ test('the same command continues after a kill; an interruption stops it after th
   const ran = await svc(t, args)
   expect(ran).toMatchObject({ status: 0, json: { id: account.id, deleted: rest } })
   expect(await remains(account)).toEqual(nothing)
-}, 90_000)
+})
 
 test('the deletion waits for a locked row while it holds no lock itself', async () => {
   const account = await t.account()
@@ -212,7 +212,7 @@ test('the deletion of 200,000 rows hardly slows down another account', async () 
     `p99 alone ${figures[0]} ms, beside ${figures[1]} ms; p50 ${figures[2]}, ${figures[3]}; gone in ${seconds.toFixed(1)} s\n`,
   )
   expect(p99Beside).toBeLessThan(Math.max(8 * p99Alone, 100))
-}, 120_000)
+})
 
 test('no row remains of an account that is deleted while eight writers emit events over two daemons', async () => {
   const other = await openApp(readConfig(t.env))
@@ -252,4 +252,4 @@ test('no row remains of an account that is deleted while eight writers emit even
   }
   await other.close()
   expect((await countsOf(t.app.database)).deadlocks).toBe(before)
-}, 120_000)
+})

@@ -18,7 +18,7 @@ const during = async <T>(accountId: string, first: (work: Work) => Promise<unkno
     const [{ pid }] = (await work.sql<{ pid: number }>('select pg_backend_pid() as pid')) as [{ pid: number }]
     const isBlocked = 'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))'
     const end = second().catch((error) => error)
-    await expect.poll(async () => (await t.app.sql(isBlocked, [pid])).length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(async () => (await t.app.sql(isBlocked, [pid])).length).toBe(1)
     // Wrapped in a list, because a returned promise would be awaited before the commit.
     return [end] as const
   })

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
@@ -90,7 +90,7 @@ describe('each step runs independently', () => {
     expect(await left()).toEqual(['access_log'])
     // The abandoned step still runs: the next test must begin after its end.
     await other.end()
-    await vi.waitFor(async () => expect(await left()).toEqual([]))
+    await expect.poll(() => left()).toEqual([])
   })
 
   test('a process that loses the housekeeping lock to another one stops', async () => {

@@ -91,7 +91,7 @@ describe('without SVC_DATA_DIR', () => {
     return below
   }
 
-  test('a command finds the nearest data folder above and creates none of its own', { timeout: 60_000 }, async () => {
+  test('a command finds the nearest data folder above and creates none of its own', async () => {
     const below = await project()
     const made = await svc({ env: {} }, ['accounts', 'create', '--name', 'Acme', '--json'], { cwd: below })
     expect(made.status).toBe(0)
@@ -108,7 +108,7 @@ describe('without SVC_DATA_DIR', () => {
     expect(named.json.accounts).toMatchObject([{ name: 'Acme' }])
   })
 
-  test.runIf(isRoot)('a data folder above that belongs to another user is ignored', { timeout: 60_000 }, async () => {
+  test.runIf(isRoot)('a data folder above that belongs to another user is ignored', async () => {
     const below = await project()
     await promisify(execFile)('chown', ['-R', '65534:65534', join(folder, '.svc')])
     const listed = () => svc({ env: {} }, ['accounts', 'list'], { cwd: below })

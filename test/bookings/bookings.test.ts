@@ -309,7 +309,7 @@ describe('a different start moves the booking', () => {
       everybody.map(async (by) => (await shown(by)).state.call!.value as { startAt: number }),
     )
     expect(states.map(({ startAt }) => startAt).sort((a, b) => a - b)).toEqual(held)
-  }, 30_000)
+  })
 
   test('the sixth move is 409, even concurrently: at most five emails about moves', async () => {
     await book(nine)

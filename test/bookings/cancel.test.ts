@@ -319,7 +319,7 @@ describe('svc bookings', () => {
     expect((await t.request('GET', path)).body).toContain('already cancelled')
     expectFailure(await run('cancel', id), 6, /is already cancelled/)
     expect(await cancelled()).toHaveLength(1)
-  }, 30_000)
+  })
 
   test('cancelling an ended booking is exit 6, and its dry run counts 0', async () => {
     const { id } = await booked()
@@ -331,7 +331,7 @@ describe('svc bookings', () => {
     expectFailure(await run('cancel', id), 6, /has ended/)
     expect([await statuses(), await cancelled()]).toEqual([['confirmed'], []])
     expect(await bookingMails(t, account.id)).toHaveLength(1)
-  }, 30_000)
+  })
 
   test('an unknown booking or one of another account is exit 3; invalid flags are exit 2', async () => {
     const { id } = await booked()
@@ -345,7 +345,7 @@ describe('svc bookings', () => {
     expectFailure(cancelled, 3, /There is no booking/)
     expectFailure(both, 2, /not both/)
     expect(await t.app.sql(`select 1 from bookings where id = $1 and status = 'confirmed'`, [id])).toHaveLength(1)
-  }, 30_000)
+  })
 })
 
 test('bookings are listed in pages, newest first; upcoming ones by start time', async () => {

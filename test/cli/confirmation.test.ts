@@ -218,7 +218,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     expect([enter.status, await state()]).toEqual([0, 'draft'])
     const yes = await onTerminal('y\r', 'broadcasts', 'send', id)
     expect([yes.status, await state()]).toEqual([0, 'sending'])
-  }, 30_000)
+  })
 
   test('an import shows how it reads the file, asks for fields and a list, and confirms; --yes skips questions', async () => {
     const csv = await file('more.csv', 'Contact;First\nada@people.example;Ada\nbob@people.example;Bob\n;Nobody\n')
@@ -247,7 +247,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     const most = await file('most.csv', 'email\ncyd@people.example\n')
     expect((await onTerminal('', 'contacts', 'import', most, '--list', 'People', '--yes')).text).not.toContain('?')
     expect(await lists()).toMatchObject([{ rowCount: 3 }])
-  }, 60_000)
+  })
 
   test('an import detects a Latin-1 file; --map shows no columns to choose', async () => {
     await run('lists', 'create', '--name', 'People')
@@ -262,7 +262,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     expect((await run('contacts', 'show', 'zoe@people.example', '--json')).json.contacts[0].fields).toEqual({
       Name: 'Zo\u00eb',
     })
-  }, 30_000)
+  })
 
   test('an import that only starts journeys of its list asks, too', async () => {
     const { id } = (await run('lists', 'create', '--name', 'People', '--json')).json
@@ -274,7 +274,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     expect([enter.status, enter.text, await runs()]).toEqual([0, expect.stringContaining('Go on?'), 0])
     await onTerminal('y\r', 'contacts', 'import', csv, '--list', 'People', '--map', 'email=email')
     expect(await runs()).toBe(1)
-  }, 30_000)
+  })
 
   test('bounces ingest shows what it would record and asks', async () => {
     const [mail] = await queueMany(t.app, account.id, 1, { to: 'ada@people.example' })
@@ -286,5 +286,5 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     expect(await suppressed()).toBe(0)
     await onTerminal('y\r', 'bounces', 'ingest', reports)
     expect(await suppressed()).toBe(1)
-  }, 30_000)
+  })
 })

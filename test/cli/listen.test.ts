@@ -315,9 +315,7 @@ test('with a daemon that may not reach this machine it does not become Ready and
   }
 })
 
-test('it survives a restart of the daemon, and reports deliveries that wait for a daemon', {
-  timeout: 60_000,
-}, async () => {
+test('it survives a restart of the daemon, and reports deliveries that wait for a daemon', async () => {
   const listener = await startListener(['--jsonl'])
   await daemon.kill('SIGKILL')
   const [event] = await emit('contact.created')
@@ -358,7 +356,7 @@ const openProxy = async (upstream: URL) => {
   }
 }
 
-test('it survives an outage of the database and holds its lock afterwards', { timeout: 60_000 }, async () => {
+test('it survives an outage of the database and holds its lock afterwards', async () => {
   const proxy = await openProxy(new URL(target.url))
   const listener = await startListener(['--jsonl'], { DATABASE_URL: proxy.url })
   await proxy.close()
@@ -376,7 +374,7 @@ test('it survives an outage of the database and holds its lock afterwards', { ti
   await proxy.close()
 })
 
-test('thousands of deliveries in a burst are all received, each once', { timeout: 60_000 }, async () => {
+test('thousands of deliveries in a burst are all received, each once', async () => {
   const listener = await startListener(['--jsonl'])
   for (let n = 0; n < 6; n++) await emit('contact.created', 500)
   await until('3,000 lines', () => listener.lines().length >= 3000, 40_000)

@@ -54,7 +54,7 @@ test('hints use the path if svc was started by a path, quoted for the shell', as
   expect(await run('"./it\'s here/svc" lists zzzzzz')).toEqual(misuse(`'${folder}/it'\\''s here/svc'`))
 })
 
-test('hints use npx svc if npx started it, and completion names the missing step', { timeout: 60_000 }, async () => {
+test('hints use npx svc if npx started it, and completion names the missing step', async () => {
   expect(await run('npx --offline svc lists zzzzzz', {}, root)).toEqual(misuse('npx svc'))
   const [status, said] = await run('npx --offline svc completion bash', {}, root)
   expect([status, said]).toEqual([0, expect.stringContaining('not on the PATH yet: run npm link')])

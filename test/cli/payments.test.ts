@@ -75,7 +75,7 @@ test('a provider is set from files or stdin, shown with its last 4 and its webho
   expect((await run(['payments', 'provider', 'unset'])).status).toBe(2)
   expect(await json(['payments', 'provider', 'unset', '--yes'])).toEqual({ ok: true, removed: true })
   expect(await json(['payments', 'provider', 'unset', '--yes'])).toEqual({ ok: true, removed: false })
-}, 120_000)
+})
 
 test('an unknown provider and an invalid secret are exit 2; the provider test is refused outside development', async () => {
   const [key, secret] = [await file('key', stripeKey), await file('secret', webhookSecret)]
@@ -108,7 +108,7 @@ test('an unknown provider and an invalid secret are exit 2; the provider test is
     6,
     'error: The provider test is only available in a development database\n  next: svc dev\n',
   ])
-}, 120_000)
+})
 
 test('payments are listed newest first, page by page, and shown with their items', async () => {
   await payByStripe(t, shop.account.id)
@@ -152,4 +152,4 @@ test('payments are listed newest first, page by page, and shown with their items
   const foreign = await svc(t, ['payments', 'show', payments[0].id, '--account', stranger.id])
   expect([foreign.status, foreign.stdout]).toEqual([3, ''])
   expect((await svc(t, ['payments', '--account', stranger.id, '--json'])).json).toEqual({ payments: [] })
-}, 120_000)
+})

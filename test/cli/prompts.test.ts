@@ -86,7 +86,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     )
     expect([status, text]).toEqual([0, expect.stringContaining('Moved 1')])
     expect((await json('deals', 'show', dealId)).stage).toBe('Proposal')
-  }, 30_000)
+  })
 
   test('journeys end-run offers the runs that have not ended', async () => {
     const steps = 'steps: [{ kind: delay, for: 1h }]'
@@ -122,7 +122,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
       ],
     )
     expect([status, text]).toEqual([0, expect.stringContaining('row count')])
-  }, 30_000)
+  })
 
   test('accounts create asks for name and plan; with --name it asks nothing', async () => {
     const { status } = await ask(
@@ -135,7 +135,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     expect([status, (await json('accounts', 'show', 'Bakery')).plan]).toEqual([0, 'starter'])
     expect((await ask(['accounts', 'create', '--name', 'Mill'], [])).status).toBe(0)
     expect((await json('accounts', 'show', 'Mill')).plan).toBe('free')
-  }, 30_000)
+  })
 
   test('webhooks create asks for the URL, then for several event types', async () => {
     const { status } = await ask(
@@ -147,7 +147,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     )
     expect(status).toBe(0)
     expect((await json('webhooks')).webhooks[0].events).toEqual(['interaction.received', 'form.submitted'])
-  }, 30_000)
+  })
 
   test('a missing path is refused before the next question', async () => {
     const { status, text } = await ask(
@@ -158,7 +158,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
       ],
     )
     expect([status, text]).toEqual([0, expect.stringContaining('created')])
-  }, 30_000)
+  })
 
   test('a password is asked for and never shown', async () => {
     const { status, text } = await ask(
@@ -168,7 +168,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     expect(status).toBe(0)
     expect(text).not.toContain('hunter2secret')
     expect(await json('relay', 'show')).toMatchObject({ password: true })
-  }, 30_000)
+  })
 
   test('accounts delete asks for the name; another name deletes nothing', async () => {
     await json('accounts', 'create', '--name', 'Gone')
@@ -177,11 +177,11 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     expect((await run('accounts', 'show', 'Gone')).status).toBe(0)
     const right = await ask(['accounts', 'delete', 'Gone'], [['Type the name of the account', `Gone${enter}`]])
     expect([right.status, (await run('accounts', 'show', 'Gone')).status]).toEqual([0, 3])
-  }, 30_000)
+  })
 
   test('Ctrl-C at a question is exit 130, and with CI no question is asked', async () => {
     expect((await ask(['deals', 'move'], [['Roof', ctrlC]])).status).toBe(130)
     const ran = await ask(['deals', 'move'], [], { CI: '1' })
     expect([ran.status, ran.text]).toEqual([2, expect.stringContaining("missing required argument 'ids'")])
-  }, 30_000)
+  })
 })

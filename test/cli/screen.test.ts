@@ -87,7 +87,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     expect([status, await stageOf('Roof'), await stageOf('Door')]).toEqual([0, 'Proposal', 'New'])
     expect(text).toContain(taken)
     expect(text.lastIndexOf(givenBack)).toBeGreaterThan(text.lastIndexOf(taken))
-  }, 30_000)
+  })
 
   test('Ctrl-C is exit 130 and restores the terminal', async () => {
     for (const [args, seen] of [
@@ -97,7 +97,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
       const { status, text } = await take([...args], [[seen, ctrlC]])
       expect([args, status, text.endsWith(givenBack)]).toEqual([args, 130, true])
     }
-  }, 30_000)
+  })
 
   test('status --watch redraws until q', async () => {
     const { status, text } = await take(
@@ -109,7 +109,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
     )
     expect([status, text]).toEqual([0, expect.stringContaining('schema')])
     expect(text.endsWith(givenBack)).toBe(true)
-  }, 30_000)
+  })
 
   test('a failure within the screen is reported after the terminal is restored', async () => {
     const { status, text } = await take(['deals', 'board', '--pipeline', 'Nope'], [])
@@ -117,7 +117,7 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
       3,
       expect.stringContaining('There is no pipeline Nope'),
     ])
-  }, 30_000)
+  })
 
   test('on a terminal without cursor control, and with --plain, the board is printed', async () => {
     for (const [args, env] of [
@@ -128,5 +128,5 @@ describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
       expect([status, text]).toEqual([0, expect.stringContaining('Roof')])
       expect(text).not.toContain(taken)
     }
-  }, 30_000)
+  })
 })

@@ -201,7 +201,7 @@ describe('--follow', () => {
     await eventually(async () => {
       await emitEvents(t.app, account.id)
       return following.every(({ rows }) => rows().length > 0)
-    }, 30_000)
+    })
     const emitted = await t.events(account.id)
     const [deliveries, events] = following
     await eventually(
@@ -215,7 +215,7 @@ describe('--follow', () => {
     events!.child.stdout.destroy()
     await emitEvents(t.app, account.id)
     expect(await Promise.all(ends)).toEqual([130, 0])
-  }, 60_000)
+  })
 
   test('refuses the flags for pages', async () => {
     const ran = await run('events', 'list', '--follow', '--limit', '5')
@@ -294,7 +294,7 @@ describe.skipIf(!existsSync('/usr/bin/script'))('on a terminal', () => {
     expect(coloured).toMatch(/ 2 d ago\n/)
     expect(plain).toMatch(/ active .* 2 d ago\n/)
     expect(plain).not.toContain('\u001b')
-  }, 30_000)
+  })
 
   test('caught email follows the development clock; status, doctor and the clock itself show that it was moved', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'svc-clock-'))
@@ -322,7 +322,7 @@ describe.skipIf(!existsSync('/usr/bin/script'))('on a terminal', () => {
     expect(shown.replace(/\s+/g, ' ')).toContain('the development clock is 2 d ahead: svc clock reset ')
     expect(shown).toMatch(/ahead of the system by +2 d\n/)
     await rm(dataDir, { recursive: true })
-  }, 60_000)
+  })
 
   test('a list is paged if it is longer than the screen, and printed otherwise', async () => {
     const env = `PAGER='sed s/^/paged:/'`
@@ -331,7 +331,7 @@ describe.skipIf(!existsSync('/usr/bin/script'))('on a terminal', () => {
     expect(linesOf(shown).filter((line) => /^[\w]+@people/.test(line))).toHaveLength(5)
     const whole = await terminal(`${env} svc contacts list --no-pager`)
     expect(whole).not.toContain('paged:')
-  }, 30_000)
+  })
 
   test('text of strangers controls no terminal in exports, JSON lines and personal data', async () => {
     const evil = 'Z\u001b]0;owned\u0007\u001b[2J\u009b2J\u202egpj.exe\u2066end'
@@ -348,5 +348,5 @@ describe.skipIf(!existsSync('/usr/bin/script'))('on a terminal', () => {
     expect(shown).toContain('gpj.exe')
     const piped = (await run('contacts', 'export', '--list', 'Evil')).stdout
     expect(piped).toContain(evil)
-  }, 30_000)
+  })
 })

@@ -147,7 +147,7 @@ test('the plan of a change or a cancellation waits for no lock, and counts nobod
     expect([dry.status, dry.json]).toEqual([0, expect.objectContaining({ dryRun: true, id, ...planned })])
   }
   expect((await run('webinars', 'cancel', id)).stderr).toContain('cancel Growing and email 3 people')
-}, 60_000)
+})
 
 test('bindings are set, listed and unset; a wrong event or subject is exit 2, an unknown id exit 3', async () => {
   const blocks = [{ id: 'a', type: 'text', props: { text: 'Hi' } }]

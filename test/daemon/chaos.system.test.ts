@@ -21,7 +21,7 @@ beforeAll(async () => {
     },
   })
   process.stderr.write(`${outcome.summary.join('\n')}\n`)
-}, 300_000)
+})
 afterAll(() => cluster?.close())
 
 test('whatever fails, nothing acknowledged is lost, nothing is done twice and nothing stays stuck', () => {

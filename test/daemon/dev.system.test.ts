@@ -79,9 +79,7 @@ const webhookIds = async () => {
   return json.webhooks.map(({ id }: { id: string }) => id)
 }
 
-test('the first start brings everything up, prints the addresses, and has deliveries to show', {
-  timeout: 60_000,
-}, async () => {
+test('the first start brings everything up, prints the addresses, and has deliveries to show', async () => {
   const dev = await startDev()
   expect(dev.api).toBe(`http://127.0.0.1:${port}/api/v1`)
   expect(dev.receiver).toBe(`http://127.0.0.1:${port + 1}`)
@@ -105,7 +103,7 @@ test('the first start brings everything up, prints the addresses, and has delive
   expect(existsSync(join(folder, 'pgdata/postmaster.pid'))).toBe(false)
 })
 
-test('the commands that it prints work in another terminal', { timeout: 60_000 }, async () => {
+test('the commands that it prints work in another terminal', async () => {
   const dev = await startDev()
   const [curl, imported, sent] = dev.stdout.split('\n').filter((line) => /^ {2}(curl|printf|.*svc send)/.test(line))
   const body = /-d '([^']+)'/.exec(curl!)![1]!
@@ -133,9 +131,7 @@ test('the commands that it prints work in another terminal', { timeout: 60_000 }
   expect(console).not.toContain(dev.key)
 })
 
-test('--data-dir takes precedence over SVC_DATA_DIR, and the printed commands name its folder', {
-  timeout: 60_000,
-}, async () => {
+test('--data-dir takes precedence over SVC_DATA_DIR, and the printed commands name its folder', async () => {
   const named = await mkdtemp(join(tmpdir(), 'svc-dev-named-'))
   const dev = await startDev({}, ['--data-dir', named])
   expect(dev.stdout).toContain(`embedded, in ${named}`)
@@ -145,9 +141,7 @@ test('--data-dir takes precedence over SVC_DATA_DIR, and the printed commands na
   await rm(named, { recursive: true, force: true, maxRetries: 5 })
 })
 
-test('a second start keeps the account, the key and the subscription, even on another port', {
-  timeout: 60_000,
-}, async () => {
+test('a second start keeps the account, the key and the subscription, even on another port', async () => {
   const first = await startDev()
   const before = await webhookIds()
   expect(before).toHaveLength(1)
@@ -170,7 +164,7 @@ test('a second start keeps the account, the key and the subscription, even on an
   expect(await deliveriesAt(second.receiver, 1)).toMatchObject({ total: 1, notVerified: 0 })
 })
 
-test('changes that are made while it is stopped are delivered at its next start', { timeout: 60_000 }, async () => {
+test('changes that are made while it is stopped are delivered at its next start', async () => {
   const upserted = await svc(target, [
     'contacts',
     'upsert',
@@ -187,9 +181,7 @@ test('changes that are made while it is stopped are delivered at its next start'
   expect(notVerified).toBe(0)
 })
 
-test('a revoked key and a deleted subscription are created again, and another account is unchanged', {
-  timeout: 60_000,
-}, async () => {
+test('a revoked key and a deleted subscription are created again, and another account is unchanged', async () => {
   const first = await startDev()
   const { keyId, webhookId } = JSON.parse(await readFile(join(folder, 'demo.json'), 'utf8'))
   expect((await svc(target, ['keys', 'revoke', keyId, '--yes'])).status).toBe(0)
@@ -204,7 +196,7 @@ test('a revoked key and a deleted subscription are created again, and another ac
   await svc(target, ['accounts', 'delete', 'other', '--confirm', 'other'])
 })
 
-test('a database that was reset gets a new demo', { timeout: 60_000 }, async () => {
+test('a database that was reset gets a new demo', async () => {
   const { key } = JSON.parse(await readFile(join(folder, 'demo.json'), 'utf8'))
   expect((await svc(target, ['db', 'reset', '--yes'])).status).toBe(0)
   const dev = await startDev()
@@ -218,9 +210,6 @@ test.each([
   ['another port', freePort],
 ])(
   'a second svc dev on the same folder, on %s, is refused with the address of the first, which is not affected',
-  {
-    timeout: 60_000,
-  },
   async (_, portOfSecond) => {
     const dev = await startDev()
     const read = () => Promise.all(['demo.json', 'catcher'].map((name) => readFile(join(folder, name), 'utf8')))
@@ -244,21 +233,19 @@ test.each([
   },
 )
 
-test('a second svc dev is refused while the first is still starting, and a killed one does not block the next', {
-  timeout: 60_000,
-}, async () => {
+test('a second svc dev is refused while the first is still starting, and a killed one does not block the next', async () => {
   const dev = await startDev()
   await dev.end('SIGKILL')
   const again = startDev()
   const file = () => readFile(join(folder, 'dev'), 'utf8')
-  await expect.poll(file, { timeout: 10_000, interval: 5 }).toBe('')
+  await expect.poll(file, { interval: 5 }).toBe('')
   const second = await svcProcess(target, ['dev'])
   expect(second).toMatchObject({ status: 6, stdout: '' })
   expect(second.stderr).toMatch(/^error: svc dev already runs on \S+(, at http:\S+| and is still starting)\n/)
   expect((await listsWith((await again).api, (await again).key)).status).toBe(200)
 })
 
-test('a failed start does not block the next one', { timeout: 60_000 }, async () => {
+test('a failed start does not block the next one', async () => {
   const other = createServer().listen(port, '127.0.0.1')
   await once(other, 'listening')
   const refused = await svc(target, ['dev'])
@@ -269,7 +256,7 @@ test('a failed start does not block the next one', { timeout: 60_000 }, async ()
   expect((await fetch((await startDev()).receiver)).status).toBe(200)
 })
 
-test('if the receiver’s port is taken, it uses another one', { timeout: 60_000 }, async () => {
+test('if the receiver’s port is taken, it uses another one', async () => {
   const other = createServer().listen(port + 1, '127.0.0.1')
   await once(other, 'listening')
   const dev = await startDev()
@@ -286,9 +273,7 @@ test('a data folder that can’t be written is reported in one line', async () =
   expect(ran.stderr).toMatch(/^error: The data folder .* can't be written.*\n/)
 })
 
-test('svc serve on a former folder of svc dev allows no webhook to a local address, and neither does the CLI', {
-  timeout: 60_000,
-}, async () => {
+test('svc serve on a former folder of svc dev allows no webhook to a local address, and neither does the CLI', async () => {
   const dev = await startDev()
   expect(await dev.end('SIGTERM')).toBe(0)
   const daemon = await startDaemon(target, { env: { SVC_PORT: target.env.SVC_PORT! } })
@@ -296,14 +281,12 @@ test('svc serve on a former folder of svc dev allows no webhook to a local addre
   await svc(target, ['contacts', 'upsert', '--list', 'Sample contacts', '--email', 'served@sample.example'])
   const newest = async () => (await svc(target, ['deliveries', 'list', '--json'])).json.deliveries[0]
   const refused = { lastStatus: null, lastError: expect.stringContaining('not public') }
-  await expect.poll(newest, { timeout: 10_000, interval: 200 }).toMatchObject(refused)
+  await expect.poll(newest, { interval: 200 }).toMatchObject(refused)
   const url = ['--url', 'http://127.0.0.1:9/hook', '--events', 'contact.created']
   expect((await svc(target, ['webhooks', 'create', ...url])).status).toBe(2)
 })
 
-test('without a name server, reserved domains are valid, by the API and by a command; those under .invalid are not', {
-  timeout: 60_000,
-}, async () => {
+test('without a name server, reserved domains are valid, by the API and by a command; those under .invalid are not', async () => {
   // No name server listens there.
   target.env.SVC_DNS_SERVERS = '127.0.0.1:9'
   const dev = await startDev()
@@ -332,7 +315,7 @@ test('without a name server, reserved domains are valid, by the API and by a com
   )
 })
 
-test('svc listen finds the daemon of svc dev without any settings', { timeout: 60_000 }, async () => {
+test('svc listen finds the daemon of svc dev without any settings', async () => {
   await startDev()
   const listener = startSvc(target, ['listen'])
   const [said] = await once(listener.stderr.setEncoding('utf8'), 'data')
@@ -341,7 +324,7 @@ test('svc listen finds the daemon of svc dev without any settings', { timeout: 6
   expect(await once(listener, 'close')).toEqual([130, null])
 })
 
-test('a hanging email does not delay the stop, and is caught when svc dev ends', { timeout: 60_000 }, async () => {
+test('a hanging email does not delay the stop, and is caught when svc dev ends', async () => {
   const dev = await startDev()
   expect((await svc(target, ['mail', 'mode', 'hang'])).status).toBe(0)
   const send = fetch(`${dev.api}/send`, {
@@ -350,7 +333,7 @@ test('a hanging email does not delay the stop, and is caught when svc dev ends',
     body: JSON.stringify({ to: 'late@example.com', subject: 'Late', html: '<p>Hi</p>', text: 'Hi' }),
   })
   const held = async () => (await (await fetch(dev.console)).text()).includes('1 held now')
-  await expect.poll(held, { timeout: 8000 }).toBe(true)
+  await expect.poll(held).toBe(true)
   const began = performance.now()
   expect(await dev.end('SIGTERM')).toBe(0)
   expect(performance.now() - began).toBeLessThan(8000)

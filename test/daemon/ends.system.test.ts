@@ -37,7 +37,7 @@ describe('an endpoint with hundreds of claimed deliveries', () => {
     const webhook = await subscribe(t.app, account.id, receiver.url, account.keyId)
     await Promise.all([start(), start()])
     await backlog(t.app, account.id, [webhook.id], 8000)
-    await receiver.arrived(5000, 60_000)
+    await receiver.arrived(5000)
     receiver.always({ delayMs: 300 })
     await eventually(async () => {
       const [claimed] = await t.app.sql<{ count: number }>(
@@ -52,23 +52,19 @@ describe('an endpoint with hundreds of claimed deliveries', () => {
     ['DELETE', (id) => t.request('DELETE', `/webhooks/${id}`, { key: account.key })],
     ['disabling', (id) => work((w) => disableWebhook(w, id))],
     ['the revocation of its key', () => work((w) => revokeKey(w, account.keyId))],
-  ])(
-    'gets only the posts in flight after %s, and nothing a moment later',
-    async (_, end) => {
-      const { id } = await earn()
-      const stalls = watchStalls()
-      await end(id)
-      const endedAt = Date.now()
-      await sleep(2500)
-      stalls.stop()
-      const late = receiver.requests.filter(({ arrivedAtMs }) => arrivedAtMs > endedAt)
-      expect(late.length).toBeLessThanOrEqual(128)
-      const momentMs = Math.max(250, 8 * stalls.worstMs())
-      expect(late.filter(({ arrivedAtMs }) => arrivedAtMs > endedAt + momentMs)).toEqual([])
-      await eventually(async () => (await t.app.sql('select from pending_deliveries')).length === 0, 5000)
-    },
-    60_000,
-  )
+  ])('gets only the posts in flight after %s, and nothing a moment later', async (_, end) => {
+    const { id } = await earn()
+    const stalls = watchStalls()
+    await end(id)
+    const endedAt = Date.now()
+    await sleep(2500)
+    stalls.stop()
+    const late = receiver.requests.filter(({ arrivedAtMs }) => arrivedAtMs > endedAt)
+    expect(late.length).toBeLessThanOrEqual(128)
+    const momentMs = Math.max(250, 8 * stalls.worstMs())
+    expect(late.filter(({ arrivedAtMs }) => arrivedAtMs > endedAt + momentMs)).toEqual([])
+    await eventually(async () => (await t.app.sql('select from pending_deliveries')).length === 0, 5000)
+  })
 
   test('gets nothing signed with its old secret a moment after a rotation', async () => {
     const { id } = await earn()
@@ -82,7 +78,7 @@ describe('an endpoint with hundreds of claimed deliveries', () => {
     expect(late.length).toBeGreaterThan(50)
     expect(late.filter(({ headers, body }) => verify(secret, headers, body, Date.now()) !== 'ok')).toEqual([])
     expect(repeatsOf(receiver)).toBe(0)
-  }, 60_000)
+  })
 })
 
 test('many concurrent 410 answers during other changes of the queue cause no deadlock and leave no delivery pending', async () => {
@@ -107,7 +103,7 @@ test('many concurrent 410 answers during other changes of the queue cause no dea
         await emitEvents(t.app, account.id)
         const active = await t.app.sql(`select from delivery_targets where id = any($1) and status = 'active'`, [ids])
         return active.length === 0
-      }, 15_000)
+      })
       await t.app.sql('delete from webhooks where id = any($1)', [ids])
     }),
     again(() => emitEvents(t.app, account.id, 5)),
@@ -121,13 +117,13 @@ test('many concurrent 410 answers during other changes of the queue cause no dea
       await sleep(20)
     }),
   ])
-  await eventually(async () => (await t.app.sql('select from pending_deliveries limit 1')).length === 0, 20_000)
+  await eventually(async () => (await t.app.sql('select from pending_deliveries limit 1')).length === 0)
   // The sessions of the daemons report at their end.
   await Promise.all(daemons.map((daemon) => daemon.stop()))
   expect((await deadlocks()) - before).toBe(0)
   for (const daemon of daemons) expect(daemon.log()).not.toMatch(/fault|failed/)
   await gone.close()
-}, 90_000)
+})
 
 test('a result that the database refuses is reported and retried with growing delays, and other deliveries continue', async () => {
   const { id } = await subscribe(t.app, account.id, receiver.url)
@@ -156,7 +152,7 @@ test('a result that the database refuses is reported and retried with growing de
   expect(reports().length).toBeLessThan(12)
   expect(JSON.parse(reports().at(-1)!)).toMatchObject({ job: 'deliveries', delivery: refused })
   await t.app.sql('drop trigger refuse on ended_deliveries')
-  await eventually(async () => (await tally(t.app, account.id)).delivered === 220, 30_000)
+  await eventually(async () => (await tally(t.app, account.id)).delivered === 220)
   expect(receiver.requests).toHaveLength(220)
   const [row] = await deliveriesOf(t.app, account.id)
   expect(row!.attempts).toMatchObject([{ status: 200, error: null, snippet: '' }])

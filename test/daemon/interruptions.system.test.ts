@@ -123,14 +123,14 @@ test('closing the terminal ends svc dev and svc listen and leaves no server, no 
   expect(existsSync(pidFile())).toBe(false)
   const files = await readdir(target.env.SVC_DATA_DIR!)
   expect(files.filter((name) => /^new\.|\.\d+$|^catcher$/.test(name))).toEqual([])
-}, 60_000)
+})
 
 test('a daemon that npm started ends when the shell between them is killed by the signal that npm forwards', async () => {
   const child = spawn('sh', ['-c', '"$NODE" "$SVC" serve; true'], {
     env: { ...shellEnv(), npm_command: 'exec', SVC_PORT: String(await freePort()) },
     stdio: 'ignore',
   })
-  await expect.poll(() => existsSync(pidFile()), { timeout: 10_000 }).toBe(true)
+  await expect.poll(() => existsSync(pidFile())).toBe(true)
   child.kill('SIGTERM')
-  await expect.poll(() => existsSync(pidFile()), { timeout: 10_000 }).toBe(false)
+  await expect.poll(() => existsSync(pidFile())).toBe(false)
 })

@@ -76,7 +76,7 @@ test('a contact added to the list gets the project’s email, and takes `else` w
     'updated',
   ])
   expect(sink.mails).toHaveLength(1)
-}, 60_000)
+})
 
 test('kill -9 in the middle of 200 runs: each run has its email, and none is sent twice', async () => {
   sink.always({ delayMs: 20 })
@@ -88,16 +88,16 @@ test('kill -9 in the middle of 200 runs: each run has its email, and none is sen
   )
   for (const arrived of [1, 80]) {
     const daemon = await start()
-    await sink.arrived(arrived, 30_000)
+    await sink.arrived(arrived)
     await daemon.kill('SIGKILL')
   }
   await start()
-  await eventually(async () => (await bench.runs(id)).every(({ status }) => status === 'waiting'), 30_000)
-  await eventually(async () => !(await tallyMessages(target.app, bench.account.id)).pending, 30_000)
+  await eventually(async () => (await bench.runs(id)).every(({ status }) => status === 'waiting'))
+  await eventually(async () => !(await tallyMessages(target.app, bench.account.id)).pending)
   const { sent = 0, failed = 0 } = await tallyMessages(target.app, bench.account.id)
   // Emails on a relay connection at a kill are in doubt: they fail and are not sent again.
   expect([sent + failed, failed <= 2 * 30]).toEqual([people, true])
   expect(sink.mails.length).toBeGreaterThanOrEqual(sent)
   expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(sink.mails.length)
   expect((await bench.runs(id)).every(({ log }) => log.length === 1 && log[0]!.outcome === 'queued')).toBe(true)
-}, 120_000)
+})

@@ -70,9 +70,7 @@ const until = async (isDone: () => Promise<boolean>) => {
   }
 }
 
-test('a journey of several days, with an advanced clock: one contact reaches the end, another meets an exit rule', {
-  timeout: 60_000,
-}, async () => {
+test('a journey of several days, with an advanced clock: one contact reaches the end, another meets an exit rule', async () => {
   const list = (await run(['lists', 'create', '--name', 'Leads'])).json
   const customers = (await run(['lists', 'create', '--name', 'Customers'])).json
   for (const name of ['ada', 'bob']) {

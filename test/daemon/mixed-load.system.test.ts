@@ -142,7 +142,7 @@ test(`${seconds} s of concurrent work of all kinds: no deadlock, no orphaned row
        where t.id is null limit 1`,
     )
     return rows.length === 0
-  }, 20_000)
+  })
   // The sessions of the daemons report at their end.
   await Promise.all(daemons.map((daemon) => daemon.stop()))
   expect((await countsOf(t.app.database)).deadlocks).toBe(0)

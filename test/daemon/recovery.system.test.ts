@@ -35,7 +35,6 @@ const told = (from = 0) =>
     .slice(from)
     .map((line) => JSON.parse(line))
 const isReady = async () => (await fetch(`${daemon.url}/readyz`)).status
-const within = { timeout: 20_000 }
 
 test('the daemon and its jobs find a server that is back on another port, and log one line', async () => {
   const before = new URL(embeddedUrl(folder))
@@ -52,14 +51,14 @@ test('the daemon and its jobs find a server that is back on another port, and lo
     await sleep(10)
   }
   process.kill(daemon.pid, 'SIGCONT')
-  await expect.poll(isReady, within).toBe(200)
+  await expect.poll(isReady).toBe(200)
   const url = embeddedUrl(folder)
   expect(new URL(url).port).not.toBe(before.port)
   const jobs = () =>
     query(url, `select count(*)::int from pg_stat_activity where application_name like 'svc deliveries %'`)
-  await expect.poll(jobs, within).toBeGreaterThan(0)
+  await expect.poll(jobs).toBeGreaterThan(0)
   other.close()
-  await expect.poll(() => told().length, within).toBe(1)
+  await expect.poll(() => told().length).toBe(1)
   expect(told()).toMatchObject([
     {
       level: 40,
@@ -76,18 +75,18 @@ test('the reason why the server does not start is logged once; after the repair 
   const kept = await readFile(settings, 'utf8')
   await writeFile(settings, 'shared_buffers = nonsense\n')
   process.kill(await postmasterPid(folder), 'SIGKILL')
-  await expect.poll(() => told(length).length, within).toBe(1)
+  await expect.poll(() => told(length).length).toBe(1)
   expect(told(length)[0]).toMatchObject({
     level: 50,
     err: { message: expect.stringMatching(/does not start: FATAL: {2}configuration file .* contains errors/) },
   })
-  await expect.poll(isReady, within).toBe(503)
+  await expect.poll(isReady).toBe(503)
   // The start is retried every second.
   await sleep(2500)
   expect(told(length)).toHaveLength(1)
   await writeFile(settings, kept)
-  await expect.poll(isReady, within).toBe(200)
-  await expect.poll(() => told(length + 1).length, within).toBe(1)
+  await expect.poll(isReady).toBe(200)
+  await expect.poll(() => told(length + 1).length).toBe(1)
   expect(told(length + 1)).toMatchObject([{ level: 40, msg: expect.stringContaining('runs again') }])
   expect(daemon.log()).not.toContain(new URL(embeddedUrl(folder)).password)
 })
@@ -95,20 +94,16 @@ test('the reason why the server does not start is logged once; after the repair 
 const inside = ['unshare', '--mount', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])]
 const canMount = spawnSync(inside[0]!, [...inside.slice(1), 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
 
-test.runIf(canMount)(
-  'a full disk is named as the reason',
-  async () => {
-    const script = `mount -t tmpfs -o size=60m,mode=755 none /mnt && "$NODE" "$SVC" db migrate >/dev/null
+test.runIf(canMount)('a full disk is named as the reason', async () => {
+  const script = `mount -t tmpfs -o size=60m,mode=755 none /mnt && "$NODE" "$SVC" db migrate >/dev/null
     cat /dev/zero >/mnt/fill 2>/dev/null; cat /dev/zero >>/mnt/.svc/postgres.log 2>/dev/null
     "$NODE" "$SVC" plans list`
-    const env = { PATH: process.env.PATH, SVC_DATA_DIR: '/mnt/.svc', NODE: process.execPath, SVC: program }
-    const child = spawn(inside[0]!, [...inside.slice(1), 'sh', '-c', script], { env })
-    let stderr = ''
-    child.stderr.on('data', (text) => {
-      stderr += text
-    })
-    expect(await once(child, 'close')).toEqual([7, null])
-    expect(stderr).toMatch(/^error: The embedded database does not start: the disk of \/mnt\/\.svc is full/)
-  },
-  60_000,
-)
+  const env = { PATH: process.env.PATH, SVC_DATA_DIR: '/mnt/.svc', NODE: process.execPath, SVC: program }
+  const child = spawn(inside[0]!, [...inside.slice(1), 'sh', '-c', script], { env })
+  let stderr = ''
+  child.stderr.on('data', (text) => {
+    stderr += text
+  })
+  expect(await once(child, 'close')).toEqual([7, null])
+  expect(stderr).toMatch(/^error: The embedded database does not start: the disk of \/mnt\/\.svc is full/)
+})

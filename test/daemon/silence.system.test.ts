@@ -80,8 +80,8 @@ test('every call is answered within 11 s, and all jobs continue', async () => {
   }
   const running = Promise.all([write(), write(), write(), write(), read(), read(), watch()])
 
-  await eventually(() => acknowledged.length > 20, 90_000)
-  await eventually(() => proxy.connections() > 5, 30_000)
+  await eventually(() => acknowledged.length > 20)
+  await eventually(() => proxy.connections() > 5)
   const before = acknowledged.length
   const silentAt = performance.now() - startedAt
   expect(proxy.silence()).toBeGreaterThan(5)
@@ -102,12 +102,12 @@ test('every call is answered within 11 s, and all jobs continue', async () => {
   await eventually(() => {
     const seen = delivered()
     return acknowledged.every((email) => seen.has(email))
-  }, 60_000)
+  })
 
   // A new event is delivered at once.
   const email = 'the-last-one@mailbox.org'
   expect(await call('POST', '/api/v1/contacts', { listId, email, fields: {} })).toBe(201)
-  await eventually(() => delivered().has(email), 10_000)
+  await eventually(() => delivered().has(email))
 })
 
 test('a job whose worker completes no heartbeat is stalled in /readyz, and ok again after the next one', async () => {
@@ -116,20 +116,18 @@ test('a job whose worker completes no heartbeat is stalled in /readyz, and ok ag
     return reply.ok ? ((await reply.json()) as { jobs: Record<string, string> }).jobs : {}
   }
   const working = { deliveries: 'ok', mail: 'ok', journeys: 'ok' }
-  await expect.poll(jobs, { timeout: 30_000 }).toMatchObject(working)
+  await expect.poll(jobs).toMatchObject(working)
   const locked = Promise.withResolvers<void>()
   const locking = t.app.database.transaction(async (sql) => {
     await sql('lock table workers in access exclusive mode')
     await locked.promise
   })
   try {
-    await expect
-      .poll(jobs, { timeout: 29_000, interval: 200 })
-      .toMatchObject({ deliveries: 'stalled', mail: 'stalled' })
+    await expect.poll(jobs, { interval: 200 }).toMatchObject({ deliveries: 'stalled', mail: 'stalled' })
     expect((await jobs()).journeys).toBe('ok')
   } finally {
     locked.resolve()
     await locking
   }
-  await expect.poll(jobs, { timeout: 20_000, interval: 200 }).toMatchObject(working)
+  await expect.poll(jobs, { interval: 200 }).toMatchObject(working)
 })

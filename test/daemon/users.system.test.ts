@@ -71,7 +71,6 @@ test.runIf(isRoot)(
     expect(await run(dataDir, '000', 'plans list', nobody)).toEqual({ status: 0, stderr: '' })
     expect(await strange(dataDir, nobody.uid)).toEqual([])
   },
-  60_000,
 )
 
 test.runIf(canName)(
@@ -83,7 +82,6 @@ test.runIf(canName)(
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700)
     expect(await strange(dataDir, nameless.uid)).toEqual([])
   },
-  60_000,
 )
 
 describe('the compile cache', () => {
@@ -131,9 +129,7 @@ const unshare = '/usr/bin/unshare'
 const canBeRoot = spawnSync(unshare, ['--map-root-user', 'true'], isRoot ? nobody : {}).status === 0
 
 describe.runIf(canBeRoot)('root of a user namespace that maps no other id', () => {
-  test('works as the plain user that it is outside, and that user can use the folder', {
-    timeout: 60_000,
-  }, async () => {
+  test('works as the plain user that it is outside, and that user can use the folder', async () => {
     const dataDir = join(top, 'nobody/sole')
     for (const args of [
       ['db', 'migrate'],
@@ -146,9 +142,7 @@ describe.runIf(canBeRoot)('root of a user namespace that maps no other id', () =
     expect(await run(dataDir, '022', 'accounts list', isRoot ? nobody : {})).toEqual({ status: 0, stderr: '' })
   })
 
-  test('gets a one-line error that explains what to do if it can’t create a nested namespace', {
-    timeout: 60_000,
-  }, async () => {
+  test('gets a one-line error that explains what to do if it can’t create a nested namespace', async () => {
     const dataDir = join(top, 'nobody/denied')
     const ran = await runAsSoleRoot(dataDir, ['db', 'migrate'], { PATH: '/nowhere' })
     expect(ran).toMatchObject({ status: 4, stdout: '' })

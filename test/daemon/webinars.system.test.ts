@@ -46,12 +46,12 @@ test('two daemons confirm 50 of 200 concurrent registrations and send each email
   process.stderr.write(`200 registrations over two daemons in ${Math.round(performance.now() - startedAt)} ms\n`)
   expect(results.filter(({ status }) => status === 'confirmed')).toHaveLength(50)
   expect(results.filter(({ status }) => status === 'waitlisted')).toHaveLength(150)
-  await sink.arrived(200, 20_000)
+  await sink.arrived(200)
   expect(subjects()).toEqual({ 'You are registered: Live!': 50, 'You are on the waitlist: Live!': 150 })
   expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 50, waitlistedCount: 150 })
 
   await advanceClock(t.app.sql, 23 * hour)
-  await sink.arrived(250, 20_000)
+  await sink.arrived(250)
   // By now both daemons have looked for due reminders again.
   await new Promise((resolve) => setTimeout(resolve, 4500))
   expect(subjects()).toMatchObject({ 'Reminder: Live!': 50 })
@@ -65,7 +65,7 @@ test('two daemons confirm 50 of 200 concurrent registrations and send each email
   await start()
   await eventually(() => subjects()['You are registered: Later'] === 1)
   expect(sink.mails).toHaveLength(251)
-}, 90_000)
+})
 
 test('of 1,000 people each gets one email after the end, although the daemon is killed between them', async () => {
   const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
@@ -91,18 +91,18 @@ test('of 1,000 people each gets one email after the end, although the daemon is 
       `select email, subject from messages where account_id = $1 and source_id like $2 || ':%'`,
       [account.id, id],
     )
-  const [killed] = await Promise.all([start(), eventually(async () => (await mails()).length > 0, 30_000)])
+  const [killed] = await Promise.all([start(), eventually(async () => (await mails()).length > 0)])
   await killed.kill('SIGKILL')
   const early = (await mails()).length
   process.stderr.write(`killed after ${early} of ${people} emails\n`)
   await start()
-  await eventually(async () => (await mails()).length >= people, 60_000)
+  await eventually(async () => (await mails()).length >= people)
   const rows = await mails()
   expect([rows.length, new Set(rows.map(({ email }) => email)).size]).toEqual([people, people])
   const isRight = ({ email, subject }: { email: string; subject: string }) =>
     subject === (Number(/\d+/.exec(email)![0]) % 2 === 0 ? 'attended' : 'missed')
   expect(rows.filter((row) => !isRight(row))).toEqual([])
-}, 90_000)
+})
 
 test('a webinar that is moved while two daemons send its reminders: one is killed, nobody gets one afterwards, and the new ones go out once', async () => {
   const [one] = await Promise.all([start(), start()])
@@ -116,7 +116,7 @@ test('a webinar that is moved while two daemons send its reminders: one is kille
   )
   sink.always({ delayMs: 1000 })
   await advanceClock(t.app.sql, 24 * hour)
-  await sink.arrived(1, 30_000)
+  await sink.arrived(1)
   const scheduledAt = t.app.now().getTime() + 72 * hour
   const { moved } = await t.app.work(account.id, 'cli:test', (work) => updateWebinar(t.app, work, id, { scheduledAt }))
   expect(moved).toBe(people)
@@ -124,7 +124,7 @@ test('a webinar that is moved while two daemons send its reminders: one is kille
   sink.always({})
   const isSent = async () =>
     (await t.app.sql('select from message_queue where account_id = $1', [account.id])).length === 0
-  await eventually(isSent, 60_000)
+  await eventually(isSent)
   const unknown = await t.app.sql(
     `select from messages where account_id = $1 and status = 'failed' and subject like 'New time%'`,
     [account.id],
@@ -143,10 +143,10 @@ test('a webinar that is moved while two daemons send its reminders: one is kille
     ).toEqual([])
   }
   await advanceClock(t.app.sql, 48 * hour)
-  await eventually(() => subjects()['Reminder: Live!'] === early + people, 60_000)
-  await eventually(isSent, 10_000)
+  await eventually(() => subjects()['Reminder: Live!'] === early + people)
+  await eventually(isSent)
   expect(subjects()['Reminder: Live!']).toBe(early + people)
-}, 180_000)
+})
 
 test('of two daemons that send reminders of bookings one is killed: each booking has one reminder', async () => {
   const [one] = await Promise.all([start(), start()])
@@ -164,12 +164,12 @@ test('of two daemons that send reminders of bookings one is killed: each booking
       account.id,
     ])
   await advanceClock(t.app.sql, hour)
-  await eventually(async () => (await reminders()).length > 0, 30_000)
+  await eventually(async () => (await reminders()).length > 0)
   await one.kill('SIGKILL')
   const isScheduled = async () =>
     (await t.app.sql('select from bookings where account_id = $1 and remind_at is not null', [account.id])).length === 0
-  await eventually(isScheduled, 60_000)
+  await eventually(isScheduled)
   const keys = (await reminders()).map(({ key }) => key)
   expect(new Set(keys).size).toBe(people)
   expect(keys).toHaveLength(people)
-}, 90_000)
+})

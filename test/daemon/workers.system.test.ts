@@ -63,7 +63,7 @@ describe('clocks of processes', () => {
     await start(skewedBy(skewMs))
     await emitEvents(t.app, account.id)
     await receiver.arrived(1, 4500)
-    const [first, second] = await receiver.arrived(2, 16_000)
+    const [first, second] = await receiver.arrived(2)
     const waitedMs = second!.arrivedAtMs - first!.arrivedAtMs
     expect(waitedMs).toBeGreaterThan(7500)
     expect(waitedMs).toBeLessThan(15_000)
@@ -172,7 +172,7 @@ test('if a process freezes for 25 s, another one delivers its claims, its late r
   await second.kill('SIGKILL')
   await emitEvents(t.app, account.id, 50)
   await delivered(650)
-}, 90_000)
+})
 
 test('repeatedly terminated connections of two processes under load lose no delivery and repeat few', async () => {
   receiver.always({ delayMs: 20 })
@@ -180,7 +180,7 @@ test('repeatedly terminated connections of two processes under load lose no deli
   await Promise.all([start(), start()])
   for (let round = 1; round <= 5; round++) {
     for (let i = 0; i < 4; i++) await emitEvents(t.app, account.id, 100)
-    await receiver.arrived(round * 400, 20_000)
+    await receiver.arrived(round * 400)
     await t.app.sql(
       `select pg_terminate_backend(pid) from pg_stat_activity where application_name ~ '^svc (?!app )' and datname = current_database()`,
     )
@@ -189,4 +189,4 @@ test('repeatedly terminated connections of two processes under load lose no deli
   expect(new Set(receiver.requests.map(keyOf)).size).toBe(2000)
   // In each round, at most the posts in flight of two processes are repeated.
   expect(receiver.requests.length - ids.length * 2000).toBeLessThan(2048)
-}, 90_000)
+})

@@ -148,7 +148,7 @@ test('concurrent units that move several deals, single moves, erasures, kind cha
     [account.id],
   )
   expect(wrong).toEqual([])
-}, 60_000)
+})
 
 /**
  * Runs two units of work: the second begins when the first has run its statements, and the first commits when the second waits
@@ -340,5 +340,5 @@ describe('a contact that leaves a list', () => {
       second,
     ])
     expect(wrong).toEqual([])
-  }, 60_000)
+  })
 })

@@ -156,7 +156,7 @@ describe('sharing', () => {
 
 describe('recovery', () => {
   const comesBack = async (url: string, pid: number) => {
-    await expect.poll(() => query(url, 'select 1').catch(() => 0), { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => query(url, 'select 1').catch(() => 0)).toBe(1)
     expect(await postmasterPid(dataDir)).not.toBe(pid)
   }
 

@@ -193,7 +193,7 @@ describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, 
     await first.kill()
     const again = await open()
     // The container ends a moment after the command that started it: its server may have accepted this connection.
-    await expect.poll(() => rows(again.url).catch(() => 0), { timeout: 10_000 }).toBe(written)
+    await expect.poll(() => rows(again.url).catch(() => 0)).toBe(written)
   })
 
   test('a container does not clean up a data folder that another process is creating', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { readPerson } from '../../src/contacts/contacts.ts'
@@ -183,15 +183,8 @@ test('the end of a message writes to no index', async () => {
   const { t: own, close } = await startEngaged()
   const sender = await sendingAccount(own)
   for (let i = 0; i < 20; i++) await own.request('POST', '/send', { key: sender.key, body: freeform() })
-  await vi.waitFor(
-    async () => {
-      const [row] = await own.app.sql(
-        `select n_tup_upd as ends, n_tup_hot_upd as hot from pg_stat_user_tables where relname = 'messages'`,
-      )
-      expect(row).toEqual({ ends: 20, hot: 20 })
-    },
-    { timeout: 60_000 },
-  )
+  const updates = `select n_tup_upd as ends, n_tup_hot_upd as hot from pg_stat_user_tables where relname = 'messages'`
+  await expect.poll(() => own.app.sql(updates)).toEqual([{ ends: 20, hot: 20 }])
   await close()
 })
 

@@ -271,12 +271,10 @@ describe('uploads that never end', () => {
     for (const { socket } of sockets) socket.destroy()
   }
 
-  test('hold a bounded amount of memory for each account, and take none from another', {
-    timeout: 40_000,
-  }, async () => {
+  test('hold a bounded amount of memory for each account, and take none from another', async () => {
     const uploads = await begin(8, bench.account.key)
     const refused = () => uploads.map(({ said }) => said()).filter((answer) => answer.endsWith('}'))
-    await expect.poll(() => refused().length, { timeout: 20_000 }).toBe(4)
+    await expect.poll(() => refused().length).toBe(4)
     for (const answer of refused()) {
       expect(answer).toMatch(
         /^HTTP\/1\.1 503 [\s\S]*retry-after: 2[\s\S]*"Too many uploads are in progress: try again"/,
@@ -362,7 +360,7 @@ describe('uploads that never end', () => {
     }
   })
 
-  test('on a route without a key end after 15 s', { timeout: 30_000 }, async () => {
+  test('on a route without a key end after 15 s', async () => {
     const { id } = await bench.form()
     const started = performance.now()
     const { socket, answered } = await upload(`/f/${id}`, { 'content-length': 60_000 })

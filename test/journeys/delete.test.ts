@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { runJourneys } from '../../src/journeys/engine/engine.ts'
 import { finishJourneyDeletions } from '../../src/journeys/journeys.cancel.ts'
@@ -191,7 +191,7 @@ test.each(['end-run', 'delete'])('%s cancels the calls that runs wait for', asyn
   await bench.add(listId, people(1))
   const stop = new AbortController()
   const engine = runJourneys(target.app, stop.signal, { sendMails: async () => [] })
-  await vi.waitFor(async () => expect(await bench.runs(journey)).toMatchObject([{ status: 'waiting' }]), 10_000)
+  await expect.poll(() => bench.runs(journey)).toMatchObject([{ status: 'waiting' }])
   stop.abort()
   await engine
   const [run] = await bench.runs(journey)

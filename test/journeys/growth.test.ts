@@ -115,9 +115,7 @@ test('runs that ended 90 days ago are deleted with their step logs, and no other
   expect(logs).toHaveLength(1)
 })
 
-test('one cause starts at most 1,000 runs, and the log of the run that would cause more reports it', {
-  timeout: 60_000,
-}, async () => {
+test('one cause starts at most 1,000 runs, and the log of the run that would cause more reports it', async () => {
   await bench.add(listId, ['a@example.com'])
   const makers = ['One', 'Two']
   const journeys: string[] = []
@@ -139,7 +137,7 @@ test('one cause starts at most 1,000 runs, and the log of the run that would cau
      from journey_runs, generate_series(1, 900) n where account_id = $1`,
     [bench.account.id],
   )
-  await bench.drain(undefined, 50_000)
+  await bench.drain(undefined)
   // Each of the two is a separate root.
   const [roots] = await target.app.sql<{ runs: number; most: number }>(
     `select count(*) as runs, max(count) as most from (

@@ -69,7 +69,7 @@ describe('a host name with several addresses', () => {
     expect(await post('six.test')).toMatchObject({ ok: true, snippet: 'six' })
   })
 
-  test('is reached at its last address after twelve black holes', { timeout: 40_000 }, async () => {
+  test('is reached at its last address after twelve black holes', async () => {
     const holes = Array.from({ length: 12 }, (_, i) => `127.0.0.${i + 2}`)
     for (const hole of holes) await blackHole(hole)
     dns.set('last.test', { A: [...holes, '127.0.0.1'] })

@@ -29,40 +29,36 @@ describePages('bookings', (openPage) => {
   })
   afterAll(() => engaged.close())
 
-  test.each([true, false])(
-    'a time is booked, moved and cancelled; scripts: %s',
-    async (javaScriptEnabled) => {
-      const mail = await sendProject(t, engaged.sink, account, { to: `js-${javaScriptEnabled}@people.example` })
-      const own = async () =>
-        (await bookingsOf(t, account.id)).filter(({ email }) => email === `js-${javaScriptEnabled}@people.example`)
-      const page = await openPage({ javaScriptEnabled, viewport: { width: 320, height: 800 } })
-      await page.goto(`${origin}${mail.view}`)
-      if (javaScriptEnabled) await expectGoodOnEveryScreen(page, 'booking')
-      // Each day opens its own times; the first is open.
-      await page.locator('.days summary').nth(1).click()
-      await page.locator('.days details').nth(1).getByRole('radio').first().check()
-      await page.getByLabel('Your name').fill('Ada')
-      await page.getByRole('button', { name: 'Book', exact: true }).click()
-      await page.getByText('You are booked').waitFor()
-      const [booking] = await own()
-      expect([booking!.status, booking!.name]).toEqual(['confirmed', 'Ada'])
-      if (javaScriptEnabled) await expectGoodOnEveryScreen(page, 'booked')
-      await page.getByText('Choose another time').click()
-      await page.locator('.days details').first().getByRole('radio').nth(2).check()
-      await page.getByRole('button', { name: 'Move my booking' }).click()
-      await expect.poll(async () => (await own())[0]!.startAt).not.toEqual(booking!.startAt)
-      const [told] = (await bookingMails(t, account.id)).filter(({ to }) => to === booking!.email)
-      await page.goto(`${origin}${cancelPath(told!)}`)
-      if (javaScriptEnabled) await expectGoodOnEveryScreen(page, 'booking-cancel')
-      await page.getByLabel(/^Reason/).fill('I am ill')
-      await page.getByRole('button', { name: 'Cancel the booking' }).click()
-      await page.getByRole('heading', { name: 'Your booking is cancelled' }).waitFor()
-      expect((await own()).map(({ status }) => status)).toEqual(['cancelled'])
-      // Browsers request /favicon.ico.
-      expect(faultsOf(page).filter((fault) => !fault.includes('404 (Not Found)'))).toEqual([])
-      expectNothingFromElsewhere(page, origin)
-      await page.close()
-    },
-    60_000,
-  )
+  test.each([true, false])('a time is booked, moved and cancelled; scripts: %s', async (javaScriptEnabled) => {
+    const mail = await sendProject(t, engaged.sink, account, { to: `js-${javaScriptEnabled}@people.example` })
+    const own = async () =>
+      (await bookingsOf(t, account.id)).filter(({ email }) => email === `js-${javaScriptEnabled}@people.example`)
+    const page = await openPage({ javaScriptEnabled, viewport: { width: 320, height: 800 } })
+    await page.goto(`${origin}${mail.view}`)
+    if (javaScriptEnabled) await expectGoodOnEveryScreen(page, 'booking')
+    // Each day opens its own times; the first is open.
+    await page.locator('.days summary').nth(1).click()
+    await page.locator('.days details').nth(1).getByRole('radio').first().check()
+    await page.getByLabel('Your name').fill('Ada')
+    await page.getByRole('button', { name: 'Book', exact: true }).click()
+    await page.getByText('You are booked').waitFor()
+    const [booking] = await own()
+    expect([booking!.status, booking!.name]).toEqual(['confirmed', 'Ada'])
+    if (javaScriptEnabled) await expectGoodOnEveryScreen(page, 'booked')
+    await page.getByText('Choose another time').click()
+    await page.locator('.days details').first().getByRole('radio').nth(2).check()
+    await page.getByRole('button', { name: 'Move my booking' }).click()
+    await expect.poll(async () => (await own())[0]!.startAt).not.toEqual(booking!.startAt)
+    const [told] = (await bookingMails(t, account.id)).filter(({ to }) => to === booking!.email)
+    await page.goto(`${origin}${cancelPath(told!)}`)
+    if (javaScriptEnabled) await expectGoodOnEveryScreen(page, 'booking-cancel')
+    await page.getByLabel(/^Reason/).fill('I am ill')
+    await page.getByRole('button', { name: 'Cancel the booking' }).click()
+    await page.getByRole('heading', { name: 'Your booking is cancelled' }).waitFor()
+    expect((await own()).map(({ status }) => status)).toEqual(['cancelled'])
+    // Browsers request /favicon.ico.
+    expect(faultsOf(page).filter((fault) => !fault.includes('404 (Not Found)'))).toEqual([])
+    expectNothingFromElsewhere(page, origin)
+    await page.close()
+  })
 })

@@ -41,9 +41,7 @@ describePages('the console of svc dev', (openPage) => {
     c.console.addCall({ method: 'GET', path, status, ms: 12.3, requestId: 'req_01m80h0mcx04rxxvxgbf0v50ys' })
   const subjects = () => page.locator('#mails .subject').allTextContents()
 
-  test('each page is accessible and fits every screen, empty and full, and loads nothing from other hosts', {
-    timeout: 90_000,
-  }, async () => {
+  test('each page is accessible and fits every screen, empty and full, and loads nothing from other hosts', async () => {
     await go('/mail')
     await shows('svc send --project Welcome')
     await expectGoodOnEveryScreen(page, 'console-empty')

@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createBatches } from '../../src/queue/batches.ts'
 
 const unavailable = () => Object.assign(new Error('away'), { code: '08006' })
@@ -35,7 +35,7 @@ test('items that are pushed while a batch runs form the next batch, in order', a
 test('an item that fails on its own is tried once more and then given up; the rest of its batch succeeds at once', async () => {
   const { pipe, batches, failed } = open((batch) => batch.includes(2) && new TypeError('no'))
   pipe.push([1, 2, 3])
-  await vi.waitFor(() => expect(batches.length).toBe(4))
+  await expect.poll(() => batches.length).toBe(4)
   expect(batches).toEqual([[1, 2, 3], [1], [2], [3]])
   expect(failed).toEqual([])
   await pipe.flush(5000)
@@ -47,7 +47,7 @@ test('while the database is unavailable the batch waits and the pipe is stuck; n
   let isAway = true
   const { pipe, batches, failed } = open(() => isAway && unavailable())
   pipe.push([1, 2])
-  await vi.waitFor(() => expect(batches.length).toBeGreaterThan(1))
+  await expect.poll(() => batches.length).toBeGreaterThan(1)
   expect(pipe.isStuck).toBe(true)
   isAway = false
   await pipe.flush(5000)
@@ -61,7 +61,7 @@ test('only the items whose rows are locked are tried again', async () => {
     (batch) => (isLocked ? batch.filter((item) => item === 2) : []),
   )
   pipe.push([1, 2, 3])
-  await vi.waitFor(() => expect(batches.length).toBe(2), { timeout: 5000 })
+  await expect.poll(() => batches.length).toBe(2)
   isLocked = false
   await pipe.flush(5000)
   expect(batches.slice(1).every((batch) => batch.length === 1 && batch[0] === 2)).toBe(true)

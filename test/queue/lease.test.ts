@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { type LeaseEvents, openLease } from '../../src/queue/lease.ts'
 import { useApp } from '../support/app.ts'
 
@@ -19,7 +19,7 @@ const open = (job: string, events: Partial<LeaseEvents> = {}) => {
   })
   return { lease, died }
 }
-const ready = (lease: { id: number | null }) => vi.waitFor(() => expect(lease.id).not.toBeNull(), { timeout: 20_000 })
+const ready = (lease: { id: number | null }) => expect.poll(() => lease.id).not.toBeNull()
 const ids = async (job: string) =>
   (await t.app.sql<{ id: number }>('select id from workers where job = $1 order by id', [job])).map(({ id }) => id)
 const isEmpty = async () => true
@@ -34,7 +34,7 @@ test('a worker that loses its connection keeps its id, and the other workers con
      where locktype = 'advisory' and objid = $1 and pid <> pg_backend_pid() and datname = current_database()`,
     [id],
   )
-  await vi.waitFor(() => expect(one.lease.id).toBeNull(), { timeout: 10_000 })
+  await expect.poll(() => one.lease.id).toBeNull()
   await ready(one.lease)
   expect(one.lease.id).toBe(id)
   await sleep(3000)
@@ -51,7 +51,8 @@ test('a worker that leaves with claims is reported dead repeatedly until no clai
   expect(await ids('leaves')).toEqual([id])
   let asked = 0
   const other = open('leaves', { died: async () => ++asked > 2 })
-  await vi.waitFor(async () => expect(await ids('leaves')).toEqual([other.lease.id]), { timeout: 20_000 })
+  await ready(other.lease)
+  await expect.poll(() => ids('leaves')).toEqual([other.lease.id])
   expect(asked).toBe(3)
   await other.lease.close(isEmpty)
 })
@@ -61,6 +62,6 @@ test('a worker whose row is deleted starts again with a new id', async () => {
   await ready(lease)
   const { id } = lease
   await t.app.sql('delete from workers where id = $1', [id])
-  await vi.waitFor(() => expect(lease.id ?? id).not.toBe(id), { timeout: 20_000 })
+  await expect.poll(() => lease.id ?? id).not.toBe(id)
   await lease.close(isEmpty)
 })

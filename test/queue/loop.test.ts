@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createBell, repeat } from '../../src/queue/loop.ts'
 
 /** Repeats a turn that fails twice and then succeeds; resolves with the reported errors. */
@@ -15,7 +15,7 @@ const reportedOf = async (error: Error): Promise<unknown[]> => {
       return 60_000
     },
   )
-  await vi.waitFor(() => expect(turns).toBe(3))
+  await expect.poll(() => turns).toBe(3)
   stop.abort()
   await running
   return reported
@@ -43,7 +43,7 @@ test('a ring during a turn starts the next turn at once', async () => {
       return 60_000
     },
   )
-  await vi.waitFor(() => expect(turns).toBe(2))
+  await expect.poll(() => turns).toBe(2)
   stop.abort()
   await running
 })

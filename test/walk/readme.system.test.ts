@@ -9,6 +9,7 @@ import { openDnsServer } from '../support/dns.ts'
 import { hasProgram } from '../support/programs.ts'
 import { blocksOf, goingOn, keyOf, left, readGuide, setsOnly, stopsDaemons } from '../support/readme.ts'
 import { openReceiver } from '../support/receiver.ts'
+import { limit } from '../support/slowness.ts'
 import { openTerminal, type Terminal } from '../support/tmux.ts'
 
 /*
@@ -163,7 +164,7 @@ const walk = async ({ columns, rows }: (typeof sizes)[number], port: number): Pr
 describe.skipIf(!hasProgram('tmux'))('the README and its pages in a terminal (needs tmux)', () => {
   // Each command has a deadline of its own; on a busy machine all of them together took five minutes.
   test('no command fails, nothing is cut, and each error has a next step, at 80x24 and 110x30', {
-    timeout: 900_000,
+    timeout: limit(900_000),
   }, async () => {
     // `svc dev` also uses the two ports after its own.
     const port = await freePort()

@@ -29,7 +29,7 @@ test('the documented receiver refuses unsigned requests, handles an event once a
     const answer = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', headers, body })
     return [answer.status, await answer.text()]
   }
-  await expect.poll(() => post({}).catch(() => null), { timeout: 10_000 }).toEqual([401, 'headers missing'])
+  await expect.poll(() => post({}).catch(() => null)).toEqual([401, 'headers missing'])
   const headers = signedHeaders(secret, Date.now(), 'evt_1', body)
   expect([await post(headers), await post(headers)]).toEqual([
     [204, ''],

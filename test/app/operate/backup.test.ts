@@ -106,7 +106,7 @@ test('a restored database has all rows and sequences, and a daemon on it deliver
   const app = await openApp(readConfig(env))
   const loop = startDeliveries(app)
   try {
-    await receiver.arrived(3, 20_000)
+    await receiver.arrived(3)
     await expect.poll(() => tally(app, account.id)).toMatchObject({ delivered: 3 })
   } finally {
     await loop.stop()

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { finishImport } from '../../../src/contacts/imports/checkpoint.ts'
 import { type ImportView, openImport } from '../../../src/contacts/imports/imports.ts'
 import { writeBatches } from '../../../src/contacts/imports/write.ts'
@@ -73,8 +73,7 @@ const hold = async () => {
   await other.query(adding, [...add(7)])
   return other
 }
-const isHeld = () =>
-  vi.waitFor(async () => expect(await sessions()).toEqual({ waiting: 1, still: 2 }), { timeout: 10_000 })
+const isHeld = () => expect.poll(() => sessions()).toEqual({ waiting: 1, still: 2 })
 
 test('a batch that is written before the previous one commits after it', async () => {
   const run = await start(1000)
@@ -120,7 +119,7 @@ test('an import that had to roll back for another transaction writes one batch a
   noteContention(account.id)
   const other = await hold()
   const result = run()
-  await vi.waitFor(async () => expect(await sessions()).toMatchObject({ waiting: 1 }))
+  await expect.poll(() => sessions()).toMatchObject({ waiting: 1 })
   // Longer than the second batch takes if it does not wait, as in the tests above.
   await sleep(500)
   expect(await sessions()).toEqual({ waiting: 1, still: 1 })
@@ -194,7 +193,7 @@ test('batches with a common address are written one after the other', async () =
   const run = await start(600, undefined, [7])
   const other = await hold()
   const result = run()
-  await vi.waitFor(async () => expect(await sessions()).toMatchObject({ waiting: 1 }))
+  await expect.poll(() => sessions()).toMatchObject({ waiting: 1 })
   // Longer than the second batch takes if it need not wait, as in the tests above.
   await sleep(500)
   expect(await sessions()).toEqual({ waiting: 1, still: 1 })

@@ -346,7 +346,7 @@ describe('interrupted', () => {
     await holder.query(`begin; select from imports where id = '${id}' for update`)
     const resumes = Promise.all([1, 2].map(() => run(['imports', 'resume', id, '--json'])))
     const blocked = `select from pg_stat_activity where datname = current_database() and pg_blocking_pids(pid) <> '{}'`
-    await expect.poll(async () => (await t.app.sql(blocked)).length, { timeout: 20_000 }).toBe(2)
+    await expect.poll(async () => (await t.app.sql(blocked)).length).toBe(2)
     await holder.query('commit')
     await holder.end()
     const ends = (await resumes).toSorted((a, b) => a.status! - b.status!)

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { deleteList, eraseContact, leaveList } from '../../../src/contacts/contacts.ts'
 import { isContended, noteContention, writeFairly } from '../../../src/contacts/write/contention.ts'
 import { isBusy, SerializationConflict } from '../../../src/store/database.ts'
@@ -217,7 +217,7 @@ test('queued units of work start in order, two at a time, and a failed one lets 
   // One of the two places is occupied until the end, so the others run one after the other in the second one.
   const end = Promise.withResolvers<void>()
   const first = unit(0, () => end.promise)
-  await vi.waitFor(() => expect(started).toEqual([0]))
+  await expect.poll(() => started).toEqual([0])
   const fail = async () => {
     throw new Error('Refused')
   }

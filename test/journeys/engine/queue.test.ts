@@ -96,7 +96,7 @@ const startMixed = async (count: number) => {
   return journey
 }
 
-test('three engines on one database do each step once', { timeout: 90_000 }, async () => {
+test('three engines on one database do each step once', async () => {
   const journey = await startMixed(400)
   const engines = await Promise.all(['one', 'two', 'three'].map(startEngine))
   await until(areAllRunsEnded(journey))
@@ -104,7 +104,7 @@ test('three engines on one database do each step once', { timeout: 90_000 }, asy
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
 
-test('repeatedly cut connections neither lose nor repeat a step', { timeout: 90_000 }, async () => {
+test('repeatedly cut connections neither lose nor repeat a step', async () => {
   const journey = await startMixed(300)
   const engines = await Promise.all(['svc cut 1', 'svc cut 2'].map(startEngine))
   for (let cut = 0; cut < 8; cut++) {
@@ -131,9 +131,7 @@ const onOwnDatabase = async () => {
   listId = await bench.list('Leads')
 }
 
-test('journeys that update the same contacts while other transactions write to both lists do not deadlock, and the row count stays correct', {
-  timeout: 120_000,
-}, async () => {
+test('journeys that update the same contacts while other transactions write to both lists do not deadlock, and the row count stays correct', async () => {
   await onOwnDatabase()
   const customers = await bench.list('Customers')
   const trigger = { kind: 'list-added', list: 'Leads' }
@@ -199,7 +197,6 @@ const reads = async () => {
 
 test.each(['empty', 'full'])(
   'statements of the queue use indexes, row by row, even if the tables were analyzed while the queue was %s',
-  { timeout: 90_000 },
   async (state) => {
     await onOwnDatabase()
     const count = 3000

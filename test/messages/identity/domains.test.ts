@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   addDomain,
   deleteDomain,
@@ -239,7 +239,7 @@ describe('deletion', () => {
     await remove(domain)
     expect((await post(`a@${domain}`)).status).toBe(400)
     const mail = startMail(t.app)
-    await vi.waitFor(() => expect(sink.mails).toHaveLength(1), { timeout: 20_000 })
+    await expect.poll(() => sink.mails).toHaveLength(1)
     await mail.stop()
     expect(sink.mails[0]!.header('dkim-signature')).toBeUndefined()
     await expect(look(domain)).rejects.toMatchObject({ kind: 'not_found' })

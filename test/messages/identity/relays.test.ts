@@ -301,4 +301,4 @@ test('connections of an idle pool are closed', async () => {
   expect(own.open).toBe(1)
   for (let i = 0; own.open > 0 && i < 400; i++) await new Promise((resolve) => setTimeout(resolve, 100))
   expect(own.open).toBe(0)
-}, 45_000)
+})

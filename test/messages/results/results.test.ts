@@ -397,7 +397,7 @@ test('numbers equal a recount after a random mix of everything, several at once'
   await check([[begin, end]])
   await foldResults(t.app)
   await check([[begin, end]])
-}, 120_000)
+})
 
 test('the migration counts the clicks of a link without merge tags, and of another one only the people', async () => {
   const ada = await queue('ada@people.example', 'broadcast')
