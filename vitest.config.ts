@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { EndReporter } from './test/support/reporter.ts'
 import { limit, testLimitMs, waitLimitMs } from './test/support/slowness.ts'
 
 // Shared by the workers and by every `svc` that the tests start: loading modules was a quarter of the suite's CPU time.
@@ -16,6 +17,8 @@ class PatternsFirst extends BaseSequencer {
   }
 }
 
+const { TEST_SEED: seed } = process.env
+
 // Tests run through Node's own type stripping, as the product does.
 export default defineConfig({
   test: {
@@ -24,7 +27,8 @@ export default defineConfig({
     experimental: { viteModuleRunner: false },
     // More workers than the two cores of a small machine: many files mostly wait for processes, clocks and time-outs.
     maxWorkers: 4,
-    sequence: { sequencer: PatternsFirst },
+    sequence: { sequencer: PatternsFirst, ...(seed && { seed: Number(seed) }) },
+    reporters: ['default', new EndReporter()],
     // Files share the modules of their worker: loading them for each of more than 200 files would take minutes.
     isolate: false,
     testTimeout: testLimitMs,

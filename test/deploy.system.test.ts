@@ -8,7 +8,7 @@ import { parse } from 'yaml'
 import { createMetrics } from '../src/app/daemon/metrics.ts'
 import { createCounters } from '../src/lib/counters.ts'
 import { svc } from './support/cli.ts'
-import { hasProgram } from './support/programs.ts'
+import { needs } from './support/needs.ts'
 
 /* Checks the files of docs/deploy with the tools that read them, if these are installed. systemd.test.ts checks the unit. */
 
@@ -110,7 +110,7 @@ describe('alerts and dashboard', () => {
     }
   })
 
-  describe.skipIf(!hasProgram('promtool'))('by Prometheus itself (needs promtool)', () => {
+  describe('by Prometheus itself', needs('promtool'), () => {
     const check = (file: string) => run('promtool', ['check', 'rules', file])
 
     test('the alerts are valid', async () => {
@@ -215,13 +215,13 @@ describe('containers', () => {
     expect(await check()).toBe(1)
   })
 
-  test.skipIf(!works('docker', 'compose', 'version'))('compose.yaml is valid (needs docker compose)', async () => {
+  test('compose.yaml is valid', needs('docker compose', works('docker', 'compose', 'version')), async () => {
     const names = envOf(await readFile(join(deploy, '../install.md'), 'utf8'))
     const env = { ...process.env, ...Object.fromEntries(names.map((name) => [name, 'x'])) }
     await run('docker', ['compose', '-f', join(deploy, 'compose.yaml'), 'config', '--quiet'], { env })
   })
 
-  test.skipIf(!works('docker', 'buildx', 'inspect'))('the Dockerfile is valid (needs docker buildx)', async () => {
+  test('the Dockerfile is valid', needs('docker buildx', works('docker', 'buildx', 'inspect')), async () => {
     await run('docker', ['build', '--check', '-f', join(deploy, 'Dockerfile'), deploy])
   })
 })

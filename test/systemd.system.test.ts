@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { hasProgram } from './support/programs.ts'
+import { needs } from './support/needs.ts'
 
 /* Checks docs/deploy/svc.service with systemd's own tools; its program is replaced by one that this machine has. */
 
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-describe.skipIf(!hasProgram('systemd-analyze'))('the unit (needs systemd-analyze)', () => {
+describe('the unit', needs('systemd-analyze'), () => {
   test('verify finds nothing, not even a warning', async () => {
     expect(await run('systemd-analyze', ['verify', '--man=no', unit])).toEqual({ stdout: '', stderr: '' })
   })

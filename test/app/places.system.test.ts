@@ -9,8 +9,7 @@ import { requireServer } from '../../src/store/schema.ts'
 import { startApp, type TestApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
-
-const isRoot = process.getuid?.() === 0
+import { needsRoot } from '../support/needs.ts'
 
 let folder: string
 
@@ -108,7 +107,7 @@ describe('without SVC_DATA_DIR', () => {
     expect(named.json.accounts).toMatchObject([{ name: 'Acme' }])
   })
 
-  test.runIf(isRoot)('a data folder above that belongs to another user is ignored', async () => {
+  test('a data folder above that belongs to another user is ignored', needsRoot, async () => {
     const below = await project()
     await promisify(execFile)('chown', ['-R', '65534:65534', join(folder, '.svc')])
     const listed = () => svc({ env: {} }, ['accounts', 'list'], { cwd: below })

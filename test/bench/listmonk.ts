@@ -5,11 +5,11 @@ import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '../support/daemon.ts'
-import { hasProgram } from '../support/programs.ts'
+import { pathOf } from '../support/needs.ts'
 import type { Person } from './batch.ts'
 
 /** Whether listmonk is on the PATH (https://listmonk.app/docs/installation). */
-export const hasListmonk = (): boolean => hasProgram('listmonk')
+export const hasListmonk = (): boolean => pathOf('listmonk') !== undefined
 
 const startLimitMs = 30_000
 const importLimitMs = 600_000

@@ -10,7 +10,7 @@ import { type TestAccount, useApp } from '../support/app.ts'
 import { audience } from '../support/broadcasts.ts'
 import { svc } from '../support/cli.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
-import { dialogue, hasPty, type Step, svcOnTerminal } from '../support/pty.ts'
+import { dialogue, needsTerminal, type Step, svcOnTerminal } from '../support/pty.ts'
 import { mbox, postfix } from '../support/reports.ts'
 import { register } from '../webinars/support.ts'
 
@@ -204,7 +204,7 @@ test('an import and reports from a mail server need no --yes in a pipe', async (
   expect(await svc(t, ['bounces', 'ingest', '-'], { stdin: report })).toMatchObject({ status: 0 })
 })
 
-describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
+describe('on a terminal', needsTerminal, () => {
   const onTerminal = (answer: string, ...args: string[]) =>
     svcOnTerminal(t, [...args, '--account', account.id, '--no-color'], answer)
 

@@ -11,7 +11,7 @@ import {
   sendProject,
   startEngaged,
 } from '../support/engagement.ts'
-import { hasPty, svcOnTerminal } from '../support/pty.ts'
+import { needsTerminal, svcOnTerminal } from '../support/pty.ts'
 
 let engaged: EngagedApp
 let t: TestApp
@@ -62,7 +62,7 @@ test('svc projects responses prints the counts and the single responses, page by
   expect((await run('projects', 'responses', 'Welcome', '--limit', '1')).stdout).toContain('\trating\tstars\t4\tada@')
 })
 
-describe.skipIf(!hasPty)('on a terminal', () => {
+describe('on a terminal', needsTerminal, () => {
   const onTerminal = async (...args: string[]) =>
     (await svcOnTerminal(t, [...args, '--account', account.id, '--no-color', '--no-pager'], '')).text
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nearest } from '../../src/lib/nearest.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { dialogue, hasPty, type Step } from '../support/pty.ts'
+import { dialogue, needsTerminal, type Step } from '../support/pty.ts'
 
 const [enter, down, space, ctrlC] = ['\r', '\u001b[B', ' ', '\u0003']
 
@@ -72,7 +72,7 @@ test('in a pipe a missing argument or flag is exit 2 without a question', async 
     expect([args, (await run(...args)).status]).toEqual([args, 2])
 })
 
-describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
+describe('on a terminal', needsTerminal, () => {
   const ask = (args: string[], steps: Step[], env: Record<string, string> = {}) =>
     dialogue({ env: { ...t.env, ...env } }, [...args, '--account', account.id, '--no-color'], steps)
 

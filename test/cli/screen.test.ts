@@ -4,7 +4,7 @@ import { drawScreen } from '../../src/deals/board.screen.commands.ts'
 import type { Board } from '../../src/deals/deals.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { dialogue, hasPty, type Step } from '../support/pty.ts'
+import { dialogue, needsTerminal, type Step } from '../support/pty.ts'
 
 const [down, right, enter, escapeKey, ctrlC] = ['\u001b[B', '\u001b[C', '\r', '\u001b', '\u0003']
 const [taken, givenBack] = ['\u001b[?1049h', '\u001b[?1049l']
@@ -66,7 +66,7 @@ test('a board without deals and a board of one stage are drawn', () => {
   expect(drawScreen(view, { columns: 80, rows: 24 })).toHaveLength(24)
 })
 
-describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
+describe('on a terminal', needsTerminal, () => {
   const take = (args: string[], steps: Step[], env: Record<string, string> = {}) =>
     dialogue({ env: { ...t.env, ...env } }, [...args, '--account', account.id], steps, { columns: 80, rows: 24 })
 

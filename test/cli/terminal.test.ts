@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +12,7 @@ import { newId } from '../../src/lib/ids.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { program, startSvc, svc } from '../support/cli.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
+import { needsTerminal } from '../support/pty.ts'
 
 let listId: string
 
@@ -269,7 +269,7 @@ describe('svc api', () => {
   })
 })
 
-describe.skipIf(!existsSync('/usr/bin/script'))('on a terminal', () => {
+describe('on a terminal', needsTerminal, () => {
   /** Returns what a terminal of 80 cells and 12 lines shows for commands that run one after another. */
   const terminal = (...commands: string[]): Promise<string> =>
     new Promise((resolve) => {

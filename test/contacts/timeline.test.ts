@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { eraseContact, readTimeline, type TimelineEntry } from '../../src/contacts/contacts.ts'
 import { type TestAccount, type TestApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { dialogue, hasPty } from '../support/pty.ts'
+import { dialogue, needsTerminal } from '../support/pty.ts'
 
 const t = useApp()
 const ada = 'ada@people.example'
@@ -237,7 +237,7 @@ describe('a person’s past', () => {
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(sentence) })
   })
 
-  test.skipIf(!hasPty)('a person sees each day once', async () => {
+  test('a person sees each day once', needsTerminal, async () => {
     const args = ['contacts', 'show', ada, '--timeline', '--limit', '3', '--account', account.id]
     const { status, text } = await dialogue(t, args, [], { columns: 120 })
     expect(status).toBe(0)

@@ -4,7 +4,7 @@ import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
-import { hasProgram } from '../support/programs.ts'
+import { needs } from '../support/needs.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
 
@@ -38,7 +38,7 @@ test('names of counters, and only those, end in _total', async () => {
   expect(kinds.filter(([name, kind]) => name.endsWith('_total') !== (kind === 'counter'))).toEqual([])
 })
 
-test.skipIf(!hasProgram('promtool'))('promtool finds no problem in the metrics (needs promtool)', async () => {
+test('promtool finds no problem in the metrics', needs('promtool'), async () => {
   const text = await (await fetch(`${jobs.url}/metrics`)).text()
   const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
   expect([status, stdout + stderr]).toEqual([0, ''])

@@ -10,6 +10,7 @@ import { embeddedUrl, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { postmasterPid, query } from '../embedded/support.ts'
 import { program } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { needsNamespaces } from '../support/needs.ts'
 
 let top: string
 let folder: string
@@ -94,7 +95,7 @@ test('the reason why the server does not start is logged once; after the repair 
 const inside = ['unshare', '--mount', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])]
 const canMount = spawnSync(inside[0]!, [...inside.slice(1), 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
 
-test.runIf(canMount)('a full disk is named as the reason', async () => {
+test('a full disk is named as the reason', needsNamespaces(canMount), async () => {
   const script = `mount -t tmpfs -o size=60m,mode=755 none /mnt && "$NODE" "$SVC" db migrate >/dev/null
     cat /dev/zero >/mnt/fill 2>/dev/null; cat /dev/zero >>/mnt/.svc/postgres.log 2>/dev/null
     "$NODE" "$SVC" plans list`

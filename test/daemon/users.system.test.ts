@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { program, svcProcess } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
+import { isRoot, needsNamespaces, needsRoot, skipUnless } from '../support/needs.ts'
 
-const isRoot = process.getuid?.() === 0
 const nobody = { uid: 65_534, gid: 65_534 }
 /** A user id without a line in /etc/passwd. */
 const nameless = { uid: 54_321, gid: 54_321 }
@@ -56,8 +56,9 @@ const strange = async (dataDir: string, uid: number) => {
   return found.flat()
 }
 
-test.runIf(isRoot)(
+test(
   'root, without a umask, writes files into another user’s folder that belong to that user and that the user can use',
+  needsRoot,
   async () => {
     const dataDir = join(top, 'nobody/.svc')
     await mkdir(dataDir, { mode: 0o700 })
@@ -73,8 +74,9 @@ test.runIf(isRoot)(
   },
 )
 
-test.runIf(canName)(
+test(
   'a user id without a name creates a data folder that only it can access, and works with it',
+  skipUnless(canName, 'only root that may create namespaces can run it'),
   async () => {
     const dataDir = join(top, 'nameless/.svc')
     expect(await run(dataDir, '000', 'db migrate', nameless)).toEqual({ status: 0, stderr: '' })
@@ -99,7 +101,7 @@ describe('the compile cache', () => {
     expect(await readdir(join(home, '.cache/svc'))).toHaveLength(1)
   })
 
-  test.runIf(isRoot)('is not used in a home folder that belongs to another user', async () => {
+  test('is not used in a home folder that belongs to another user', needsRoot, async () => {
     const home = join(top, 'nameless')
     await runAtHome(home)
     expect(await readdir(home)).not.toContain('.cache')
@@ -111,7 +113,7 @@ describe('the compile cache', () => {
     expect([await readdir(home), await readdir(cache)]).toEqual([[], ['svc']])
   })
 
-  test.runIf(isRoot)('is not used in an XDG_CACHE_HOME that belongs to another user', async () => {
+  test('is not used in an XDG_CACHE_HOME that belongs to another user', needsRoot, async () => {
     const cache = await mkdtemp(join(top, 'cache-'))
     await chown(cache, nameless.uid, nameless.gid)
     await runAtHome(await mkdtemp(join(top, 'home-')), { XDG_CACHE_HOME: cache })
@@ -128,7 +130,7 @@ const runAsSoleRoot = (dataDir: string, args: string[], env: Record<string, stri
 const unshare = '/usr/bin/unshare'
 const canBeRoot = spawnSync(unshare, ['--map-root-user', 'true'], isRoot ? nobody : {}).status === 0
 
-describe.runIf(canBeRoot)('root of a user namespace that maps no other id', () => {
+describe('root of a user namespace that maps no other id', needsNamespaces(canBeRoot), () => {
   test('works as the plain user that it is outside, and that user can use the folder', async () => {
     const dataDir = join(top, 'nobody/sole')
     for (const args of [

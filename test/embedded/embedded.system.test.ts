@@ -23,7 +23,8 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Embedded, type EmbeddedOptions, openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
-import { clusterSource, identity, isRoot, postmasterPid, query, startUser, type User } from './support.ts'
+import { isRoot, needsRoot } from '../support/needs.ts'
+import { clusterSource, identity, postmasterPid, query, startUser, type User } from './support.ts'
 
 const putCluster = clusterSource()
 const nobody = { uid: 65_534, gid: 65_534 }
@@ -344,8 +345,9 @@ describe('locations', () => {
     await chmod(join(native, 'lib'), 0o755)
   })
 
-  test.runIf(isRoot)(
+  test(
     'root may keep the data and the program in a folder that the user of the server cannot read',
+    needsRoot,
     async () => {
       const home = join(top, 'home')
       const version = `test-${process.pid}`

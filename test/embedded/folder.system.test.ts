@@ -19,7 +19,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { stopEmbedded } from '../../src/embedded/embedded.ts'
 import { inherited, program } from '../support/cli.ts'
-import { clusterSource, isRoot, query, startUser } from './support.ts'
+import { isRoot, needsRoot } from '../support/needs.ts'
+import { clusterSource, query, startUser } from './support.ts'
 
 const putCluster = clusterSource()
 const nobody = { uid: 65_534, gid: 65_534 }
@@ -80,7 +81,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(top, { recursive: true, force: true, maxRetries: 5 }))
 
-describe.runIf(isRoot)('root in a data folder of another user', () => {
+describe('root in a data folder of another user', needsRoot, () => {
   test('follows no link of that user, so no file of root is deleted, changed or handed over', async () => {
     const dataDir = await foreignFolder(join(top, '.svc'))
     await mkdir(join(vault, 'folder'))
@@ -164,7 +165,7 @@ describe('a data folder that other users may write', () => {
     expect(await readdir(dataDir)).toEqual([])
   })
 
-  test.runIf(isRoot)('root refuses it with any content, and changes nothing', async () => {
+  test('root refuses it with any content, and changes nothing', needsRoot, async () => {
     const dataDir = join(top, '.svc')
     await putCluster(dataDir)
     await chmod(dataDir, 0o777)
@@ -177,7 +178,7 @@ describe('a data folder that other users may write', () => {
     expect([await vaultState(), (await readdir(dataDir)).sort()]).toEqual(before)
   })
 
-  test.runIf(isRoot)('root refuses one inside a folder that every user may write', async () => {
+  test('root refuses one inside a folder that every user may write', needsRoot, async () => {
     const open = join(top, 'open')
     await mkdir(open)
     await chmod(open, 0o777)
@@ -188,7 +189,7 @@ describe('a data folder that other users may write', () => {
   })
 })
 
-describe.runIf(isRoot)('root and the user that its database runs as', () => {
+describe('root and the user that its database runs as', needsRoot, () => {
   test.each([
     ['symbolic', symlink],
     ['hard', link],

@@ -8,7 +8,8 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Embedded, openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { inherited, program } from '../support/cli.ts'
-import { clusterSource, identity, isRoot, postmasterPid, query, startUser, type User } from './support.ts'
+import { isRoot, needsNamespaces, needsRoot } from '../support/needs.ts'
+import { clusterSource, identity, postmasterPid, query, startUser, type User } from './support.ts'
 
 /** Returns a prefix that runs a command with its own process ids, IPC and mounts, like a container. */
 const container = (prepare = 'true', extra: string[] = []): string[] => {
@@ -102,9 +103,7 @@ afterEach(async () => {
   await rm(top, { recursive: true, force: true })
 })
 
-const needsNamespaces = canIsolate ? '' : ' (skipped: this user may not create namespaces)'
-
-describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, () => {
+describe('containers on one data folder', needsNamespaces(canIsolate), () => {
   const elsewhere = async () => {
     const path = join(top, 'elsewhere')
     await mkdir(path)
@@ -208,8 +207,9 @@ describe.skipIf(!canIsolate)(`containers on one data folder${needsNamespaces}`, 
   })
 })
 
-test.runIf(isRoot)(
+test(
   'root can stop the server without the right to inspect other processes, as in a container',
+  needsRoot,
   async () => {
     await putCluster(dataDir)
     const confined = user(dataDir, ['setpriv', '--bounding-set=-sys_ptrace', '--inh-caps=-sys_ptrace'])
@@ -251,17 +251,14 @@ describe('one cluster under two names', () => {
 })
 
 describe('a copy of a data folder', () => {
-  test.skipIf(!canIsolate)(
-    `is never mistaken for the original if only the copy can be reached${needsNamespaces}`,
-    async () => {
-      await putCluster(dataDir)
-      const copy = join(top, 'copy')
-      expect(spawnSync('cp', ['-a', dataDir, copy]).status).toBe(0)
-      const original = user(dataDir, farContainer())
-      expect(await original.next()).toMatchObject({ url: expect.any(String) })
-      const { url } = await open(copy)
-      expect(await user().next()).toMatchObject({ kind: 'configuration' })
-      expect(await query(url, 'select 1')).toBe(1)
-    },
-  )
+  test('is never mistaken for the original if only the copy can be reached', needsNamespaces(canIsolate), async () => {
+    await putCluster(dataDir)
+    const copy = join(top, 'copy')
+    expect(spawnSync('cp', ['-a', dataDir, copy]).status).toBe(0)
+    const original = user(dataDir, farContainer())
+    expect(await original.next()).toMatchObject({ url: expect.any(String) })
+    const { url } = await open(copy)
+    expect(await user().next()).toMatchObject({ kind: 'configuration' })
+    expect(await query(url, 'select 1')).toBe(1)
+  })
 })

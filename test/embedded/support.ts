@@ -9,8 +9,6 @@ import pg from 'pg'
 import { afterAll, expect } from 'vitest'
 import { openEmbedded } from '../../src/embedded/embedded.ts'
 
-export const isRoot = process.getuid?.() === 0
-
 /** Returns the first column of the first row. */
 export const query = async (url: string, sql: string): Promise<unknown> => {
   const client = new pg.Client({ connectionString: url })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newSigningSecret, sign, verify } from '../../src/lib/signature.ts'
-import { hasProgram } from '../support/programs.ts'
+import { needs, pathOf, skipUnless } from '../support/needs.ts'
 
 /* Runs the functions of docs/recipes/verify-webhooks.md, as they are printed there, on the same deliveries as our own verifier. */
 
@@ -146,17 +146,13 @@ const isGoReady = (): boolean => {
   return listed.stdout?.trim() === 'false'
 }
 
-const obstacleTo = (program: string): string | null => {
-  if (!hasProgram(program)) return `there is no ${program} in the PATH`
-  return program === 'go' && !isGoReady()
-    ? 'Go has not compiled encoding/json yet: go build encoding/json crypto/hmac'
-    : null
-}
+const optionsOf = (program: string) =>
+  program === 'go' && pathOf('go')
+    ? skipUnless(isGoReady(), 'Go has not compiled encoding/json yet: go build encoding/json crypto/hmac')
+    : needs(program)
 
 for (const { language, program, files, command } of languages) {
-  const obstacle = obstacleTo(program)
-  const title = `the receiver in ${language} accepts and refuses what ours does`
-  test.skipIf(obstacle)(obstacle ? `${title} (skipped: ${obstacle})` : title, async () => {
+  test(`the receiver in ${language} accepts and refuses what ours does`, optionsOf(program), async () => {
     const folder = await mkdtemp(join(tmpdir(), `svc-verify-${language}-`))
     try {
       for (const [name, text] of Object.entries(files(codeOf(language)))) await writeFile(join(folder, name), text)

@@ -10,7 +10,7 @@ import type { Work } from '../../src/store/work.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
-import { dialogue, hasPty } from '../support/pty.ts'
+import { dialogue, needsTerminal } from '../support/pty.ts'
 import { randomOfTest } from '../support/random.ts'
 import { openReceiver } from '../support/receiver.ts'
 
@@ -120,7 +120,7 @@ describe('drawStats', () => {
   })
 })
 
-describe.skipIf(!hasPty)('on a terminal (needs script of util-linux)', () => {
+describe('on a terminal', needsTerminal, () => {
   const taken = '\u001b[?1049h'
   const size = { columns: 80, rows: 24 }
 

@@ -1,16 +1,11 @@
-import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { execFileSync, spawn } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { certificate, certificateKey } from './certificate.ts'
 import { freePort } from './daemon.ts'
 import { eventually } from './eventually.ts'
-
-const program = ['/usr/sbin/dovecot', '/usr/local/sbin/dovecot'].find((path) => existsSync(path))
-
-/** Whether this machine can start a Dovecot, which needs root. */
-export const hasDovecot = program !== undefined && process.getuid?.() === 0
+import { isRoot, pathOf } from './needs.ts'
 
 export interface Dovecot {
   port: number
@@ -31,6 +26,9 @@ export const openDovecot = async (): Promise<Dovecot> => {
   const at = (...parts: string[]) => join(folder, ...parts)
   await Promise.all([mkdir(at('run')), mkdir(at('state')), mkdir(at('mail'))])
   await Promise.all([writeFile(at('key.pem'), certificateKey), writeFile(at('certificate.pem'), certificate)])
+  // Without root, one user runs every process of the server.
+  const nameOf = (flags: string) => execFileSync('id', [flags], { encoding: 'utf8' }).trim()
+  const [user, group] = isRoot ? ['nobody', 'nogroup'] : [nameOf('-un'), nameOf('-gn')]
   await writeFile(
     at('dovecot.conf'),
     `base_dir = ${at('run')}
@@ -44,6 +42,9 @@ ssl_key = <${at('key.pem')}
 disable_plaintext_auth = no
 auth_failure_delay = 0
 first_valid_uid = 0
+default_internal_user = ${user}
+default_login_user = ${user}
+default_internal_group = ${group}
 mail_location = maildir:${at('mail')}/%u
 passdb {
   driver = static
@@ -51,7 +52,7 @@ passdb {
 }
 userdb {
   driver = static
-  args = uid=nobody gid=nogroup home=${at('mail')}/%u
+  args = uid=${user} gid=${group} home=${at('mail')}/%u
 }
 service imap-login {
   chroot =
@@ -67,9 +68,11 @@ service anvil {
 }
 `,
   )
-  const child = spawn(program!, ['-F', '-c', at('dovecot.conf')], { stdio: 'ignore' })
+  const child = spawn(pathOf('dovecot')!, ['-F', '-c', at('dovecot.conf')], { stdio: 'ignore' })
   const ended = new Promise((resolve) => child.once('exit', resolve))
-  await eventually(() => existsSync(at('run', 'login')))
+  const log = () => readFile(at('log'), 'utf8').catch(() => '')
+  await eventually(async () => (await log()).includes('starting up') || child.exitCode !== null)
+  if (child.exitCode !== null) throw new Error(`Dovecot ended:\n${await log()}`)
   let delivered = 0
   return {
     port,

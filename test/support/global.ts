@@ -77,6 +77,7 @@ const createInMemory = async (): Promise<string | undefined> => {
 /** Runs once per test run: opens a server (DATABASE_URL, or an embedded one in a temporary folder) with a migrated template. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   process.stdout.write(`Limits are multiplied by ${slowness} (TEST_SLOWNESS).\n`)
+  process.env.TEST_SEED = String(project.config.sequence.seed)
   const given = process.env.DATABASE_URL
   const temporary = await createInMemory()
   if (temporary) process.env.TMPDIR = temporary

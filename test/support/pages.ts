@@ -2,11 +2,9 @@ import { existsSync } from 'node:fs'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { needs } from './needs.ts'
 import { executablePath, launchOptions, screens } from './screens.ts'
 import { waitLimitMs } from './slowness.ts'
-
-const isInstalled = existsSync(executablePath)
-const skipped = `skipped: there is no Chromium at ${executablePath}; CHROMIUM may name another`
 
 interface Watch {
   /** Errors of the page, dialogs, and requests that its policy blocked. */
@@ -31,12 +29,9 @@ export const requestsOf = (page: Page): string[] => watchOf(page).requests
 
 export type OpenPage = (options?: BrowserContextOptions) => Promise<Page>
 
-/**
- * Tests that need a real Chromium; without one they are skipped, and their title says so. `openPage` opens a page in its own
- * context, watched from its first request.
- */
+/** Tests that need a real Chromium. `openPage` opens a page in its own context, watched from its first request. */
 export const describePages = (what: string, tests: (openPage: OpenPage) => void): void => {
-  describe.skipIf(!isInstalled)(isInstalled ? what : `${what} (${skipped})`, () => {
+  describe(what, needs('chromium', existsSync(executablePath)), () => {
     let browser: Browser
     beforeAll(async () => {
       browser = await chromium.launch({ executablePath, ...launchOptions })

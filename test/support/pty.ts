@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { inherited, program } from './cli.ts'
+import { needs } from './needs.ts'
 
-/** `script` of util-linux, which runs a command on its own terminal. */
-export const hasPty = spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0
+/** Options of tests on a terminal, which `script` of util-linux opens. */
+export const needsTerminal = needs('script', spawnSync('script', ['-qec', 'true', '/dev/null']).status === 0)
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 

@@ -35,9 +35,8 @@ export const createRandom = (seed: number): Random => {
   }
 }
 
-/** Returns a generator for one test, and prints its seed. `TEST_SEED` repeats a run as far as its processes and clocks allow. */
-export const randomOfTest = (): Random => {
-  const seed = Number(process.env.TEST_SEED ?? Math.floor(Math.random() * 1_000_000))
-  process.stderr.write(`TEST_SEED=${seed}\n`)
-  return createRandom(seed)
-}
+/**
+ * Returns a generator for one test. Its seed is that of the run, which vitest prints; `TEST_SEED` repeats a run as far as its
+ * processes and clocks allow.
+ */
+export const randomOfTest = (): Random => createRandom(Number(process.env.TEST_SEED))

@@ -6,7 +6,7 @@ import { inherited, program } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { openDnsServer } from '../support/dns.ts'
-import { hasProgram } from '../support/programs.ts'
+import { needs } from '../support/needs.ts'
 import { blocksOf, goingOn, keyOf, left, readGuide, setsOnly, stopsDaemons } from '../support/readme.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { limit } from '../support/slowness.ts'
@@ -161,7 +161,7 @@ const walk = async ({ columns, rows }: (typeof sizes)[number], port: number): Pr
   }
 }
 
-describe.skipIf(!hasProgram('tmux'))('the README and its pages in a terminal (needs tmux)', () => {
+describe('the README and its pages in a terminal', needs('tmux'), () => {
   // Each command has a deadline of its own; on a busy machine all of them together took five minutes.
   test('no command fails, nothing is cut, and each error has a next step, at 80x24 and 110x30', {
     timeout: limit(900_000),

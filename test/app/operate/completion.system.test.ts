@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
@@ -10,19 +10,12 @@ import { loadCommands } from '../../../src/app/commands.ts'
 import { type Candidate, complete } from '../../../src/cli/complete.ts'
 import { buildProgram } from '../../../src/cli/program.ts'
 import { program as entry, inherited, svc } from '../../support/cli.ts'
+import { needs } from '../../support/needs.ts'
 
 const run = promisify(execFile)
 let folder: string
 let program: Command
 let env: NodeJS.ProcessEnv
-
-const isThere = (shell: string): boolean => {
-  try {
-    return execFileSync(shell, ['--version']).length > 0
-  } catch {
-    return false
-  }
-}
 
 beforeAll(async () => {
   program = buildProgram(await loadCommands(), () => Promise.reject(new Error('not opened here')))
@@ -92,7 +85,7 @@ describe('in real shells', () => {
     ])
   })
 
-  test.skipIf(!isThere('zsh'))('zsh', async () => {
+  test('zsh', needs('zsh'), async () => {
     // The keys are typed into a terminal: the line after the tab is what a person would see.
     const script = `zmodload zsh/zpty
       zpty -b line zsh -f -i
@@ -117,7 +110,7 @@ describe('in real shells', () => {
     expect(stdout.trim()).toBe('ok')
   })
 
-  test.skipIf(!isThere('fish'))('fish', async () => {
+  test('fish', needs('fish'), async () => {
     const asks = [
       'svc deliv',
       'svc deliveries list --status ',
@@ -127,7 +120,7 @@ describe('in real shells', () => {
     const script = [`source ${folder}/fish`, ...asks.map((ask) => `complete -C '${ask}'`)].join('; ')
     const { stdout } = await run('fish', ['--no-config', '-c', script], { env })
     expect(stdout.trim().split('\n')).toEqual([
-      'deliveries\tDeliveries: events on their way to webhooks',
+      'deliveries\tWebhook deliveries: inspect, replay, cancel',
       ...['pending', 'delivered', 'exhausted', 'cancelled'],
       ...['--status=sent', '--status=suppressed'],
       `${folder}/zsh`,

@@ -8,8 +8,9 @@ import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { certificate } from '../../support/certificate.ts'
 import { freePort } from '../../support/daemon.ts'
 import { useDnsServer } from '../../support/dns.ts'
-import { type Dovecot, hasDovecot, openDovecot } from '../../support/dovecot.ts'
+import { type Dovecot, openDovecot } from '../../support/dovecot.ts'
 import { queueMany, sendingAccount } from '../../support/messages.ts'
+import { needs } from '../../support/needs.ts'
 import { postfix } from '../../support/reports.ts'
 
 let t: TestApp
@@ -104,7 +105,7 @@ describe('the mailbox of an account', () => {
   })
 })
 
-describe.skipIf(!hasDovecot)('with a real server (Dovecot; skipped where it is not installed)', () => {
+describe('with a real server (Dovecot)', needs('dovecot'), () => {
   let dovecot: Dovecot
   let users = 0
   let user: string
