@@ -117,6 +117,11 @@ test('no files import each other in a circle, by type imports neither', () => {
   expect(circlesIn(graph)).toEqual([])
 })
 
+test('only store/notices.ts calls pg_notify: inside the transaction of a change it would serialise all commits', () => {
+  const naming = files.filter((file) => /\bpg_notify\b|\bnotify svc_/i.test(readFileSync(join(root, file), 'utf8')))
+  expect(naming).toEqual(['src/store/notices.ts'])
+})
+
 test('http and cli do not import each other', () => {
   expect(
     shown(

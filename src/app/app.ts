@@ -48,6 +48,8 @@ interface Options {
   queue?: boolean
   /** Calls through the pool settle within this time (ms). By default a statement has no limit. */
   deadlineMs?: number
+  /** Notices have a connection of their own: for processes with a busy pool. */
+  hasNoticeConnection?: boolean
   /** The purpose of the connections, such as `svc mail`: part of their name, with the process. */
   name?: string
   schema?: SchemaRule
@@ -81,6 +83,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     name,
     ...(options.queue && { settings: queueSettings }),
     ...(options.deadlineMs !== undefined && { deadlineMs: options.deadlineMs }),
+    ...(options.hasNoticeConnection && { hasNoticeConnection: true }),
   })
   const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
   const resolver = createResolver([...config.dnsServers])
@@ -115,6 +118,10 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const { now, systemNow, onMoved: onClockMoved } = clock
     const box = createSecretBox(config.secret)
     const former = await formerKeys(database.sql, box)
+    const effects = (afterCommit: AfterCommit): Pick<Operation, 'count' | 'announce'> => ({
+      count: (...of) => afterCommit(() => counters.count(...of)),
+      announce: (...of) => afterCommit(() => database.notices.announce(...of)),
+    })
     const rendering = options.projects ?? projects
     return {
       config: own,
@@ -143,17 +150,17 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       onClockMoved,
       close,
       operate: (actor, run) =>
-        countOnCommit(counters, (begin) =>
+        withEffects((begin) =>
           database.transaction((sql, client) => {
-            const { ended, ...unit } = operation({ sql, client, orm, actor, now: now(), count: begin() })
+            const { ended, ...unit } = operation({ sql, client, orm, actor, now: now(), ...effects(begin()) })
             return ended(run(unit))
           }),
         ),
       work: (accountId, actor, run) =>
-        countOnCommit(counters, (begin) =>
+        withEffects((begin) =>
           database.transaction((sql, client, opening) => {
             if (!(opening as { lives: boolean }).lives) throw notFound('There is no such account')
-            const parts = { sql, client, orm, actor, now: now(), accountId, count: begin() }
+            const parts = { sql, client, orm, actor, now: now(), accountId, ...effects(begin()) }
             const { ended, ...unit } = operation(parts)
             return ended(run({ ...unit, accountId, state: createStates() }))
           }, guardStatement(accountId)),
@@ -209,17 +216,18 @@ const findServer = async ({ databaseUrl, dataDir }: Config, { isThread, onRecove
   return { url: () => embedded.url, isOwn: true, close: embedded.close }
 }
 
-/** Runs a transaction and applies its counts after the commit. A repeated transaction counts once. */
-const countOnCommit = async <T>(
-  counters: Counters,
-  transact: (begin: () => Counters['count']) => Promise<T>,
-): Promise<T> => {
-  let counted: (() => void)[] = []
+/** Has `run` run after the commit of the current try. */
+type AfterCommit = (run: () => void) => void
+
+/** Runs a transaction, then what its last try has left for after the commit. */
+const withEffects = async <T>(transact: (begin: () => AfterCommit) => Promise<T>): Promise<T> => {
+  let effects: (() => void)[] = []
   const result = await transact(() => {
-    counted = []
-    return (...of) => void counted.push(() => counters.count(...of))
+    const own: typeof effects = []
+    effects = own
+    return (run) => void own.push(run)
   })
-  for (const count of counted) count()
+  for (const run of effects) run()
   return result
 }
 
@@ -270,13 +278,12 @@ const lazySmtp = (open: () => Promise<SmtpClient>): SmtpClient => {
 
 const loadOrm = async (databaseUrl: string): Promise<Orm> => (await import('../store/orm.ts')).openOrm(databaseUrl)
 
-interface Parts {
+interface Parts extends Pick<Operation, 'count' | 'announce'> {
   sql: Sql
   client: Client
   orm(): Promise<Orm>
   actor: string
   now: Date
-  count: Counters['count']
   accountId?: string
 }
 
@@ -286,7 +293,7 @@ interface Unit extends Operation {
 }
 
 /** Creates an operation. `em` is created at its first use: a fork and its Kysely cost more than some whole operations. */
-const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): Unit => {
+const operation = ({ sql, client, orm, actor, now, count, announce, accountId }: Parts): Unit => {
   let manager: Promise<EntityManager> | undefined
   const endings: (() => Promise<void>)[] = []
   return {
@@ -294,6 +301,7 @@ const operation = ({ sql, client, orm, actor, now, count, accountId }: Parts): U
     actor,
     now,
     count,
+    announce,
     listeners: loadListeners,
     filterParts: loadFilterParts,
     sources,

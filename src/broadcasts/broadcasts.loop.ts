@@ -4,6 +4,7 @@ import { runSchedule } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Report } from '../store/work.ts'
+import { broadcastsChannel } from './broadcasts.send.ts'
 import { advanceBroadcast } from './broadcasts.step.ts'
 
 /** A broadcast whose step failed with an unexpected error is retried after this time. */
@@ -45,7 +46,7 @@ const isExpected = (error: unknown): boolean => isUnavailable(error) || error in
  * database. An unexpected error is reported and does not delay other broadcasts.
  */
 export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
-  runSchedule(app, 'svc_broadcasts', signal, report, ({ ring }) => {
+  runSchedule(app, broadcastsChannel, signal, report, ({ ring }) => {
     const retryAt = new Map<string, number>()
 
     const advance = async ({ accountId, id }: OpenBroadcast) => {

@@ -97,18 +97,19 @@ const scheduleBroadcast = statement(
   `update broadcasts set status = 'scheduled', recipients = $3 where account_id = $1 and id = $2`,
 )
 
-const notifyJobs = statement('notify-broadcasts', {}, `select from pg_notify('svc_broadcasts', '')`)
+/** The channel of the jobs that send broadcasts. */
+export const broadcastsChannel = 'svc_broadcasts'
 
 /**
  * Sends a draft: it begins at its time, or with the next step (`advanceBroadcast`). If several calls race, exactly one sends it.
  * Throws as `planBroadcast` does.
  */
 export const sendBroadcast = async (app: App, work: Work, id: string): Promise<BroadcastView> => {
-  const { sql, accountId } = work
+  const { sql, accountId, announce } = work
   await sql(lockBroadcast, [accountId, id])
   const { recipients } = await planBroadcast(app, work, id)
   await sql(scheduleBroadcast, [accountId, id, recipients])
-  await sql(notifyJobs)
+  announce(broadcastsChannel)
   return showBroadcast(work, id)
 }
 
@@ -123,7 +124,7 @@ const markCancelled = statement(
  * (`advanceBroadcast`) end its unsent messages as failed, and return their quota. Cancelling again changes nothing. Throws Problem `not_found`, `conflict` where it is done.
  */
 export const cancelBroadcast = async (work: Work, id: string): Promise<BroadcastView> => {
-  const { sql, accountId, now } = work
+  const { sql, accountId, now, announce } = work
   const [row] = await sql(lockBroadcast, [accountId, id])
   const view = await showBroadcast(work, id)
   if (row!.status === 'done') throw conflict(`The broadcast ${id} is done`)
@@ -133,6 +134,6 @@ export const cancelBroadcast = async (work: Work, id: string): Promise<Broadcast
     await dropBatch(work, id)
   }
   await sql(markCancelled, [accountId, id, row!.hasBegun ? null : now])
-  await sql(notifyJobs)
+  announce(broadcastsChannel)
   return showBroadcast(work, id)
 }

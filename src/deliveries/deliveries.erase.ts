@@ -2,7 +2,7 @@ import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { cancelled, notifyEnded } from './deliveries.cancel.ts'
 import type { DeliveryAttempt } from './deliveries.entities.ts'
-import { notifyTargetsChanged } from './deliveries.notices.ts'
+import { announceTargetsChanged } from './deliveries.notices.ts'
 
 /*
  * Deliveries contain personal data only in the posted texts. An erasure searches the texts of the account's events of the last 30
@@ -129,7 +129,10 @@ const erase = async (
     work,
     rows.map(({ id, attempts }) => ({ id, attempts, ...ended })),
   )
-  await notifyTargetsChanged(sql, [...new Set(rows.map(({ targetId }) => targetId))])
+  announceTargetsChanged(
+    work,
+    rows.map(({ targetId }) => targetId),
+  )
 }
 
 const blankEvents = statement(

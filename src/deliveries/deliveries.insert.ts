@@ -30,12 +30,12 @@ export interface Caller {
 }
 
 /**
- * Inserts deliveries and the events that they deliver, and notifies the jobs. Reads the clock once. An event may go to the targets
- * of several listeners: it is stored once. The notices have the targets and the due time of the first delivery.
+ * Inserts deliveries and the events that they deliver. Reads the clock once. An event may go to the targets of several listeners:
+ * it is stored once. Returns the due time of the first delivery, in microseconds since the epoch.
  */
-const insertDeliveries = preparedStatement<{ pg_notify: '' }>(
+const insertDeliveries = preparedStatement<{ since: number }>(
   'insert-deliveries',
-  { pg_notify: 'void' },
+  { since: 'int8' },
   `with clock as materialized (
      select svc_now() as now
    ), delivery as (
@@ -49,8 +49,7 @@ const insertDeliveries = preparedStatement<{ pg_notify: '' }>(
      from unnest($9::text[], $10::text[], string_to_array($11, E'\\n')) as e(id, type, payload)
      on conflict (account_id, id) do nothing
    )
-   select pg_notify('${deliveriesChannel}', '+' || (extract(epoch from clock.now) * 1e6)::int8 || ' ' || $1 || ' ' || t.ids)
-   from clock, unnest($12::text[]) as t(ids)`,
+   select (extract(epoch from now) * 1e6)::int8 as since from clock`,
 )
 
 interface NewDelivery {
@@ -63,12 +62,11 @@ interface NewDelivery {
 }
 
 const insert = async (
-  { sql, accountId, now }: Work,
+  { sql, accountId, now, announce }: Work,
   rows: readonly NewDelivery[],
   events: readonly { id: string; type: string; payload: string }[],
 ): Promise<void> => {
-  const notices = noticesOf([...new Set(rows.map(({ target }) => target))])
-  await sql(insertDeliveries, [
+  const [inserted] = await sql(insertDeliveries, [
     accountId,
     now,
     textArray(rows.map(({ id }) => id)),
@@ -81,8 +79,10 @@ const insert = async (
     textArray(events.map(({ type }) => type)),
     // JSON has no line breaks.
     events.map(({ payload }) => payload).join('\n'),
-    notices,
   ])
+  for (const ids of noticesOf(rows.map(({ target }) => target))) {
+    announce(deliveriesChannel, `+${inserted!.since} ${accountId} ${ids}`)
+  }
 }
 
 /** An active target, and the types of events that it wants. */

@@ -1,5 +1,4 @@
-import type { Sql } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
 
 /*
  * Notices to the jobs on their channel. `+<microseconds> <account> <ids>`: these targets of the account have deliveries due since
@@ -12,24 +11,20 @@ export const deliveriesChannel = 'svc_deliveries'
 /** Number of ids that fit in one notice: PostgreSQL allows 8,000 bytes. */
 const idsPerNotice = 200
 
-/** Returns ids as the payloads of notices, with as many ids as fit in each. */
-export const noticesOf = (ids: readonly string[]): string[] =>
-  Array.from({ length: Math.ceil(ids.length / idsPerNotice) }, (_, i) =>
-    ids.slice(i * idsPerNotice, (i + 1) * idsPerNotice).join(' '),
+/** Returns distinct ids as the payloads of notices, with as many ids as fit in each. */
+export const noticesOf = (ids: readonly string[]): string[] => {
+  const distinct = [...new Set(ids)]
+  return Array.from({ length: Math.ceil(distinct.length / idsPerNotice) }, (_, i) =>
+    distinct.slice(i * idsPerNotice, (i + 1) * idsPerNotice).join(' '),
   )
-
-const notifyOfTargets = statement<{ pg_notify: '' }>(
-  'notify-of-targets',
-  { pg_notify: 'void' },
-  `select pg_notify('${deliveriesChannel}', '-' || n.ids) from unnest($1::text[]) as n(ids)`,
-)
+}
 
 /**
  * Notifies the jobs that the targets have ended, or have another secret or URL. The jobs give back the claims that wait for them,
  * and cancel the deliveries of those that have ended.
  */
-export const notifyTargetsChanged = async (sql: Sql, ids: readonly string[]): Promise<void> => {
-  await sql(notifyOfTargets, [noticesOf(ids)])
+export const announceTargetsChanged = ({ announce }: Pick<Work, 'announce'>, ids: readonly string[]): void => {
+  for (const notice of noticesOf(ids)) announce(deliveriesChannel, `-${notice}`)
 }
 
 type Notice = { since: number; accountId: string; ids: string[] } | { changed: string[] } | null

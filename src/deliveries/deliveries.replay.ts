@@ -78,17 +78,14 @@ const batchOf = (accountId: string, filter: DeliveryFilter, { startedAt, next = 
 const result = `select (select count(*) from batch) as matched, (select count(*) from changed) as changed,
   (select max(id) from batch) as next`
 
-/** Lowers the due times of targets to those of their deliveries, and wakes the jobs. */
-const lowerDueTimes = statement<{ pg_notify: '' }>(
+/** Lowers the due times of targets to those of their deliveries. */
+const lowerDueTimes = statement(
   'lower-due-times',
-  { pg_notify: 'void' },
-  `with lowered as (
-     update delivery_targets t set next_due_at = least(t.next_due_at, p.due_at), version = version + 1
-     from unnest($2::text[]) as o(id) cross join lateral (
-       select due_at from pending_deliveries where target_id = o.id and worker is null order by due_at limit 1
-     ) p where t.account_id = $1 and t.id = o.id
-   )
-   select pg_notify('${deliveriesChannel}', '')`,
+  {},
+  `update delivery_targets t set next_due_at = least(t.next_due_at, p.due_at), version = version + 1
+   from unnest($2::text[]) as o(id) cross join lateral (
+     select due_at from pending_deliveries where target_id = o.id and worker is null order by due_at limit 1
+   ) p where t.account_id = $1 and t.id = o.id`,
 )
 
 /**
@@ -96,7 +93,7 @@ const lowerDueTimes = statement<{ pg_notify: '' }>(
  * deliveries whose target is deleted or disabled, and erased ones. `perSecond` spreads them from the run's start on.
  */
 export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, perSecond?: number): Promise<Batch> => {
-  const { sql, accountId } = work
+  const { sql, accountId, announce } = work
   // Locked until the end of the transaction, so that no target ends meanwhile.
   const active = await lockTargets(sql, accountId)
   const { batch, params, bind } = batchOf(accountId, filter, run)
@@ -129,7 +126,10 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
     params,
   )
   const { targets, ...done } = row!
-  if (done.changed > 0) await sql(lowerDueTimes, [accountId, targets])
+  if (done.changed > 0) {
+    await sql(lowerDueTimes, [accountId, targets])
+    announce(deliveriesChannel)
+  }
   return done
 }
 

@@ -3,7 +3,7 @@ import type { EmittedEvent } from '../events/types.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { RunStatus } from './definition/definition.ts'
-import { exitRulesOf, matchesWhere, notifyJourneys, type Subject } from './enrolment/enrolment.ts'
+import { exitRulesOf, journeysChannel, matchesWhere, type Subject } from './enrolment/enrolment.ts'
 import { journeyStateOf } from './journeys.cause.ts'
 
 /*
@@ -135,15 +135,12 @@ const exit = async ({ sql, accountId, now }: Work, reason: string, ids: readonly
 }
 
 // Clears `awaited`: that is how the step distinguishes the event from its timeout.
-const waking = statement<{ pg_notify: '' }>(
+const wakeRuns = statement(
   'wake-runs',
-  { pg_notify: 'void' },
-  `with woken as (
-     update journey_runs set awaited = null, awaited_where = null, revision = revision + 1,
-       due_at = case when delivery_id is null and not context ? 'delivery' then $3 else due_at end
-     where account_id = $1 and id = any($2) returning 1
-   )
-   select ${notifyJourneys} from woken limit 1`,
+  {},
+  `update journey_runs set awaited = null, awaited_where = null, revision = revision + 1,
+     due_at = case when delivery_id is null and not context ? 'delivery' then $3 else due_at end
+   where account_id = $1 and id = any($2)`,
 )
 
 const exitingWaits = readingWaits('waits-of-exits', `${ofPersons('$2')} and ${hasRule('$3')}`)
@@ -177,12 +174,14 @@ export const notifyRuns = async (
     await exit(work, reason, ids)
     for (const id of ids) journeyStateOf(work).ended.add(id)
   }
-  if (woken.length > 0) await work.sql(waking, [work.accountId, woken, work.now])
+  if (woken.length === 0) return
+  await work.sql(wakeRuns, [work.accountId, woken, work.now])
+  work.announce(journeysChannel)
 }
 
-const settling = statement<{ pg_notify: '' }>(
+const settleRuns = statement<{ woken: number }>(
   'settle-calls',
-  { pg_notify: 'void' },
+  { woken: 'int8' },
   `with ended as (
      select e.id, e.delivery from jsonb_to_recordset($2::jsonb) as e(id text, delivery jsonb)
    ), waiting as materialized (
@@ -198,11 +197,12 @@ const settling = statement<{ pg_notify: '' }>(
      from locked join waiting on waiting.id = locked.id
      where r.account_id = $1 and r.id = locked.id and r.delivery_id = waiting.delivery ->> 'id' returning 1
    )
-   select ${notifyJourneys} from woken limit 1`,
+   select count(*) as woken from woken`,
 )
 
 /** Wakes the runs that wait for ended deliveries. */
 export const settleCalls = async (work: Work, ended: readonly CallEnd[]): Promise<void> => {
   const rows = ended.map((delivery) => ({ id: delivery.id, delivery }))
-  await work.sql(settling, [work.accountId, JSON.stringify(rows), work.now])
+  const [settled] = await work.sql(settleRuns, [work.accountId, JSON.stringify(rows), work.now])
+  if (settled!.woken > 0) work.announce(journeysChannel)
 }

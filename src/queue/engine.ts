@@ -190,6 +190,8 @@ export const openQueue = <C extends Claim>(
     async died(ids) {
       // A round that is already running does not know of them.
       while (reconciling) await reconciling
+      // It may have died between a commit and the notice of it.
+      adapter.missed()
       const isEmpty = (await reconcile(ids)) === 0
       // The server may complete a claim of the dead worker after its row is deleted.
       engine.reconcileSoon()

@@ -162,7 +162,10 @@ export const openLease = (database: Database, job: string, channels: readonly st
       const opened = await database.connect({ deadlineMs: beatDeadlineMs })
       client = opened
       opened.once('end', () => client === opened && lost())
-      opened.on('notification', ({ channel, payload = '' }) => events.notice(channel, payload))
+      opened.on('notification', ({ channel, payload: received = '' }) => {
+        const payload = database.notices.fromElsewhere(received)
+        if (payload !== null) events.notice(channel, payload)
+      })
       await setUp(opened)
       formerPid = (opened as unknown as { processID: number }).processID
       delayMs = firstDelayMs
@@ -218,6 +221,9 @@ export const openLease = (database: Database, job: string, channels: readonly st
     }
   }
 
+  const deafen = database.notices.hear(({ channel, payload }) => {
+    if (channels.includes(channel)) events.notice(channel, payload)
+  })
   let working = connect()
   return {
     get id() {
@@ -225,6 +231,7 @@ export const openLease = (database: Database, job: string, channels: readonly st
     },
     async close(isEmpty) {
       isClosed = true
+      deafen()
       clearTimeout(timer)
       await working
       clearTimeout(timer)

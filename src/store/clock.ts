@@ -179,28 +179,33 @@ export const showClock = async (sql: Sql): Promise<ClockView> => {
   return shown
 }
 
-type Moved = ClockView & { notified: '' }
-
 const moving = (name: string, offset: string) =>
-  statement<Moved>(
+  statement<ClockView>(
     name,
-    { ...viewTypes, notified: 'void' },
+    viewTypes,
     `with moved as (update development_clock set offset_ms = ${offset} returning offset_ms)
-     select ${view}, pg_notify('${channel}', '') as notified from moved`,
+     select ${view} from moved`,
   )
 
 const advance = moving('advance-clock', 'offset_ms + $1')
 const reset = moving('reset-clock', '0')
 
-const change = async (sql: Sql, move: Statement<Moved>, params?: readonly unknown[]): Promise<ClockView> => {
+type Development = Pick<Database, 'sql' | 'notices'>
+
+const change = async (
+  { sql, notices }: Development,
+  move: Statement<ClockView>,
+  params?: readonly unknown[],
+): Promise<ClockView> => {
   const [moved] = await sql(move, params)
   if (!moved) throw notDevelopment()
-  const { now, offsetMs } = moved
-  return { now, offsetMs }
+  notices.announce(channel)
+  return moved
 }
 
 /** Moves the clock of a development database forward by `byMs`. Throws Problem `forbidden` for any other database. */
-export const advanceClock = (sql: Sql, byMs: number): Promise<ClockView> => change(sql, advance, [byMs])
+export const advanceClock = (database: Development, byMs: number): Promise<ClockView> =>
+  change(database, advance, [byMs])
 
 /** Sets the clock of a development database back to the system time. Throws Problem `forbidden` for any other database. */
-export const resetClock = (sql: Sql): Promise<ClockView> => change(sql, reset)
+export const resetClock = (database: Development): Promise<ClockView> => change(database, reset)

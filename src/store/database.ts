@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Connection, type ConnectionOptions, dialMs, openWatch, serverKeepalive, unreadAnswer } from './connection.ts'
 import { isReadOnly, isRetryable, Unanswered } from './faults.ts'
+import { type Notices, openNotices } from './notices.ts'
 import type { Statement } from './statement.ts'
 
 export {
@@ -38,6 +39,8 @@ export interface Database {
    * connection that goes silent is dropped: its statement rejects, it emits `end`, and the server frees its locks.
    */
   connect(options?: { deadlineMs?: number }): Promise<pg.Client>
+  /** Notices to the jobs of all processes, sent after commits. */
+  readonly notices: Notices
   /** The connection class for another library's pool (migrations), so that its connections are watched too. */
   Client: typeof pg.Client
   /** Running statements have a second to end; then their connections are closed. */
@@ -51,6 +54,8 @@ const lossWaits = [0, 250] as const
 const freshMs = 1000
 const livelinessMs = 1500
 const closeMs = 1000
+/** A notice that is not sent within this time is dropped. */
+const noticeMs = 5000
 
 // int8 as a JS number: what we count stays far below 2^53.
 const types = new pg.TypeOverrides()
@@ -89,6 +94,8 @@ interface PoolOptions {
   deadlineMs?: number
   /** Settings of each connection of the pool, by their PostgreSQL names. */
   settings?: Readonly<Record<string, string>>
+  /** Notices have a connection of their own, so that they do not wait for a free one of a busy pool. */
+  hasNoticeConnection?: boolean
 }
 
 /**
@@ -133,7 +140,7 @@ const optionsOf = (settings: Readonly<Record<string, string>>): string =>
  */
 export const openDatabase = (
   address: string | (() => string),
-  { max = 10, name = 'svc', deadlineMs, settings: own = {} }: PoolOptions = {},
+  { max = 10, name = 'svc', deadlineMs, settings: own = {}, hasNoticeConnection = false }: PoolOptions = {},
 ): Database => {
   const common: ConnectionOptions = {
     application_name: name,
@@ -218,19 +225,39 @@ export const openDatabase = (
     }
   }
 
-  return {
-    async sql(query, params) {
-      const endsAt = endOfCall()
-      for (let losses = 0; ; losses++) {
-        try {
-          return await withConnection(endsAt, (client) => sqlOn(client)(query, params))
-        } catch (error) {
-          // Only a statement that certainly had no effect runs again. Without a transaction a lost answer may mean a commit.
-          if (!isReadOnly(error) || losses >= lossWaits.length || now() >= endsAt) throw error
-          await sleep(lossWaits[losses])
-        }
+  const sql: Sql = async (query, params) => {
+    const endsAt = endOfCall()
+    for (let losses = 0; ; losses++) {
+      try {
+        return await withConnection(endsAt, (client) => sqlOn(client)(query, params))
+      } catch (error) {
+        // Only a statement that certainly had no effect runs again. Without a transaction a lost answer may mean a commit.
+        if (!isReadOnly(error) || losses >= lossWaits.length || now() >= endsAt) throw error
+        await sleep(lossWaits[losses])
       }
-    },
+    }
+  }
+
+  let noticeConnection: Promise<Connection> | undefined
+  const sendNotices: Sql = async (query, params) => {
+    noticeConnection ??= dial({ isSession: true, deadlineMs: noticeMs, options: optionsOf(serverKeepalive) })
+    try {
+      const client = await noticeConnection
+      return await sqlOn(client)(query, params)
+    } catch (error) {
+      noticeConnection?.then((client) => client.end()).catch(() => {})
+      noticeConnection = undefined
+      throw error
+    }
+  }
+  const notices = openNotices(
+    typeof address === 'string' ? address : address(),
+    hasNoticeConnection ? sendNotices : sql,
+  )
+
+  return {
+    sql,
+    notices,
     async transaction(run, first) {
       const endsAt = endOfCall()
       let losses = 0
@@ -267,6 +294,8 @@ export const openDatabase = (
       }),
     Client: Watched,
     async close() {
+      await notices.close()
+      await noticeConnection?.then((client) => client.end()).catch(() => {})
       const cut = setTimeout(() => {
         for (const client of watch.connections) if (!client.isSession) client.drop()
       }, closeMs)

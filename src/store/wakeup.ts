@@ -5,7 +5,7 @@ const firstDelayMs = 100
 const longestDelayMs = 5000
 
 /**
- * Calls `onNotice` for each notice on a channel, on a connection of its own that is replaced when it ends or goes silent. Notices
+ * Calls `onNotice` for each notice on a channel. Those of other processes arrive on a connection of its own that is replaced when it ends or goes silent. Notices
  * that are sent while there is no connection are lost, so `onNotice` also runs after each connect.
  */
 export const listen = (database: Database, channel: string, onNotice: () => void): { close(): Promise<void> } => {
@@ -28,7 +28,9 @@ export const listen = (database: Database, channel: string, onNotice: () => void
       if (isClosed) return void opened.end().catch(() => {})
       client = opened
       opened.once('end', retry)
-      opened.on('notification', onNotice)
+      opened.on('notification', ({ payload = '' }) => {
+        if (database.notices.fromElsewhere(payload) !== null) onNotice()
+      })
       await opened.query(`listen ${channel}`)
       delayMs = firstDelayMs
       onNotice()
@@ -40,9 +42,13 @@ export const listen = (database: Database, channel: string, onNotice: () => void
   }
 
   connect()
+  const deafen = database.notices.hear((notice) => {
+    if (notice.channel === channel) onNotice()
+  })
   return {
     async close() {
       isClosed = true
+      deafen()
       clearTimeout(timer)
       await client?.end()
     },

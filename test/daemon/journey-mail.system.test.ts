@@ -68,7 +68,7 @@ test('a contact added to the list gets the project’s email, and takes `else` w
   expect(mail!.header('subject')).toBe('Welcome, Ada')
   expect(mail!.to).toEqual(['ada@example.com'])
   await eventually(async () => (await bench.runs(id))[0]!.status === 'waiting')
-  await advanceClock(target.app.sql, 2 * day)
+  await advanceClock(target.app.database, 2 * day)
   await eventually(async () => (await bench.runs(id))[0]!.status === 'completed')
   expect((await bench.runs(id))[0]!.log.map(({ outcome }) => outcome)).toEqual([
     'queued',

@@ -50,7 +50,7 @@ test('two daemons confirm 50 of 200 concurrent registrations and send each email
   expect(subjects()).toEqual({ 'You are registered: Live!': 50, 'You are on the waitlist: Live!': 150 })
   expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 50, waitlistedCount: 150 })
 
-  await advanceClock(t.app.sql, 23 * hour)
+  await advanceClock(t.app.database, 23 * hour)
   await sink.arrived(250)
   // By now both daemons have looked for due reminders again.
   await new Promise((resolve) => setTimeout(resolve, 4500))
@@ -85,7 +85,7 @@ test('of 1,000 people each gets one email after the end, although the daemon is 
     await work((w) => setBinding(t.app, w, `webinar:${id}`, event, project!.id!))
   }
   await work((w) => endWebinar(w, id))
-  await advanceClock(t.app.sql, 10_000)
+  await advanceClock(t.app.database, 10_000)
   const mails = () =>
     t.app.sql<{ email: string; subject: string }>(
       `select email, subject from messages where account_id = $1 and source_id like $2 || ':%'`,
@@ -115,7 +115,7 @@ test('a webinar that is moved while two daemons send its reminders: one is kille
     [account.id, id, new Date(now + 24 * hour), people],
   )
   sink.always({ delayMs: 1000 })
-  await advanceClock(t.app.sql, 24 * hour)
+  await advanceClock(t.app.database, 24 * hour)
   await sink.arrived(1)
   const scheduledAt = t.app.now().getTime() + 72 * hour
   const { moved } = await t.app.work(account.id, 'cli:test', (work) => updateWebinar(t.app, work, id, { scheduledAt }))
@@ -142,7 +142,7 @@ test('a webinar that is moved while two daemons send its reminders: one is kille
       sink.mails.slice(at).filter((mail) => mail.header('subject')?.startsWith('Reminder') && mail.to[0] === to[0]),
     ).toEqual([])
   }
-  await advanceClock(t.app.sql, 48 * hour)
+  await advanceClock(t.app.database, 48 * hour)
   await eventually(() => subjects()['Reminder: Live!'] === early + people)
   await eventually(isSent)
   expect(subjects()['Reminder: Live!']).toBe(early + people)
@@ -163,7 +163,7 @@ test('of two daemons that send reminders of bookings one is killed: each booking
     t.app.sql<{ key: string }>(`select key from messages where account_id = $1 and key like 'booking-reminder:%'`, [
       account.id,
     ])
-  await advanceClock(t.app.sql, hour)
+  await advanceClock(t.app.database, hour)
   await eventually(async () => (await reminders()).length > 0)
   await one.kill('SIGKILL')
   const isScheduled = async () =>

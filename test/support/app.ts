@@ -134,7 +134,7 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
     },
     async advance(ms) {
       const until = app.now().getTime() + ms
-      await advanceClock(app.sql, ms)
+      await advanceClock(app.database, ms)
       while (app.now().getTime() < until) await new Promise((resolve) => setTimeout(resolve, 5))
     },
     async close() {

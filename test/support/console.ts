@@ -30,7 +30,7 @@ export const startConsole = async (): Promise<TestConsole> => {
     secret: () => secret,
     now: t.app.systemNow,
     dataDir: folder,
-    clock: { advance: (byMs) => advanceClock(t.app.sql, byMs), reset: () => resetClock(t.app.sql) },
+    clock: { advance: (byMs) => advanceClock(t.app.database, byMs), reset: () => resetClock(t.app.database) },
     held: catcher.held,
     imageOrigins: () => [],
   })

@@ -94,6 +94,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     ...(parts.development && { development: true }),
     connections: 20,
     deadlineMs: databaseMs,
+    hasNoticeConnection: true,
     name: parts.api ? 'svc daemon' : 'svc jobs',
     report: (error, about) => logger.error({ err: error, ...about }, 'unexpected error; will retry'),
     onRecovery: (recovery) => logRecovery(logger, recovery),

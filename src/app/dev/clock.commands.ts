@@ -33,7 +33,7 @@ export const commands: CommandSet = (cli) => {
           import('../../store/clock.ts'),
           import('../../lib/since.ts'),
         ])
-        print(out, await advanceClock(app.sql, parseDuration(duration)))
+        print(out, await advanceClock(app.database, parseDuration(duration)))
       }),
     )
 
@@ -44,7 +44,7 @@ export const commands: CommandSet = (cli) => {
     .action(
       cli.run(async ({ app, out }) => {
         const { resetClock } = await import('../../store/clock.ts')
-        print(out, await resetClock(app.sql))
+        print(out, await resetClock(app.database))
       }),
     )
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { openEmbedded, prepareFolder } from '../../embedded/embedded.ts'
-import type { Sql } from '../../store/database.ts'
+import type { Database } from '../../store/database.ts'
 import { type Config, dataDirOf, demoFile, readConfig } from '../config.ts'
 import { claimFolder } from './claim.ts'
 
@@ -98,7 +98,7 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     await embedded
     const token = parts.readDemoState(config.dataDir)?.token ?? randomBytes(24).toString('base64url')
     const secret = Promise.withResolvers<string>()
-    const sql = Promise.withResolvers<Sql>()
+    const database = Promise.withResolvers<Database>()
     let [now, origins, held]: [() => Date, string[], () => number | null] = [() => new Date(), [], () => null]
     const console = await openBeside(config.port, 1, (port) =>
       parts.openConsole({
@@ -108,8 +108,8 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
         now: () => now(),
         dataDir: config.dataDir,
         clock: {
-          advance: async (byMs) => parts.advanceClock(await sql.promise, byMs),
-          reset: async () => parts.resetClock(await sql.promise),
+          advance: async (byMs) => parts.advanceClock(await database.promise, byMs),
+          reset: async () => parts.resetClock(await database.promise),
         },
         held: () => held(),
         imageOrigins: () => origins,
@@ -135,7 +135,7 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     opened.push(async () => catcher.release())
     now = app.systemNow
     origins = [...new Set([url!, app.config.publicUrl].map((one) => new URL(one).origin))]
-    sql.resolve(app.sql)
+    database.resolve(app.database)
     const picture = parts.pictureUrl(app.config.publicUrl)
     const demo = await parts.prepareDemo(app, { url: console.hookUrl, token }, picture)
     secret.resolve(demo.secret)

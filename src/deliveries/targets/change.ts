@@ -3,7 +3,7 @@ import { checkWebhookUrl } from '../../net/webhook-url.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { DeliveryTarget } from '../deliveries.entities.ts'
-import { notifyTargetsChanged } from '../deliveries.notices.ts'
+import { announceTargetsChanged } from '../deliveries.notices.ts'
 
 /**
  * Returns the URL for deliveries: as the client wrote it if that is printable ASCII, else in its normal form. Throws Problem
@@ -38,13 +38,9 @@ const redirect = statement<{ sealed: string }>(
  * Changes the URL from the next attempt on. Time-outs and quiet time are reset: they belong to the old endpoint. Returns the
  * sealed secret; undefined for a deleted target, which stays as it is.
  */
-export const redirectTarget = async (
-  { sql, accountId }: Work,
-  id: string,
-  url: string,
-): Promise<string | undefined> => {
-  const [row] = await sql(redirect, [accountId, id, url])
-  if (row) await notifyTargetsChanged(sql, [id])
+export const redirectTarget = async (work: Work, id: string, url: string): Promise<string | undefined> => {
+  const [row] = await work.sql(redirect, [work.accountId, id, url])
+  if (row) announceTargetsChanged(work, [id])
   return row?.sealed
 }
 
@@ -66,10 +62,10 @@ interface Resealing {
 
 /** Changes the sealed secret, and the URL if one is given, from the next attempt on. */
 export const resealTarget = async (
-  { sql, accountId }: Work,
+  work: Work,
   id: string,
   { sealedSecret, url, overlapUntil }: Resealing,
 ): Promise<void> => {
-  await sql(reseal, [accountId, id, sealedSecret, url ?? null, overlapUntil ?? null])
-  await notifyTargetsChanged(sql, [id])
+  await work.sql(reseal, [work.accountId, id, sealedSecret, url ?? null, overlapUntil ?? null])
+  announceTargetsChanged(work, [id])
 }

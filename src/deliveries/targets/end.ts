@@ -2,7 +2,7 @@ import type { Sql } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { cancelling } from '../deliveries.cancel.ts'
-import { notifyTargetsChanged } from '../deliveries.notices.ts'
+import { announceTargetsChanged } from '../deliveries.notices.ts'
 
 /*
  * A target ends by one change of its row. After its commit nothing is claimed for the target, and its pending deliveries count as
@@ -39,14 +39,15 @@ const disableActive = statement(
 
 /** Ends active targets for `reason`, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
 export const endTargets = async (
-  { sql, accountId }: Work,
+  work: Work,
   ids: readonly string[],
   reason: 'gone' | 'api-key-revoked' | null,
 ): Promise<number> => {
   if (ids.length === 0) return 0
+  const { sql, accountId } = work
   await lockTargets(sql, accountId, ids)
   await sql(disableActive, [accountId, ids, reason])
-  return cancelPending(sql, accountId, ids)
+  return cancelPending(work, ids)
 }
 
 const disableAll = statement(
@@ -56,11 +57,12 @@ const disableAll = statement(
 )
 
 /** Ends every target of an account that is being deleted: after the commit nothing is posted. The rows are deleted with the account. */
-export const closeTargets = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<void> => {
+export const closeTargets = async (work: Work): Promise<void> => {
+  const { sql, accountId } = work
   const ids = await lockTargets(sql, accountId)
   if (ids.length === 0) return
   await sql(disableAll, [accountId])
-  await notifyTargetsChanged(sql, ids)
+  announceTargetsChanged(work, ids)
 }
 
 const markDeleted = statement(
@@ -70,9 +72,9 @@ const markDeleted = statement(
 )
 
 /** Deletes a target, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
-export const deleteTarget = async ({ sql, accountId, now }: Work, id: string): Promise<number> => {
-  await sql(markDeleted, [accountId, id, now])
-  return cancelPending(sql, accountId, [id])
+export const deleteTarget = async (work: Work, id: string): Promise<number> => {
+  await work.sql(markDeleted, [work.accountId, id, work.now])
+  return cancelPending(work, [id])
 }
 
 const revive = statement(
@@ -83,9 +85,10 @@ const revive = statement(
 )
 
 /** Makes a target active again. Deliveries that were pending when it ended stay cancelled. */
-export const reviveTarget = async ({ sql, accountId }: Work, id: string): Promise<void> => {
+export const reviveTarget = async (work: Work, id: string): Promise<void> => {
+  const { sql, accountId } = work
   await lockTargets(sql, accountId, [id])
-  for (let count = atOnce; count === atOnce; ) count = await cancelPending(sql, accountId, [id])
+  for (let count = atOnce; count === atOnce; ) count = await cancelPending(work, [id])
   await sql(revive, [accountId, id])
 }
 
@@ -95,8 +98,8 @@ const cancelSome = cancelling(
 )
 
 /** Cancels at most 10,000 pending deliveries of targets that the caller has ended; the jobs cancel the rest. Returns the number. */
-const cancelPending = async (sql: Sql, accountId: string, ids: readonly string[]): Promise<number> => {
-  const [row] = await sql(cancelSome, [accountId, ids])
-  await notifyTargetsChanged(sql, ids)
+const cancelPending = async (work: Work, ids: readonly string[]): Promise<number> => {
+  const [row] = await work.sql(cancelSome, [work.accountId, ids])
+  announceTargetsChanged(work, ids)
   return row!.count
 }

@@ -3,6 +3,7 @@ import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
 import type { Definition } from '../definition/definition.ts'
+import { journeysChannel } from '../enrolment/enrolment.ts'
 import { type DueRun, findDue, isAnythingDue } from './due.ts'
 import { createInFlight } from './in-flight.ts'
 import { recordError, StaleRun } from './record.ts'
@@ -75,7 +76,7 @@ export const runJourneys = (
   signal: AbortSignal,
   { report = () => {}, ...ports }: Ports & { report?: Report },
 ): Promise<void> =>
-  runSchedule(app, 'svc_journeys', signal, report, ({ ring }) => {
+  runSchedule(app, journeysChannel, signal, report, ({ ring }) => {
     const units = createTaskPool(unitLimits)
     const inFlight = createInFlight(ring)
     const definitionOf = createDefinitionCache()

@@ -4,7 +4,7 @@ export {
   enabledJourneys,
   enterJourney,
   enterLocked,
-  notifyJourneys,
+  journeysChannel,
   startJourneys,
 } from './enter.ts'
 export { forgetList, forgetPerson, pastEntriesOf } from './past.ts'

@@ -10,8 +10,8 @@ import { causeFor, journeyStateOf, maxDepth, maxRunsPerRoot } from '../journeys.
  * of several concurrent entries sees the entries before it, and re-entry rules are exact (docs/reference/journeys.md#entry).
  */
 
-/** SQL that wakes the jobs that run journeys. */
-export const notifyJourneys = `pg_notify('svc_journeys', '')`
+/** The channel of the jobs that run journeys. */
+export const journeysChannel = 'svc_journeys'
 
 /** A contact that will enter, with the context of its run. */
 export interface Entrant {
@@ -54,9 +54,9 @@ const lockRoots = statement(
 
 // `nth` numbers the entrants of one root; it is added to the runs that the root already has. The statement builds ids as newId
 // does, because only it knows how many runs there will be. It does not stay prepared, as in journeys/journeys.wake.ts.
-const entering = statement<{ id: string | null; causeId: string | null; pg_notify: '' | null }>(
+const entering = statement<{ id: string | null; causeId: string | null }>(
   'enter-journey',
-  { id: 'text', causeId: 'text', pg_notify: 'void' },
+  { id: 'text', causeId: 'text' },
   `with entrant as (
      select e.*, row_number() over (partition by e."rootId" order by e.place) as nth
      from jsonb_to_recordset($6::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
@@ -84,8 +84,8 @@ const entering = statement<{ id: string | null; causeId: string | null; pg_notif
        case when depth > ${maxDepth} then $8::timestamptz end
      from budgeted where "isStarted" returning id
    )
-   select id, null as "causeId", ${notifyJourneys} from entered
-   union all select null, "causeId", null from budgeted where not "isStarted"`,
+   select id, null as "causeId" from entered
+   union all select null, "causeId" from budgeted where not "isStarted"`,
 )
 
 const distinct = (entrants: readonly Entrant[]): Entrant[] => [
@@ -109,7 +109,7 @@ export const enterLocked = async (
   { id, version, definition }: EnterableJourney,
   entrants: readonly Entrant[],
 ): Promise<string[]> => {
-  const { sql, accountId, now } = work
+  const { sql, accountId, now, announce } = work
   const { reentry } = definition
   const candidates = (reentry === 'always' ? entrants : distinct(entrants)).map((entrant, i) =>
     withCause(work, entrant, i),
@@ -121,7 +121,9 @@ export const enterLocked = async (
   const params = [accountId, idAt('run', now.getTime()), id, version, cursor, JSON.stringify(candidates), reentry, now]
   const rows = await sql(entering, params)
   for (const { causeId } of rows) if (causeId) unstarted.set(causeId, (unstarted.get(causeId) ?? 0) + 1)
-  return rows.flatMap((row) => row.id ?? [])
+  const entered = rows.flatMap((row) => row.id ?? [])
+  if (entered.length > 0) announce(journeysChannel)
+  return entered
 }
 
 /** Locks contacts and enters them, as `enterLocked`. */

@@ -4,7 +4,7 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
 import { countEnded, endedColumns } from '../results/results.ts'
-import { mailChannel } from './claim.ts'
+import { mailChannel, noticeOf } from './claim.ts'
 
 /*
  * A batch is a set of messages that were queued together (`queueMails` with a batch). They wait in a stream of their own, behind the
@@ -43,9 +43,9 @@ export const takeBatchCounts = async ({ sql, accountId }: Work, batch: string): 
   return { sent: 0, failed: 0, suppressed: 0, ...Object.fromEntries(rows.map((row) => [row.status, row.count])) }
 }
 
-const releaseHeld = statement<{ pg_notify: '' }>(
+const releaseHeld = statement<{ dueAt: number | null }>(
   'release-held-messages',
-  { pg_notify: 'void' },
+  { dueAt: 'int8' },
   `with clock as materialized (
      select svc_now() as now
    ), waiting as materialized (
@@ -61,8 +61,7 @@ const releaseHeld = statement<{ pg_notify: '' }>(
      update message_queue q set due_at = clock.now + n.nth * interval '1 microsecond'
      from numbered n, clock where q.ctid = n.row returning q.due_at
    )
-   select pg_notify('${mailChannel}', (extract(epoch from min(due_at)) * 1e6)::int8 || ' ' || $1 || ' ' || $2)
-   from released having count(*) > 0`,
+   select (extract(epoch from min(due_at)) * 1e6)::int8 as "dueAt" from released`,
 )
 
 /**
@@ -70,11 +69,12 @@ const releaseHeld = statement<{ pg_notify: '' }>(
  * after a time in which the relay was unavailable.
  */
 export const releaseMails = async (
-  { sql, accountId }: Work,
+  { sql, accountId, announce }: Work,
   batch: string,
   { count, most }: { count: number; most: number },
 ): Promise<void> => {
-  await sql(releaseHeld, [accountId, batch, count, most])
+  const [released] = await sql(releaseHeld, [accountId, batch, count, most])
+  if (released!.dueAt !== null) announce(mailChannel, noticeOf({ accountId, batch }, released!.dueAt))
 }
 
 const dropWaiting = statement<{ count: number }>(

@@ -250,7 +250,7 @@ export const createCarrier = (
       get isStuck() {
         return recorder.isStuck
       },
-      release: (claims) => releaseClaims(app.sql, claims),
+      release: (claims) => releaseClaims(app, claims),
       free: (claims) => freeClaims(app, claims),
     },
     pump,

@@ -17,7 +17,8 @@ import { countEnded, endedColumns } from '../results/results.ts'
 /** The mail jobs listen on this channel. Payload: `<microseconds> <account> <batch>`; any other payload means: check all streams. */
 export const mailChannel = 'svc_mail'
 
-export const noticeOf = (accountId: string, batch: string, dueAt: number): string => `${dueAt} ${accountId} ${batch}`
+/** Returns the notice that a stream has messages due since a time (microseconds since the epoch). */
+export const noticeOf = ({ accountId, batch }: Stream, dueAt: number): string => `${dueAt} ${accountId} ${batch}`
 
 export const queueTable = 'message_queue'
 
@@ -142,30 +143,31 @@ export const claimDue = async (
   }
 }
 
-/** Releases claims (`$1`), due again after `$2` ms, and notifies the mail jobs. */
-const releasing = preparedStatement<{ id: string }>(
+/** Releases claims (`$1`), due again after `$2` ms. */
+const releaseMessages = preparedStatement<Stream & { id: string; dueAt: number }>(
   'release-messages',
-  { id: 'text' },
+  { id: 'text', accountId: 'text', batch: 'text', dueAt: 'int8' },
   `
-  with freed as (
-    update message_queue q set worker = null, is_handing = false, claim = q.claim + 1,
-      due_at = case when $2::float8 > 0 then svc_now() + $2 * interval '1 ms' else q.due_at end
-    from (select l.row from ${ownedRows(queueTable)}) l where q.ctid = l.row returning q.id, q.account_id, q.batch, q.due_at
-  ), announced as (
-    select pg_notify('${mailChannel}', (extract(epoch from due_at) * 1e6)::int8 || ' ' || account_id || ' ' || batch)
-    from (select account_id, batch, min(due_at) as due_at from freed group by account_id, batch) f
-  )
-  select id from freed where (select count(*) from announced) >= 0`,
+  update message_queue q set worker = null, is_handing = false, claim = q.claim + 1,
+    due_at = case when $2::float8 > 0 then svc_now() + $2 * interval '1 ms' else q.due_at end
+  from (select l.row from ${ownedRows(queueTable)}) l where q.ctid = l.row
+  returning q.id, q.account_id as "accountId", q.batch, (extract(epoch from q.due_at) * 1e6)::int8 as "dueAt"`,
 )
 
 /**
- * Returns unsent claims to the queue, each due again after its `retryMs`. Resolves with the ids of the released messages; rows that
+ * Returns unsent claims to the queue, each due again after its `retryMs`, and notifies the mail jobs. Resolves with the ids of the released messages; rows that
  * another transaction has locked, and rows of newer claims, stay unchanged.
  */
-export const releaseClaims = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Set<string>> => {
+export const releaseClaims = async (
+  { sql, database }: Pick<App, 'sql' | 'database'>,
+  claims: readonly ClaimedMessage[],
+): Promise<Set<string>> => {
   const released = new Set<string>()
   for (const [retryMs, same] of Map.groupBy(claims, (claim) => claim.retryMs ?? 0)) {
-    const rows = await sql(releasing, [claimsJson(same), retryMs])
+    const rows = await sql(releaseMessages, [claimsJson(same), retryMs])
+    for (const [, own] of Map.groupBy(rows, streamKey)) {
+      database.notices.announce(mailChannel, noticeOf(own[0]!, Math.min(...own.map(({ dueAt }) => dueAt))))
+    }
     for (const { id } of rows) released.add(id)
   }
   return released
@@ -190,18 +192,19 @@ const freeing = `
   ), counted as (
     ${countEnded('select * from ended')}
   )
-  select (select count(*) from gone) as failed, pg_notify('${mailChannel}', '')`
+  select count(*) as failed from gone`
 
 /**
  * Frees the claims of a dead worker: marked messages fail with `unknownState`, the others can be claimed again. Rows that another
  * transaction has locked, and rows of newer claims, stay unchanged.
  */
 export const freeClaims = async (
-  { sql, counters }: Pick<App, 'sql' | 'counters'>,
+  { sql, counters, database }: Pick<App, 'sql' | 'counters' | 'database'>,
   claims: readonly Claim[],
 ): Promise<void> => {
   const [row] = await sql<{ failed: number }>(freeing, [claimsJson(claims)])
   counters.count('sends', 'failed', row!.failed)
+  database.notices.announce(mailChannel)
 }
 
 const findingDue = preparedStatement<Stream & { since: number }>(

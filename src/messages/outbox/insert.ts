@@ -166,19 +166,13 @@ const inserting = preparedStatement<Inserted & { dueAt: number }>(
      ) end as "sealedKey", (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`,
 )
 
-const notifyOfMail = statement<{ pg_notify: '' }>(
-  'notify-of-mail',
-  { pg_notify: 'void' },
-  `select pg_notify('${mailChannel}', $1)`,
-)
-
 /**
  * Inserts messages and queues them, in the transaction of their cause. Decides whether a recipient is suppressed. With `worker` they
  * are inserted as claimed by it; otherwise the mail jobs are notified. Returns the rows in the order of `messages`, undefined for a
  * key that was taken. Counts no quota.
  */
 export const insertMessages = async (
-  { sql, accountId, now, count }: Work,
+  { sql, accountId, now, count, announce }: Work,
   messages: readonly NewMessage[],
   worker: number | null,
   batch: Batch = { id: '', isHeld: false },
@@ -190,7 +184,7 @@ export const insertMessages = async (
   for (const { status } of rows) if (status !== 'pending') count('sends', status)
   const queued = rows.find(({ status }) => status === 'pending')
   if (queued && worker === null && !batch.isHeld) {
-    await sql(notifyOfMail, [noticeOf(accountId, batch.id, queued.dueAt)])
+    announce(mailChannel, noticeOf({ accountId, batch: batch.id }, queued.dueAt))
   }
   const byId = new Map(rows.map(({ dueAt: _, ...row }) => [row.id, row]))
   return ids.map((id) => byId.get(id))

@@ -52,10 +52,10 @@ const calmDown = async (world: World, daemons: Daemons, writing: Promise<void>, 
   const passed = () => Math.round(performance.now() - quietAt)
   if (!(await daemons.ready(settleMs))) violations.push('the daemons did not become ready again')
   // Makes everything due now that waits for its time or for its next attempt.
-  await advanceClock(world.app.sql, reminderDelayMs + 1000)
+  await advanceClock(world.app.database, reminderDelayMs + 1000)
   await writing
   const writtenMs = passed()
-  await advanceClock(world.app.sql, 6 * reminderDelayMs)
+  await advanceClock(world.app.database, 6 * reminderDelayMs)
   const { open, last } = await settle(world.app.sql, settleMs - writtenMs)
   const settledMs = passed()
   for (const [kind, count] of Object.entries(open))

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { advanceClock } from '../../../src/store/clock.ts'
-import { openDatabase, type Sql } from '../../../src/store/database.ts'
+import { type Database, openDatabase } from '../../../src/store/database.ts'
 import type { Random } from '../../support/random.ts'
 import { stepClock } from './clock.ts'
 import type { Daemons } from './daemons.ts'
@@ -33,9 +33,9 @@ const pause = async ({ over }: Scene, seconds: number): Promise<string> => {
 
 const secondsOf = ({ random }: Scene, most: number): number => Math.round(random.next() * most * 10) / 10
 
-const onDatabase = async (url: string, run: (sql: Sql) => Promise<unknown>): Promise<void> => {
+const onDatabase = async (url: string, run: (database: Database) => Promise<unknown>): Promise<void> => {
   const database = openDatabase(url, { max: 1 })
-  await run(database.sql)
+  await run(database)
     .catch(() => {})
     .finally(() => database.close())
 }
@@ -115,7 +115,7 @@ const silence = async (scene: Scene): Promise<string> => {
 }
 
 const terminate = async ({ world, random }: Scene): Promise<string> => {
-  await onDatabase(world.url, (sql) =>
+  await onDatabase(world.url, ({ sql }) =>
     sql(
       `select pg_terminate_backend(pid) from (
          select pid from pg_stat_activity where datname = current_database() and application_name like 'svc%'
@@ -130,13 +130,13 @@ const terminate = async ({ world, random }: Scene): Promise<string> => {
 const advance = async ({ world, random }: Scene): Promise<string> => {
   // Small enough that all steps together stay below the delay of the reminders.
   const seconds = random.between(1, reminderDelayMs / 1000 / 50)
-  await onDatabase(world.url, (sql) => advanceClock(sql, seconds * 1000))
+  await onDatabase(world.url, (database) => advanceClock(database, seconds * 1000))
   return `${seconds} s`
 }
 
 const step = async ({ world, random }: Scene): Promise<string> => {
   const seconds = random.pick([-1, 1]) * random.between(30, 120)
-  await onDatabase(world.url, (sql) => stepClock(sql, seconds))
+  await onDatabase(world.url, ({ sql }) => stepClock(sql, seconds))
   return `to ${seconds} s`
 }
 
@@ -210,5 +210,5 @@ export const cause = async (scene: Scene, kinds: readonly Fault[], diary: Diary)
     caused.push(done)
   }
   await Promise.all(caused)
-  await onDatabase(scene.world.url, (sql) => stepClock(sql, 0))
+  await onDatabase(scene.world.url, ({ sql }) => stepClock(sql, 0))
 }

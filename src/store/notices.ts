@@ -1,0 +1,118 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BroadcastChannel, getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
+import { type Statement, statement } from './statement.ts'
+
+/*
+ * Notices tell the jobs of all processes what a commit has made due. They leave after the commit, in a statement of their own:
+ * a transaction that calls pg_notify locks the notice queue of the whole server until its commit is durable, so such
+ * transactions commit one at a time (docs/queues.md#notices). The threads of this process get them directly.
+ *
+ * A process that dies between its commit and the notice loses the notice. The polls of the jobs find the work.
+ */
+
+/** Notices that are announced within this time share a statement. */
+const gatherMs = 2
+/** More notices than this do not wait for the database. The polls of the jobs find what the dropped ones announce. */
+const mostWaiting = 10_000
+
+export interface Notice {
+  channel: string
+  payload: string
+}
+
+export interface Notices {
+  /** Announces what a committed transaction has made due. Never throws: a notice that can't be sent is dropped. */
+  announce(channel: string, payload?: string): void
+  /** Calls `hearer` for each notice that a thread of this process announces, until the returned function is called. */
+  hear(hearer: (notice: Notice) => void): () => void
+  /** Returns the payload of a notice that arrived by LISTEN; null if `hear` has reported it already. */
+  fromElsewhere(received: string): string | null
+  /** Sends the waiting notices, and ends. */
+  close(): Promise<void>
+}
+
+// Threads inherit the environment data of the thread that starts them.
+const processKey = 'svc process'
+if (getEnvironmentData(processKey) === undefined) setEnvironmentData(processKey, randomUUID().slice(0, 8))
+
+// The setting applies to the statement's own transaction: a lost notice costs a poll, so its commit need not be durable.
+const sendNotices = statement<{ sent: '' }>(
+  'send-notices',
+  { sent: 'void' },
+  `with setting as materialized (
+     select set_config('synchronous_commit', 'off', true)
+   )
+   select pg_notify(n.channel, n.payload) as sent from setting, unnest($1::text[], $2::text[]) as n(channel, payload)`,
+)
+
+type Run = (sending: Statement<{ sent: '' }>, params: readonly unknown[]) => Promise<unknown>
+
+/**
+ * Opens the notices of one database. `url` identifies the database among those that this process uses. `run` runs the statement
+ * that sends notices to other processes, outside any transaction.
+ */
+export const openNotices = (url: string, run: Run): Notices => {
+  // Threads that know the database under different addresses reach each other by LISTEN only.
+  const origin = createHash('sha256')
+    .update(`${getEnvironmentData(processKey)} ${url}`)
+    .digest('base64url')
+    .slice(0, 12)
+  const hearers = new Set<(notice: Notice) => void>()
+  let threads: BroadcastChannel | undefined
+  /** By channel and payload: equal notices are sent once. */
+  const waiting = new Map<string, Notice>()
+  let sending: Promise<void> | undefined
+  let toThreads: Notice[] = []
+
+  const openThreads = (): BroadcastChannel => {
+    if (threads) return threads
+    threads = new BroadcastChannel(`svc notices ${origin}`)
+    threads.unref()
+    threads.onmessage = ({ data }) => {
+      for (const notice of data as Notice[]) for (const hearer of hearers) hearer(notice)
+    }
+    return threads
+  }
+
+  const postToThreads = () => {
+    if (toThreads.length > 0) openThreads().postMessage(toThreads)
+    toThreads = []
+  }
+
+  const send = async (): Promise<void> => {
+    await sleep(gatherMs)
+    while (waiting.size > 0) {
+      const notices = [...waiting.values()]
+      waiting.clear()
+      const payloads = notices.map(({ payload }) => `${origin} ${payload}`)
+      await run(sendNotices, [notices.map(({ channel }) => channel), payloads]).catch(() => {})
+    }
+    sending = undefined
+  }
+
+  return {
+    announce(channel, payload = '') {
+      const notice = { channel, payload }
+      for (const hearer of hearers) hearer(notice)
+      // One message for all notices of a turn of the event loop: each message wakes every thread.
+      if (toThreads.push(notice) === 1) setImmediate(postToThreads)
+      if (waiting.size < mostWaiting) waiting.set(`${channel} ${payload}`, notice)
+      sending ??= send()
+    },
+    hear(hearer) {
+      openThreads()
+      hearers.add(hearer)
+      return () => void hearers.delete(hearer)
+    },
+    fromElsewhere(received) {
+      const end = received.indexOf(' ')
+      return received.slice(0, end) === origin ? null : received.slice(end + 1)
+    },
+    async close() {
+      postToThreads()
+      await sending
+      threads?.close()
+    },
+  }
+}

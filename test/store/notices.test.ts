@@ -1,0 +1,107 @@
+import pg from 'pg'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openDatabase } from '../../src/store/database.ts'
+import type { Notice } from '../../src/store/notices.ts'
+import { listen } from '../../src/store/wakeup.ts'
+import { useAccount, useApp } from '../support/app.ts'
+
+const t = useApp()
+const account = useAccount(t)
+const channel = 'svc_test_notices'
+
+/** What this process is told directly. */
+const hear = () => {
+  const heard: Notice[] = []
+  onTestFinished(t.app.database.notices.hear((notice) => heard.push(notice)))
+  return heard
+}
+
+/** What PostgreSQL tells any process that listens, with the origin of each notice. */
+const receive = async () => {
+  const client = new pg.Client({ connectionString: t.url })
+  await client.connect()
+  onTestFinished(() => client.end())
+  const received: string[] = []
+  client.on('notification', ({ payload = '' }) => received.push(payload))
+  await client.query(`listen ${channel}`)
+  return received
+}
+
+test('a unit of work announces after its commit, to this process and to others', async () => {
+  const heard = hear()
+  const received = await receive()
+  await t.app.work(account.id, 'cli:test', async ({ announce }) => {
+    announce(channel, 'one')
+    expect(heard).toEqual([])
+  })
+  expect(heard).toEqual([{ channel, payload: 'one' }])
+  await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/^\S+ one$/)]))
+})
+
+test('a unit of work that is rolled back announces nothing, and one that is repeated announces once', async () => {
+  const heard = hear()
+  const received = await receive()
+  const failed = t.app.work(account.id, 'cli:test', async ({ announce }) => {
+    announce(channel, 'never')
+    throw new Error('rolled back')
+  })
+  await expect(failed).rejects.toThrow('rolled back')
+  let tries = 0
+  await t.app.work(account.id, 'cli:test', async ({ announce, sql }) => {
+    announce(channel, `try ${++tries}`)
+    // 40P01 is a deadlock: the transaction runs again.
+    if (tries === 1) await sql(`do $$ begin raise exception 'a deadlock' using errcode = '40P01'; end $$`)
+  })
+  expect(heard).toEqual([{ channel, payload: 'try 2' }])
+  await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/ try 2$/)]))
+})
+
+test('equal notices that wait together are sent to other processes once', async () => {
+  const received = await receive()
+  for (let i = 0; i < 1000; i++) t.app.database.notices.announce(channel, i % 2 ? 'odd' : 'even')
+  await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/ even$/), expect.stringMatching(/ odd$/)]))
+})
+
+test('a listener is called once for a notice of its own process, also of another pool, and for one of another process', async () => {
+  const calls: number[] = []
+  const notices = listen(t.app.database, channel, () => calls.push(1))
+  onTestFinished(() => notices.close())
+  // The first call follows the connection.
+  await vi.waitFor(() => expect(calls).toHaveLength(1))
+  const received = await receive()
+  const other = openDatabase(t.url)
+  onTestFinished(() => other.close())
+  t.app.database.notices.announce(channel, 'own')
+  other.notices.announce(channel, 'of another pool')
+  await vi.waitFor(() => expect(received).toHaveLength(2))
+  await t.app.sql(`select pg_notify('${channel}', 'elsewhere of another process')`)
+  await vi.waitFor(() => expect(received).toHaveLength(3))
+  await vi.waitFor(() => expect(calls).toHaveLength(4))
+})
+
+test('notices that wait are sent before the pool closes', async () => {
+  const received = await receive()
+  const other = openDatabase(t.url)
+  other.notices.announce(channel, 'last')
+  await other.close()
+  await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/ last$/)]))
+})
+
+test('a pool with a connection for notices sends them while every connection of the pool is busy', async () => {
+  const received = await receive()
+  const other = openDatabase(t.url, { max: 1, hasNoticeConnection: true })
+  await other.transaction(async () => {
+    other.notices.announce(channel, 'meanwhile')
+    await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/ meanwhile$/)]))
+  })
+  await other.close()
+})
+
+test('a database that is away loses notices, and neither fails nor ends anything', async () => {
+  const other = openDatabase('postgres://nobody@127.0.0.1:1/none', { hasNoticeConnection: true })
+  const heard: Notice[] = []
+  other.notices.hear((notice) => heard.push(notice))
+  other.notices.announce(channel, 'lost')
+  expect(heard).toHaveLength(1)
+  await other.close()
+})
