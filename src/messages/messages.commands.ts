@@ -293,13 +293,16 @@ const cancel: CommandSet = (cli) => {
       )
       .argument('<id>'),
   ).action(
-    cli.run(async ({ out, work }, id: string) => {
+    cli.run(async ({ out, work, exit }, id: string) => {
       const { cancelScheduled, showMessage } = await import('./messages.ts')
-      const { to, subject, status, error, scheduledAt } = await work(async (w) => {
-        await cancelScheduled(w, id)
-        return showMessage(w, id)
-      })
-      out.one({ id, to, subject, status, error, scheduledAt })
+      const { notCancelled, to, subject, status, error, scheduledAt } = await work(async (w) => ({
+        notCancelled: await cancelScheduled(w, id),
+        ...(await showMessage(w, id)),
+      }))
+      out.one({ id, to, subject, status, error, scheduledAt, ...(notCancelled.length > 0 && { notCancelled }) })
+      if (notCancelled.length === 0) return
+      out.note(`Not cancelled, because they are being sent: ${notCancelled.map((one) => one.to).join(', ')}`)
+      exit(5)
     }),
   )
 }

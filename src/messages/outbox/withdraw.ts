@@ -155,11 +155,29 @@ const cancelling = statement<{ month: string; count: number }>(
    select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from ended group by 1`,
 )
 
+/** A message of a cancelled call that is being sent, or has been. */
+export interface Uncancelled {
+  id: string
+  to: string
+  status: string
+}
+
+const readUncancelled = statement<Uncancelled>(
+  'read-uncancelled-messages',
+  { id: 'text', to: 'text', status: 'text' },
+  `select id, email as "to", status from (
+     select id, email, status, error from messages where account_id = $1 and id = $2
+     union all
+     select id, email, status, error from messages where account_id = $1 and copy_of = $2
+   ) m where status <> 'failed' or error <> 'cancelled' order by id`,
+)
+
 /**
- * Cancels a scheduled message with all copies of its call, and returns their volume to the quota. Throws Problem `not_found`, or
- * `conflict` if it is not scheduled, has ended or is being handed over.
+ * Cancels a scheduled message with all copies of its call, and returns their volume to the quota. Returns the messages of the call
+ * that could not be cancelled. Throws Problem `not_found`, or `conflict` if it is not scheduled, has ended, or if all of the call is
+ * being handed over.
  */
-export const cancelScheduled = async (work: Work, id: string): Promise<void> => {
+export const cancelScheduled = async (work: Work, id: string): Promise<Uncancelled[]> => {
   const { sql, accountId, now, count } = work
   const [message] = await sql(findScheduled, [accountId, id])
   if (!message) throw noSuch('send', id, { hint: 'svc sends list' })
@@ -171,4 +189,5 @@ export const cancelScheduled = async (work: Work, id: string): Promise<void> => 
   work.last(async () => {
     for (const { month, count: units } of months) await returnQuota(work, 'sends', month, units)
   })
+  return sql(readUncancelled, [accountId, message.first])
 }

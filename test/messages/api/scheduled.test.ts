@@ -256,6 +256,25 @@ const drainWith = async (after: (name: string) => Promise<void>) => {
   await app.close()
 }
 
+test('`svc sends cancel` names the copies that are being sent, and exits 5', async () => {
+  const { body } = await send({ scheduledAt: later(), cc: [bob], bcc: [cleo] })
+  await t.app.sql(
+    `update message_queue q set is_handing = true
+     where account_id = $1 and id = (select id from messages where account_id = $1 and email = $2)`,
+    [account.id, bob],
+  )
+  const { status, json, stderr } = await cancel(body.id)
+  expect(status).toBe(5)
+  expect(json.notCancelled).toEqual([{ id: expect.stringMatching(/^msg_/), to: bob, status: 'pending' }])
+  expect(stderr).toContain(bob)
+  expect(stderr).not.toContain(cleo)
+  const [row] = await t.app.sql<{ count: number }>(
+    `select count(*)::int as count from messages where account_id = $1 and error = 'cancelled'`,
+    [account.id],
+  )
+  expect(row!.count).toBe(2)
+})
+
 const cancelNow = (id: string) => t.app.work(account.id, 'cli:test', (work) => cancelScheduled(work, id))
 
 test('cancelled while a job has loaded it, it is not sent', async () => {
