@@ -65,6 +65,9 @@ const refusalOf = (error: FastifyError | Problem, request: FastifyRequest): Refu
   return internalError
 }
 
+/** `Retry-After` of a 503 that names no time of its own. */
+export const unavailableSeconds = '5'
+
 /** Answers every failed request with `{ error: <sentence> }` and nothing else (docs/reference/api.md#errors). */
 export const answerError = (error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply) => {
   const refusal = refusalOf(error, request)
@@ -75,6 +78,7 @@ export const answerError = (error: FastifyError | Problem, request: FastifyReque
   reply.header('x-request-id', request.id)
   if (refusal.status === 401) reply.header('www-authenticate', 'Bearer')
   if (refusal.retryAfterSeconds) reply.header('retry-after', String(refusal.retryAfterSeconds))
+  else if (refusal.status === 503) reply.header('retry-after', unavailableSeconds)
   return reply
     .code(refusal.status)
     .type('application/json; charset=utf-8')

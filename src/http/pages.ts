@@ -15,7 +15,7 @@ import {
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { bodyLimits, isJson, type ReadBody, textOf, timeoutCode } from './bodies.ts'
-import { answerError, isAborted } from './errors.ts'
+import { answerError, isAborted, unavailableSeconds } from './errors.ts'
 
 const send = (page: Page, request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) => {
   if ('redirect' in answer) {
@@ -138,6 +138,7 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
           if (view.status === 500 || view.status === 502) request.log.error({ err: error }, 'page failed')
           if (error instanceof Problem && error.detail.retryAfterSeconds)
             reply.header('retry-after', String(error.detail.retryAfterSeconds))
+          else if (view.status === 503) reply.header('retry-after', unavailableSeconds)
           return send(page, request, reply, view)
         },
         onRequest: async (request) => {

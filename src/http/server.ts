@@ -23,7 +23,7 @@ import { parseAttached } from './attached.ts'
 import { authenticate } from './auth.ts'
 import { bodyLimits, createBodyReader, isJson, type ReadBody, textOf, tooLarge } from './bodies.ts'
 import { docsPage } from './docs.ts'
-import { answerError } from './errors.ts'
+import { answerError, unavailableSeconds } from './errors.ts'
 import { limitLoad } from './load.ts'
 import { addMetrics, type Metrics } from './metrics.ts'
 import { type OpenApi, openApiOf } from './openapi.ts'
@@ -184,7 +184,7 @@ const addDocument = (server: FastifyInstance, document: () => OpenApi) => {
 }
 
 /**
- * Adds `/healthz` and `/readyz`. `/readyz` is 503 while the database is unavailable or read-only, its schema is older or newer than
+ * Adds `/healthz` and `/readyz`. `/readyz` is 503 while the database is unavailable, read-only or out of disk space, its schema is older or newer than
  * expected, or the server drains. The states of this process's jobs do not affect it: the API works without them.
  */
 const addProbes = (
@@ -195,7 +195,7 @@ const addProbes = (
 ) => {
   server.get('/healthz', async () => ({ status: 'ok' }))
   server.get('/readyz', async (request, reply) => {
-    const refuse = (error: string) => reply.code(503).send({ error })
+    const refuse = (error: string) => reply.code(503).header('retry-after', unavailableSeconds).send({ error })
     if (isDraining()) return refuse('The service is stopping')
     try {
       const fault = schemaProblem(await schemaState(app.database))
@@ -271,7 +271,7 @@ export const buildServer = async (
     reply.header('x-request-id', request.id)
     if (!draining || request.url === '/healthz' || request.url === '/readyz') return
     reply.header('connection', 'close')
-    return reply.code(503).send({ error: 'The service is stopping' })
+    return reply.code(503).header('retry-after', unavailableSeconds).send({ error: 'The service is stopping' })
   })
   limitLoad(server, app.config.trustProxy)
   if (onAnswered) observeAnswers(server, onAnswered)

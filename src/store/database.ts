@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Connection, type ConnectionOptions, dialMs, openWatch, serverKeepalive, unreadAnswer } from './connection.ts'
-import { isReadOnly, isRetryable, Unanswered } from './faults.ts'
+import { isDiskFull, isReadOnly, isRetryable, Unanswered } from './faults.ts'
 import { type Notices, openNotices } from './notices.ts'
-import type { Statement } from './statement.ts'
+import { type Statement, statement } from './statement.ts'
 
 export {
   isBusy,
@@ -39,6 +39,11 @@ export interface Database {
    * connection that goes silent is dropped: its statement rejects, it emits `end`, and the server frees its locks.
    */
   connect(options?: { deadlineMs?: number }): Promise<pg.Client>
+  /**
+   * Rejects while the server's disk is full: from the first statement of this pool that failed for it until the server can write
+   * a megabyte again.
+   */
+  requireSpace(): Promise<void>
   /** Notices to the jobs of all processes, sent after commits. */
   readonly notices: Notices
   /** The connection class for another library's pool (migrations), so that its connections are watched too. */
@@ -83,6 +88,13 @@ const begin = async (client: Client, first: string | undefined): Promise<object 
   const results: unknown = await client.query(first ? `begin; ${first}` : 'begin')
   return first ? (results as pg.QueryResult<object>[])[1]!.rows[0] : undefined
 }
+
+/** The server writes the pages of a temporary table without a commit, and removes them. */
+const writeMegabyte = statement(
+  'write-a-megabyte',
+  {},
+  `create temporary table space on commit drop as select repeat(md5(n::text), 30) as text from generate_series(1, 1100) as n`,
+)
 
 interface PoolOptions {
   max?: number
@@ -181,6 +193,7 @@ export const openDatabase = (
   // The pool has already discarded an idle connection whose error it reports.
   pool.on('error', () => {})
 
+  let isFull = false
   const now = (): number => watch.now
   const endOfCall = (): number => now() + (deadlineMs ?? Number.POSITIVE_INFINITY)
   const isFresh = ({ usedAt }: Connection): boolean => performance.now() - usedAt < freshMs
@@ -217,6 +230,7 @@ export const openDatabase = (
     try {
       return await use(client)
     } catch (error) {
+      if (isDiskFull(error)) isFull = true
       if (isReadOnly(error)) dropIdle(() => true)
       if (client.isLost || isReadOnly(error)) broken = error as Error
       throw error
@@ -255,38 +269,45 @@ export const openDatabase = (
     hasNoticeConnection ? sendNotices : sql,
   )
 
+  const transaction: Database['transaction'] = async (run, first) => {
+    const endsAt = endOfCall()
+    let losses = 0
+    for (let tries = 1; ; tries++) {
+      let isCommitting = false
+      let isLost = false
+      try {
+        return await withConnection(endsAt, async (client) => {
+          try {
+            const row = await begin(client, first)
+            const result = await run(sqlOn(client), client, row)
+            // The commit is not sent on a lost connection.
+            isCommitting = !client.isLost
+            await client.query('commit')
+            return result
+          } catch (error) {
+            if (!isReadOnly(error)) await client.query('rollback').catch(() => client.drop())
+            isLost = client.isLost || isReadOnly(error)
+            throw error
+          }
+        })
+      } catch (error) {
+        if (now() >= endsAt || tries >= mostTries) throw error
+        if (isLost && !isCommitting && losses < lossWaits.length) await sleep(lossWaits[losses++])
+        else if (isRetryable(error)) await sleep(waitMs(tries))
+        else throw error
+      }
+    }
+  }
+
   return {
     sql,
     notices,
-    async transaction(run, first) {
-      const endsAt = endOfCall()
-      let losses = 0
-      for (let tries = 1; ; tries++) {
-        let isCommitting = false
-        let isLost = false
-        try {
-          return await withConnection(endsAt, async (client) => {
-            try {
-              const row = await begin(client, first)
-              const result = await run(sqlOn(client), client, row)
-              // The commit is not sent on a lost connection.
-              isCommitting = !client.isLost
-              await client.query('commit')
-              return result
-            } catch (error) {
-              if (!isReadOnly(error)) await client.query('rollback').catch(() => client.drop())
-              isLost = client.isLost || isReadOnly(error)
-              throw error
-            }
-          })
-        } catch (error) {
-          if (now() >= endsAt || tries >= mostTries) throw error
-          if (isLost && !isCommitting && losses < lossWaits.length) await sleep(lossWaits[losses++])
-          else if (isRetryable(error)) await sleep(waitMs(tries))
-          else throw error
-        }
-      }
+    async requireSpace() {
+      if (!isFull) return
+      await transaction((run) => run(writeMegabyte))
+      isFull = false
     },
+    transaction,
     connect: ({ deadlineMs: limit } = {}) =>
       dial({
         isSession: true,

@@ -24,14 +24,18 @@ export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
 /**
  * SQLSTATEs of a server that can't serve for the moment: connection failures (08), out of resources (53: connections, memory, disk),
  * shutdown, start and recovery (57P0x, 58030), not the leader (25006), functions that a standby refuses (55000), a lock wait
- * (55P03) or a pause in a transaction (25P03) that took too long.
+ * (55P03), a pause in a transaction (25P03), a statement (57014) or a transaction (25P04) that took too long by the limits of the
+ * role or the database.
  */
-const unavailableStates = /^(08|53|57P0|58030|25006|25P03|55000|55P03)/
+const unavailableStates = /^(08|53|57014|57P0|58030|25006|25P03|25P04|55000|55P03)/
 
 const socketErrors = [
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH'],
   ...['ENETDOWN', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN'],
 ]
+
+/** Whether the server could not write because its disk is full. */
+export const isDiskFull = (error: unknown): boolean => codeOf(error) === '53100'
 
 /** Messages of errors of pg and its pool that have no code. */
 const driverMessages =

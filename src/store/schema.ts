@@ -78,9 +78,13 @@ export const describeServer = async ({ sql }: Pick<Database, 'sql'>): Promise<{ 
 // A read-only server refuses this like a write, although it locks no row.
 const lockNoRow = statement('lock-no-row', {}, 'select from installation where false for share')
 
-/** Rejects as unavailable if the server accepts no writes: a standby, a demoted leader, or read-only by its settings. */
-export const requireWritable = async ({ sql }: Pick<Database, 'sql'>): Promise<void> => {
+/**
+ * Rejects as unavailable if the server accepts no writes: a standby, a demoted leader, read-only by its settings, or its disk is
+ * full.
+ */
+export const requireWritable = async ({ sql, requireSpace }: Pick<Database, 'sql' | 'requireSpace'>): Promise<void> => {
   await sql(lockNoRow)
+  await requireSpace()
 }
 
 /** Returns why this program can't work on a schema; null if it can. */

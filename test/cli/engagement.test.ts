@@ -11,6 +11,7 @@ import {
   sendProject,
   startEngaged,
 } from '../support/engagement.ts'
+import { needsTerminal, svcOnTerminal } from '../support/pty.ts'
 
 let engaged: EngagedApp
 let t: TestApp
@@ -61,9 +62,9 @@ test('svc projects responses prints the counts and the single responses, page by
   expect((await run('projects', 'responses', 'Welcome', '--limit', '1')).stdout).toContain('\trating\tstars\t4\tada@')
 })
 
-describe('on a terminal', () => {
+describe('on a terminal', needsTerminal, () => {
   const onTerminal = async (...args: string[]) =>
-    (await svc(t, [...args, '--account', account.id, '--no-color'], { tty: {} })).text
+    (await svcOnTerminal(t, [...args, '--account', account.id, '--no-color', '--no-pager'], '')).text
 
   test('svc projects responses shows answers with their questions', async () => {
     const text = await onTerminal('projects', 'responses', 'Welcome')
@@ -73,7 +74,7 @@ describe('on a terminal', () => {
   test('svc sends show prints headers and the text part, and with --source the record', async () => {
     const text = await onTerminal('sends', 'show', mail.id)
     expect(text).toMatch(/^subject +Welcome/m)
-    expect(text).toContain('\n\nWelcome aboard')
+    expect(text).toContain('\r\n\r\nWelcome aboard')
     expect(text).not.toContain('<html')
     expect(await onTerminal('sends', 'show', mail.id, '--source')).toMatch(/^project version +1/m)
   })

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nearest } from '../../src/lib/nearest.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { type Step, svc } from '../support/cli.ts'
+import { svc } from '../support/cli.ts'
+import { dialogue, needsTerminal, type Step } from '../support/pty.ts'
 
 const [enter, down, space, ctrlC] = ['\r', '\u001b[B', ' ', '\u0003']
 
@@ -71,9 +72,9 @@ test('in a pipe a missing argument or flag is exit 2 without a question', async 
     expect([args, (await run(...args)).status]).toEqual([args, 2])
 })
 
-describe('on a terminal', () => {
+describe('on a terminal', needsTerminal, () => {
   const ask = (args: string[], steps: Step[], env: Record<string, string> = {}) =>
-    svc(t, [...args, '--account', account.id, '--no-color'], { env, steps, tty: {} })
+    dialogue({ env: { ...t.env, ...env } }, [...args, '--account', account.id, '--no-color'], steps)
 
   test('deals move asks for the deal and the stage, each from a list', async () => {
     const { status, text } = await ask(
@@ -96,7 +97,8 @@ describe('on a terminal', () => {
       await json('journeys', 'trigger', 'Waiting', '--list', 'People', '--email', email)
     const [{ id: eve }, { id: ada }] = (await json('journeys', 'runs', 'Waiting')).runs
     await json('journeys', 'end-run', ada)
-    const { status, text } = await ask(['journeys', 'end-run'], [[/eve@people\.example/, enter]])
+    const asked: Step[] = [[/eve@people\.example/, enter]]
+    const { status, text } = await dialogue(t, ['journeys', 'end-run', '--account', account.id], asked)
     expect(status).toBe(0)
     expect(text).not.toContain('ada@people.example')
     expect((await json('journeys', 'runs', 'Waiting')).runs).toMatchObject([
@@ -106,7 +108,7 @@ describe('on a terminal', () => {
   })
 
   test('a terminal that reports no size has 80 columns', async () => {
-    const { text } = await svc(t, ['events', 'types'], { tty: { columns: 0, rows: 0 } })
+    const { text } = await dialogue(t, ['events', 'types'], [], { columns: 0, rows: 0 })
     expect(text).toMatch(/^deal\.stage_changed +\S.*\s\S+ \S+ /m)
   })
 

@@ -130,13 +130,15 @@ test.each([
   '55000',
   '58030',
   '55P03',
+  '57014',
+  '25P04',
   '40001',
   'EHOSTUNREACH',
 ])('the error code %s means that the database is unavailable', (code) => {
   expect(isUnavailable(Object.assign(new Error('x'), { code }))).toBe(true)
 })
 
-test.each(['23505', '42P01', '22001', '57014', '25001', 'XX000'])(
+test.each(['23505', '42P01', '22001', '25001', 'XX000'])(
   'the error code %s does not mean that the database is unavailable',
   (code) => {
     expect(isUnavailable(Object.assign(new Error('x'), { code }))).toBe(false)

@@ -29,6 +29,21 @@ const checkVersion = async (app: OpenApp): Promise<Check> => {
     : fail('database', `PostgreSQL ${version} is too old: svc needs ${leastVersion} or newer`)
 }
 
+const readTimeouts = statement<{ name: string; value: string }>(
+  'read-statement-timeouts',
+  { name: 'text', value: 'text' },
+  `select name, current_setting(name) as value from pg_settings
+   where name in ('statement_timeout', 'transaction_timeout') and setting <> '0' order by name`,
+)
+
+/** Warns of time limits of the role or the database, which end long statements: imports, counts and purges. */
+const checkTimeouts = async ({ sql }: OpenApp): Promise<Check[]> => {
+  const rows = await sql(readTimeouts)
+  return rows.map(({ name, value }) =>
+    warn(name, `the server ends work after ${value}, also that of imports and purges: alter role … set ${name} = 0`),
+  )
+}
+
 const checkSchema = async ({ database }: OpenApp): Promise<Check> => {
   const { applied, pending } = await schemaState(database)
   return pending.length === 0
@@ -73,10 +88,10 @@ const checkSecret = async ({ sql, box, config }: OpenApp): Promise<Check> => {
 
 /** Checks the database: version, schema, clock and secret. */
 export const checkDatabase = async (app: OpenApp): Promise<Check[]> => {
-  const [version, schema] = await Promise.all([checkVersion(app), checkSchema(app)])
+  const [version, schema, timeouts] = await Promise.all([checkVersion(app), checkSchema(app), checkTimeouts(app)])
   if (schema.status === 'fail')
-    return [version, schema, checkClock(app), warn('secret', 'not checked: the schema is behind')]
-  return [version, schema, checkClock(app), await checkSecret(app)]
+    return [version, ...timeouts, schema, checkClock(app), warn('secret', 'not checked: the schema is behind')]
+  return [version, ...timeouts, schema, checkClock(app), await checkSecret(app)]
 }
 
 /** Warns of calendars of hosts that could not be read, so that bookings ignore their busy times. Without any it says nothing. */

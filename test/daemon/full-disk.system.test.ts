@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmodSync, statfsSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { svcProcess } from '../support/cli.ts'
+import { callDaemon, type Daemon, startDaemon } from '../support/daemon.ts'
+import { eventually } from '../support/eventually.ts'
+import { needsRoot } from '../support/needs.ts'
+
+/** Large enough for a new database, small enough to be filled in a second. */
+const diskMb = 400
+
+describe('a full disk', needsRoot, () => {
+  let disk: string
+  let target: { env: Record<string, string> }
+  let daemon: Daemon
+
+  beforeAll(async () => {
+    disk = await mkdtemp(join(tmpdir(), 'svc-disk-'))
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m`, 'tmpfs', disk])
+    chmodSync(disk, 0o755)
+    await mkdir(join(disk, 'data'))
+    target = { env: { SVC_DATA_DIR: join(disk, 'data'), SVC_RATE_LIMIT: '0' } }
+  })
+  afterAll(async () => {
+    await daemon?.stop()
+    execFileSync('umount', ['-l', disk])
+    await rm(disk, { recursive: true })
+  })
+
+  test('writes and /readyz are 503 with Retry-After until there is space again, and nothing is lost', async () => {
+    daemon = await startDaemon(target)
+    const { json: account } = await svcProcess(target, ['accounts', 'create', '--name', 'Acme', '--json'])
+    const { json: key } = await svcProcess(target, ['keys', 'create', '--account', account.id, '--name', 'x', '--json'])
+    const { json: list } = await svcProcess(target, [
+      'lists',
+      'create',
+      '--account',
+      account.id,
+      '--name',
+      'L',
+      '--json',
+    ])
+    const write = async (n: number) => {
+      // The server compresses repeated text.
+      const text = randomBytes(4_500).toString('hex')
+      const contacts = Array.from({ length: 50 }, (_, i) => ({
+        email: `u${n}-${i}@example.org`,
+        text: `${n} ${i} ${text}`,
+      }))
+      return callDaemon(daemon, 'POST', '/contacts', { key: key.key, body: { listId: list.id, contacts } })
+    }
+    expect((await write(0)).status).toBe(200)
+    const { bavail, bsize } = statfsSync(disk)
+    const ballast = join(disk, 'ballast')
+    await writeFile(ballast, Buffer.alloc(Math.floor((bavail * bsize) / 1e6 - 4) * 1e6))
+    const written = [0]
+    await eventually(async () => {
+      const n = written.length
+      const { status } = await write(n)
+      if (status === 200) written.push(n)
+      return status === 503
+    })
+    const refused = await fetch(`${daemon.url}/readyz`)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
+
+    await rm(ballast)
+    await eventually(async () => (await fetch(`${daemon.url}/readyz`)).ok)
+    await eventually(async () => (await write(1_000)).status === 200)
+    const { json: lists } = await svcProcess(target, ['lists', 'list', '--account', account.id, '--json'])
+    expect(lists.lists[0].rowCount).toBe(50 * (written.length + 1))
+  })
+})
