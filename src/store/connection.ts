@@ -109,12 +109,15 @@ export class Connection extends pg.Client {
     return (this as unknown as { connection: { stream: Socket } }).connection.stream
   }
 
-  /** Whether bytes have passed since the last call: a COPY or a long result makes progress as long as they do. */
+  /**
+   * Whether bytes have passed since the last call, or have arrived and are not read yet: a COPY or a long result makes progress as long
+   * as they do, and the reader of a COPY may pause.
+   */
   hasMoved(): boolean {
     const bytes = this.socket.bytesRead + this.socket.bytesWritten
     const moved = bytes !== this.#bytes
     this.#bytes = bytes
-    return moved
+    return moved || this.socket.readableLength > 0
   }
 
   /** Closes the socket: the running statement, and every caller that waits for the connection, fail at once. */

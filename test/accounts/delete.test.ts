@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
 import { countOwned, createAccount, deleteAccount } from '../../src/accounts/accounts.ts'
@@ -8,9 +7,10 @@ import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { startSvc, svc } from '../support/cli.ts'
+import { svc } from '../support/cli.ts'
 import { countsOf } from '../support/database.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
+import { addDeliveries, nothing, remains } from './support.ts'
 
 const t = useApp()
 beforeAll(async () => {
@@ -44,30 +44,6 @@ const furnish = async (): Promise<TestAccount & { listId: string }> => {
   return { ...account, listId }
 }
 
-/** Adds `count` finished deliveries to the account, each with its event. */
-const addDeliveries = async (accountId: string, count: number): Promise<void> => {
-  await t.app.sql(
-    `insert into events (account_id, id, type, payload, created_at)
-     select $1, 'evt_' || lpad(n::text, 26, '0'), 'contact.created', repeat('x', 600), now() from generate_series(1, $2::int) n`,
-    [accountId, count],
-  )
-  await t.app.sql(
-    `insert into ended_deliveries (account_id, id, target_id, key, type, status, created_at, finished_at, attempts)
-     select $1, 'dlv_' || lpad(n::text, 26, '0'), 'whk_none', 'evt_' || lpad(n::text, 26, '0'), 'contact.created', 'delivered',
-       now(), now(), jsonb_build_array(jsonb_build_object('at', 0, 'status', 200, 'durationMs', 10, 'snippet', ''))
-     from generate_series(1, $2::int) n`,
-    [accountId, count],
-  )
-}
-
-/** The remaining rows of an account, including its own row and its rate windows. */
-const remains = async ({ id, keyId }: { id: string; keyId: string }) => ({
-  owned: await countOwned(t.app, id),
-  account: (await t.app.sql('select from accounts where id = $1', [id])).length,
-  windows: (await t.app.sql('select from rate_windows where key_id = $1', [keyId])).length,
-})
-const nothing = { owned: {}, account: 0, windows: 0 }
-
 const sum = (counts: Record<string, number>) => Object.values(counts).reduce((a, b) => a + b, 0)
 
 test('an account is deleted with every row, exactly counted; another account keeps everything', async () => {
@@ -84,7 +60,7 @@ test('an account is deleted with every row, exactly counted; another account kee
   expect((await svc(t, ['accounts', 'delete', account.id])).status).toBe(2)
   const ran = await svc(t, ['accounts', 'delete', account.name, '--confirm', account.name, '--json'])
   expect(ran).toMatchObject({ status: 0, json: { id: account.id, name: account.name, deleted: kept } })
-  expect(await remains(account)).toEqual(nothing)
+  expect(await remains(t, account)).toEqual(nothing)
   expect(await countOwned(t.app, neighbour.id)).toEqual(kept)
   expect((await svc(t, ['accounts', 'delete', account.id, '--confirm', account.name])).status).toBe(3)
 })
@@ -115,50 +91,31 @@ test('keys, units of work and deliveries are refused from the start, while an ea
   hold.resolve()
   await unit
   expect((await deletion).deleted).toMatchObject({ contacts: 21, addresses: 21 })
-  expect(await remains(account)).toEqual(nothing)
+  expect(await remains(t, account)).toEqual(nothing)
   await t.app.operate('cli:test', (operation) => createAccount(operation, { name: account.name, plan: 'free' }))
 })
 
-test('the same command continues after a kill; an interruption stops it after the current batch, with a note', async () => {
+test('a deletion that is stopped ends after the current batch, and the next one continues it', async () => {
   const account = await t.account()
-  await addDeliveries(account.id, 60_000)
-  const args = ['accounts', 'delete', account.name, '--confirm', account.name, '--json']
-  const isStarted = async (below: number) => (await countOwned(t.app, account.id)).ended_deliveries! < below
-  const killed = startSvc(t, args)
-  await eventually(() => isStarted(60_000))
-  killed.kill('SIGKILL')
-  await once(killed, 'close')
-  await eventually(async () => {
-    const [row] = await t.app.sql(
-      `select from pg_stat_activity where application_name like 'svc cli %' and datname = current_database()`,
-    )
-    return !row
+  await addDeliveries(t, account.id, 2_500)
+  const owned = await countOwned(t.app, account.id)
+  const stop = new AbortController()
+  const stopped = await deleteAccount(t.app, account.id, {
+    actor: 'cli:test',
+    signal: stop.signal,
+    onBatch: (rows) => rows >= 1_000 && stop.abort(),
   })
-  const left = await countOwned(t.app, account.id)
-  expect(left.ended_deliveries).toBeGreaterThan(0)
-  const stopped = startSvc(t, args)
-  let out = ''
-  stopped.stdout.on('data', (text) => {
-    out += text
-  })
-  let told = ''
-  stopped.stderr.on('data', (text) => {
-    told += text
-  })
-  await eventually(() => isStarted(left.ended_deliveries!))
-  stopped.kill('SIGINT')
-  expect((await once(stopped, 'close'))[0]).toBe(130)
-  expect(told).toContain('Run the same command again to continue')
   const rest = await countOwned(t.app, account.id)
-  expect(sum(JSON.parse(out).deleted)).toBe(sum(left) - sum(rest))
-  const ran = await svc(t, args)
-  expect(ran).toMatchObject({ status: 0, json: { id: account.id, deleted: rest } })
-  expect(await remains(account)).toEqual(nothing)
+  const deleted = sum(stopped.deleted)
+  expect(deleted).toBeLessThan(2_500)
+  expect(sum(rest)).toBe(sum(owned) - deleted)
+  expect((await deleteAccount(t.app, account.id, { actor: 'cli:test' })).deleted).toEqual(rest)
+  expect(await remains(t, account)).toEqual(nothing)
 })
 
 test('the deletion waits for a locked row while it holds no lock itself', async () => {
   const account = await t.account()
-  await addDeliveries(account.id, 3_000)
+  await addDeliveries(t, account.id, 3_000)
   const holder = await t.app.database.connect()
   const first = 'dlv_'.padEnd(29, '0').concat('1')
   const last = 'dlv_'.padEnd(26, '0').concat('3000')
@@ -170,7 +127,7 @@ test('the deletion waits for a locked row while it holds no lock itself', async 
   await holder.query('commit')
   await holder.end()
   expect((await deletion).deleted).toMatchObject({ ended_deliveries: 3_000, events: 3_000 })
-  expect(await remains(account)).toEqual(nothing)
+  expect(await remains(t, account)).toEqual(nothing)
 })
 
 const percentile = (values: readonly number[], p: number) =>
@@ -179,7 +136,7 @@ const percentile = (values: readonly number[], p: number) =>
 test('the deletion of 200,000 rows hardly slows down another account', async () => {
   const neighbour = await furnish()
   const account = await t.account()
-  await addDeliveries(account.id, 100_000)
+  await addDeliveries(t, account.id, 100_000)
   let written = 0
   const post = async () => {
     const start = performance.now()
@@ -205,7 +162,7 @@ test('the deletion of 200,000 rows hardly slows down another account', async () 
   const beside = await postWhile(() => isGoing)
   const seconds = (performance.now() - start) / 1000
   expect(await ran).toMatchObject({ status: 0, json: { deleted: { ended_deliveries: 100_000, events: 100_000 } } })
-  expect(await remains(account)).toEqual(nothing)
+  expect(await remains(t, account)).toEqual(nothing)
   const [p99Alone, p99Beside] = [percentile(alone, 99), percentile(beside, 99)]
   const figures = [p99Alone, p99Beside, percentile(alone, 50), percentile(beside, 50)].map((ms) => ms.toFixed(1))
   process.stderr.write(
@@ -248,7 +205,7 @@ test('no row remains of an account that is deleted while eight writers emit even
     await writers
     expect(deleted.pending_deliveries).toBeGreaterThan(200)
     expect([...refused].filter((end) => ![401, 404, 'not_found'].includes(end as never))).toEqual([])
-    expect(await remains(account)).toEqual(nothing)
+    expect(await remains(t, account)).toEqual(nothing)
   }
   await other.close()
   expect((await countsOf(t.app.database)).deadlocks).toBe(before)

@@ -8,9 +8,8 @@ import { loadCommands } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { audience } from '../support/broadcasts.ts'
-import { svc } from '../support/cli.ts'
+import { type Step, svc } from '../support/cli.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
-import { dialogue, needsTerminal, type Step, svcOnTerminal } from '../support/pty.ts'
 import { mbox, postfix } from '../support/reports.ts'
 import { register } from '../webinars/support.ts'
 
@@ -204,25 +203,27 @@ test('an import and reports from a mail server need no --yes in a pipe', async (
   expect(await svc(t, ['bounces', 'ingest', '-'], { stdin: report })).toMatchObject({ status: 0 })
 })
 
-describe('on a terminal', needsTerminal, () => {
-  const onTerminal = (answer: string, ...args: string[]) =>
-    svcOnTerminal(t, [...args, '--account', account.id, '--no-color'], answer)
+describe('on a terminal', () => {
+  const onTerminal = (args: string[], steps: Step[] = [], tty = {}) =>
+    svc(t, [...args, '--account', account.id, '--no-color'], { steps, tty })
+  /** Answers the question whether to continue. */
+  const answering = (answer: string, ...args: string[]) => onTerminal(args, [[/Go on\?/, answer]])
 
   test('broadcasts send asks with people, list, subject and sender; Enter sends nothing, y sends', async () => {
     const who = await audience(t, 3)
     account = who.account
     const { id } = (await run('broadcasts', 'create', '--list', 'People', '--project', 'Spring', '--json')).json
     const state = async () => (await run('broadcasts', 'show', id, '--json')).json.status
-    const enter = await onTerminal('\r', 'broadcasts', 'send', id)
+    const enter = await answering('\r', 'broadcasts', 'send', id)
     expect(enter.text).toMatch(/This will email 3 people of the list People: "Spring", from .*@.*, at once\. Go on\?/)
     expect([enter.status, await state()]).toEqual([0, 'draft'])
-    const yes = await onTerminal('y\r', 'broadcasts', 'send', id)
+    const yes = await answering('y\r', 'broadcasts', 'send', id)
     expect([yes.status, await state()]).toEqual([0, 'sending'])
   })
 
   test('an import shows how it reads the file, asks for fields and a list, and confirms; --yes skips questions', async () => {
     const csv = await file('more.csv', 'Contact;First\nada@people.example;Ada\nbob@people.example;Bob\n;Nobody\n')
-    const command = ['contacts', 'import', csv, '--list', 'People', '--account', account.id, '--no-color']
+    const command = ['contacts', 'import', csv, '--list', 'People']
     const lists = async () => (await run('lists', 'list', '--json')).json.lists
     await run('webhooks', 'create', '--url', 'https://hooks.example.com/', '--events', 'contact.created')
     const until = (answer: string): Step[] => [
@@ -233,19 +234,19 @@ describe('on a terminal', needsTerminal, () => {
       ['There is no list People. Create it?', 'y\r'],
       [/Go on\?/, answer],
     ]
-    const enter = await dialogue(t, command, until('\r'), { columns: 100, rows: 30 })
+    const enter = await onTerminal(command, until('\r'), { columns: 100, rows: 30 })
     expect(enter.text).toContain('more.csv: UTF-8, columns separated by semicolons, 2 columns')
     expect(enter.text).toMatch(/EMAIL +FIRST_NAME\s+ada@people\.example +Ada/)
     expect(enter.text.replaceAll(/\s+/g, ' ')).toContain(
       'import 3 rows into People (2 contacts created, 0 updated, 1 rejected) and fire 2 events. Go on?',
     )
     expect([enter.status, await lists()]).toEqual([0, []])
-    const done = await dialogue(t, command, until('y\r'), { columns: 100, rows: 30 })
+    const done = await onTerminal(command, until('y\r'), { columns: 100, rows: 30 })
     expect(done.status).toBe(5)
     expect(done.text).toMatch(/Rejected 1 row: 1 no address\s+next: svc imports rejects imp_/)
     expect(await lists()).toMatchObject([{ name: 'People', rowCount: 2, fields: ['first_name'] }])
     const most = await file('most.csv', 'email\ncyd@people.example\n')
-    expect((await onTerminal('', 'contacts', 'import', most, '--list', 'People', '--yes')).text).not.toContain('?')
+    expect((await onTerminal(['contacts', 'import', most, '--list', 'People', '--yes'])).text).not.toContain('?')
     expect(await lists()).toMatchObject([{ rowCount: 3 }])
   })
 
@@ -253,7 +254,7 @@ describe('on a terminal', needsTerminal, () => {
     await run('lists', 'create', '--name', 'People')
     await writeFile(join(folder, 'latin.csv'), Buffer.from('E-mail,Name\nzoe@people.example,Zo\u00eb\n', 'latin1'))
     const map = ['--map', 'E-mail=email']
-    const ran = await onTerminal('y\r', 'contacts', 'import', join(folder, 'latin.csv'), '--list', 'People', ...map)
+    const ran = await answering('y\r', 'contacts', 'import', join(folder, 'latin.csv'), '--list', 'People', ...map)
     expect([ran.status, ran.text]).toEqual([
       0,
       expect.stringContaining('latin.csv: Latin-1, columns separated by commas'),
@@ -270,9 +271,9 @@ describe('on a terminal', needsTerminal, () => {
     await run('journeys', 'apply', '-f', await file('hello.yaml', journey))
     const csv = await file('few.csv', 'email\nada@people.example\n')
     const runs = async () => (await t.app.sql('select from journey_runs where account_id = $1', [account.id])).length
-    const enter = await onTerminal('\r', 'contacts', 'import', csv, '--list', 'People', '--map', 'email=email')
+    const enter = await answering('\r', 'contacts', 'import', csv, '--list', 'People', '--map', 'email=email')
     expect([enter.status, enter.text, await runs()]).toEqual([0, expect.stringContaining('Go on?'), 0])
-    await onTerminal('y\r', 'contacts', 'import', csv, '--list', 'People', '--map', 'email=email')
+    await answering('y\r', 'contacts', 'import', csv, '--list', 'People', '--map', 'email=email')
     expect(await runs()).toBe(1)
   })
 
@@ -281,10 +282,10 @@ describe('on a terminal', needsTerminal, () => {
     const reports = await file('reports.mbox', mbox(postfix({ id: (mail as { id: string }).id })))
     const suppressed = async () =>
       (await t.app.sql('select from suppressions where account_id = $1', [account.id])).length
-    const enter = await onTerminal('\r', 'bounces', 'ingest', reports)
+    const enter = await answering('\r', 'bounces', 'ingest', reports)
     expect(enter.text).toContain('record 1 bounce and 0 complaints, and suppress the addresses. Go on?')
     expect(await suppressed()).toBe(0)
-    await onTerminal('y\r', 'bounces', 'ingest', reports)
+    await answering('y\r', 'bounces', 'ingest', reports)
     expect(await suppressed()).toBe(1)
   })
 })

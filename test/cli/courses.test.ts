@@ -6,7 +6,6 @@ import { finishLesson } from '../../src/courses/courses.progress.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
-import { dialogue, needsTerminal } from '../support/pty.ts'
 
 const t = useApp()
 const account = useAccount(t)
@@ -166,13 +165,7 @@ test('show describes lessons without their content, which --json and --fields ha
     { position: 2, title: 'Two', characters: 6, finished: 0 },
   ])
   expect((await run('courses', 'show', id, '--fields', 'lessons')).stdout).toContain('Long.Long.')
-})
-
-test('show describes lessons on a terminal', needsTerminal, async () => {
-  const { id } = await json('create', '--title', 'Shown')
-  const video = 'https://youtu.be/dQw4w9WgXcQ'
-  await json('lessons', 'add', id, '--title', 'One', '--content', 'Long.'.repeat(100), '--video-url', video)
-  const { text } = await dialogue(t, ['courses', 'show', id, '--account', account.id], [])
+  const { text } = await svc(t, ['courses', 'show', id, '--account', account.id], { tty: {} })
   expect(text).toMatch(/POSITION +TITLE +CHARACTERS +FINISHED +VIDEO URL/)
   expect(text).toMatch(/^ +1 +One +500 +0 +https/m)
   expect(text).not.toContain('Long.')

@@ -11,7 +11,6 @@ import {
   sendProject,
   startEngaged,
 } from '../support/engagement.ts'
-import { needsTerminal, svcOnTerminal } from '../support/pty.ts'
 
 let engaged: EngagedApp
 let t: TestApp
@@ -62,9 +61,9 @@ test('svc projects responses prints the counts and the single responses, page by
   expect((await run('projects', 'responses', 'Welcome', '--limit', '1')).stdout).toContain('\trating\tstars\t4\tada@')
 })
 
-describe('on a terminal', needsTerminal, () => {
+describe('on a terminal', () => {
   const onTerminal = async (...args: string[]) =>
-    (await svcOnTerminal(t, [...args, '--account', account.id, '--no-color', '--no-pager'], '')).text
+    (await svc(t, [...args, '--account', account.id, '--no-color'], { tty: {} })).text
 
   test('svc projects responses shows answers with their questions', async () => {
     const text = await onTerminal('projects', 'responses', 'Welcome')
@@ -74,7 +73,7 @@ describe('on a terminal', needsTerminal, () => {
   test('svc sends show prints headers and the text part, and with --source the record', async () => {
     const text = await onTerminal('sends', 'show', mail.id)
     expect(text).toMatch(/^subject +Welcome/m)
-    expect(text).toContain('\r\n\r\nWelcome aboard')
+    expect(text).toContain('\n\nWelcome aboard')
     expect(text).not.toContain('<html')
     expect(await onTerminal('sends', 'show', mail.id, '--source')).toMatch(/^project version +1/m)
   })

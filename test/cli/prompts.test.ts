@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nearest } from '../../src/lib/nearest.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
-import { dialogue, needsTerminal, type Step } from '../support/pty.ts'
+import { type Step, svc } from '../support/cli.ts'
 
 const [enter, down, space, ctrlC] = ['\r', '\u001b[B', ' ', '\u0003']
 
@@ -72,9 +71,9 @@ test('in a pipe a missing argument or flag is exit 2 without a question', async 
     expect([args, (await run(...args)).status]).toEqual([args, 2])
 })
 
-describe('on a terminal', needsTerminal, () => {
+describe('on a terminal', () => {
   const ask = (args: string[], steps: Step[], env: Record<string, string> = {}) =>
-    dialogue({ env: { ...t.env, ...env } }, [...args, '--account', account.id, '--no-color'], steps)
+    svc(t, [...args, '--account', account.id, '--no-color'], { env, steps, tty: {} })
 
   test('deals move asks for the deal and the stage, each from a list', async () => {
     const { status, text } = await ask(
@@ -97,8 +96,7 @@ describe('on a terminal', needsTerminal, () => {
       await json('journeys', 'trigger', 'Waiting', '--list', 'People', '--email', email)
     const [{ id: eve }, { id: ada }] = (await json('journeys', 'runs', 'Waiting')).runs
     await json('journeys', 'end-run', ada)
-    const asked: Step[] = [[/eve@people\.example/, enter]]
-    const { status, text } = await dialogue(t, ['journeys', 'end-run', '--account', account.id], asked)
+    const { status, text } = await ask(['journeys', 'end-run'], [[/eve@people\.example/, enter]])
     expect(status).toBe(0)
     expect(text).not.toContain('ada@people.example')
     expect((await json('journeys', 'runs', 'Waiting')).runs).toMatchObject([
@@ -108,7 +106,7 @@ describe('on a terminal', needsTerminal, () => {
   })
 
   test('a terminal that reports no size has 80 columns', async () => {
-    const { text } = await dialogue(t, ['events', 'types'], [], { columns: 0, rows: 0 })
+    const { text } = await svc(t, ['events', 'types'], { tty: { columns: 0, rows: 0 } })
     expect(text).toMatch(/^deal\.stage_changed +\S.*\s\S+ \S+ /m)
   })
 

@@ -3,8 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { drawScreen } from '../../src/deals/board.screen.commands.ts'
 import type { Board } from '../../src/deals/deals.ts'
 import { useAccount, useApp } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
-import { dialogue, needsTerminal, type Step } from '../support/pty.ts'
+import { type Step, svc } from '../support/cli.ts'
 
 const [down, right, enter, escapeKey, ctrlC] = ['\u001b[B', '\u001b[C', '\r', '\u001b', '\u0003']
 const [taken, givenBack] = ['\u001b[?1049h', '\u001b[?1049l']
@@ -66,9 +65,9 @@ test('a board without deals and a board of one stage are drawn', () => {
   expect(drawScreen(view, { columns: 80, rows: 24 })).toHaveLength(24)
 })
 
-describe('on a terminal', needsTerminal, () => {
+describe('on a terminal', () => {
   const take = (args: string[], steps: Step[], env: Record<string, string> = {}) =>
-    dialogue({ env: { ...t.env, ...env } }, [...args, '--account', account.id], steps, { columns: 80, rows: 24 })
+    svc(t, [...args, '--account', account.id], { env, steps, tty: { columns: 80, rows: 24 } })
 
   test('deals board: arrows choose a deal, m and Enter move it, Escape does not, q restores the terminal', async () => {
     const { status, text } = await take(

@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -10,9 +9,8 @@ import { fullCommand } from '../../src/cli/next.ts'
 import { buildProgram } from '../../src/cli/program.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { useAccount, useApp } from '../support/app.ts'
-import { program, startSvc, svc } from '../support/cli.ts'
-import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
-import { needsTerminal } from '../support/pty.ts'
+import { svc } from '../support/cli.ts'
+import { emitEvents, subscribe } from '../support/deliveries.ts'
 
 let listId: string
 
@@ -174,53 +172,9 @@ test('with -q a secret is on stderr, and stdout has only the id', async () => {
   ])
 })
 
-test('a stderr without a reader changes nothing', async () => {
-  const child = startSvc(t, ['keys', 'create'])
-  child.stderr.destroy()
-  expect(await new Promise((resolve) => child.on('close', resolve))).toBe(2)
-})
-
-describe('--follow', () => {
-  test('prints new events, into a pipe as well, until Ctrl-C, which is exit 130', async () => {
-    await subscribe(t.app, account.id, 'http://127.0.0.1:1/hook')
-    const following = (['deliveries', 'events'] as const).map((noun) => {
-      const child = startSvc(t, [noun, 'list', '--follow', '--jsonl'])
-      let text = ''
-      child.stdout.on('data', (chunk) => {
-        text += chunk
-      })
-      return {
-        child,
-        rows: () =>
-          text
-            .split('\n')
-            .slice(0, -1)
-            .map((line) => JSON.parse(line)),
-      }
-    })
-    await eventually(async () => {
-      await emitEvents(t.app, account.id)
-      return following.every(({ rows }) => rows().length > 0)
-    })
-    const emitted = await t.events(account.id)
-    const [deliveries, events] = following
-    await eventually(
-      () => events!.rows().at(-1).id === emitted.at(-1)!.id && deliveries!.rows().at(-1).eventId === emitted.at(-1)!.id,
-    )
-    expect(new Set(events!.rows().map(({ id }) => id)).size).toBe(events!.rows().length)
-    expect(events!.rows()).toEqual(emitted.slice(-events!.rows().length))
-    const ends = following.map(({ child }) => new Promise((resolve) => child.on('close', resolve)))
-    deliveries!.child.kill('SIGINT')
-    // A reader that closes the pipe ends it as well, at the next output.
-    events!.child.stdout.destroy()
-    await emitEvents(t.app, account.id)
-    expect(await Promise.all(ends)).toEqual([130, 0])
-  })
-
-  test('refuses the flags for pages', async () => {
-    const ran = await run('events', 'list', '--follow', '--limit', '5')
-    expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('combined with --limit or --cursor')])
-  })
+test('--follow refuses the flags for pages', async () => {
+  const ran = await run('events', 'list', '--follow', '--limit', '5')
+  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('combined with --limit or --cursor')])
 })
 
 describe('svc api', () => {
@@ -269,27 +223,16 @@ describe('svc api', () => {
   })
 })
 
-describe('on a terminal', needsTerminal, () => {
-  /** Returns what a terminal of 80 cells and 12 lines shows for commands that run one after another. */
-  const terminal = (...commands: string[]): Promise<string> =>
-    new Promise((resolve) => {
-      const lines = commands.map((command) => command.replaceAll('svc ', `${process.execPath} ${program} `)).join('\n')
-      const child = spawn('/usr/bin/script', ['-qec', `stty cols 80 rows 12\n${lines}`, '/dev/null'], {
-        env: { PATH: process.env.PATH!, TERM: 'xterm-256color', ...t.env },
-      })
-      let text = ''
-      child.stdout.on('data', (chunk) => {
-        text += chunk
-      })
-      child.on('close', () => resolve(text.replaceAll('\r\n', '\n')))
-      child.stdin.end()
-    })
+describe('on a terminal', () => {
+  /** Returns what a terminal of 80 cells and 12 lines shows for a command. */
+  const show = async (args: string[], env: Record<string, string> = {}): Promise<string> =>
+    (await svc(t, args, { tty: { columns: 80, rows: 12 }, env: { TERM: 'xterm-256color', ...env } })).text
+
+  beforeAll(() => t.advance(2 * 86_400_000))
 
   test('rows have relative times by the development clock and coloured states; --no-color has none', async () => {
-    await t.advance(2 * 86_400_000)
-    const [coloured, plain] = (
-      await terminal('svc contacts list --limit 2', 'echo ----', 'svc contacts list --limit 2 --no-color')
-    ).split('----')
+    const list = ['contacts', 'list', '--limit', '2']
+    const [coloured, plain] = [await show(list), await show([...list, '--no-color'])]
     expect(coloured).toContain('\u001b[32mactive\u001b[39m')
     expect(coloured).toMatch(/ 2 d ago\n/)
     expect(plain).toMatch(/ active .* 2 d ago\n/)
@@ -308,44 +251,48 @@ describe('on a terminal', needsTerminal, () => {
     }
     await mkdir(mailFolder(dataDir))
     await writeFile(join(mailFolder(dataDir), `${mail.id}.json`), JSON.stringify(mail))
-    const own = `SVC_DATA_DIR=${dataDir}`
-    const shown = await terminal(
-      `${own} svc mail`,
-      `${own} svc mail show ${mail.id}`,
-      'svc status',
-      'svc doctor --no-pager',
-      'svc clock',
+    const own = { SVC_DATA_DIR: dataDir }
+    expect(await show(['mail'], own)).toMatch(/Hello +a@shop.example +1 h ago\n/)
+    expect(await show(['mail', 'show', mail.id], own)).toMatch(/subject +Hello\ndate .*\(1 h ago\)\n\nDear reader\n/)
+    expect(await show(['status'])).toMatch(/clock +2 d ahead: svc clock reset\n/)
+    expect((await show(['doctor'])).replace(/\s+/g, ' ')).toContain(
+      'the development clock is 2 d ahead: svc clock reset ',
     )
-    expect(shown).toMatch(/Hello +a@shop.example +1 h ago\n/)
-    expect(shown).toMatch(/subject +Hello\ndate .*\(1 h ago\)\n\nDear reader\n/)
-    expect(shown).toMatch(/clock +2 d ahead: svc clock reset\n/)
-    expect(shown.replace(/\s+/g, ' ')).toContain('the development clock is 2 d ahead: svc clock reset ')
-    expect(shown).toMatch(/ahead of the system by +2 d\n/)
+    expect(await show(['clock'])).toMatch(/ahead of the system by +2 d\n/)
     await rm(dataDir, { recursive: true })
   })
 
   test('a list is paged if it is longer than the screen, and printed otherwise', async () => {
-    const env = `PAGER='sed s/^/paged:/'`
-    const shown = await terminal(`${env} svc contacts list --no-color`, `${env} svc contacts list --limit 5 --no-color`)
-    expect(linesOf(shown).filter((line) => line.startsWith('paged:'))).toHaveLength(51)
-    expect(linesOf(shown).filter((line) => /^[\w]+@people/.test(line))).toHaveLength(5)
-    const whole = await terminal(`${env} svc contacts list --no-pager`)
-    expect(whole).not.toContain('paged:')
+    const folder = await mkdtemp(join(tmpdir(), 'svc-paged-'))
+    const file = join(folder, 'paged')
+    const env = { PAGER: `cat > ${file}` }
+    expect(await show(['contacts', 'list', '--no-color'], env)).toMatch(/^More: --cursor\s\S+\s$/)
+    const paged = await readFile(file, 'utf8')
+    expect(linesOf(paged)).toHaveLength(51)
+    const contact = (line: string) => /^[\w]+@people/.test(line)
+    const short = await show(['contacts', 'list', '--limit', '5', '--no-color'], env)
+    expect(linesOf(short).filter(contact)).toHaveLength(5)
+    const whole = await show(['contacts', 'list', '--no-pager'], env)
+    expect(linesOf(whole).filter(contact)).toHaveLength(50)
+    expect(await readFile(file, 'utf8')).toBe(paged)
+    await rm(folder, { recursive: true })
   })
 
   test('text of strangers controls no terminal in exports, JSON lines and personal data', async () => {
     const evil = 'Z\u001b]0;owned\u0007\u001b[2J\u009b2J\u202egpj.exe\u2066end'
     await run('lists', 'create', '--name', 'Evil')
     await run('contacts', 'upsert', '--list', 'Evil', '--email', 'zoe@people.example', '--field', `first_name=${evil}`)
-    const shown = await terminal(
-      'svc contacts export --list Evil',
-      'svc contacts export --list Evil --format jsonl',
-      'svc contacts export --email zoe@people.example',
-      'svc contacts list --list Evil --jsonl',
-    )
-    expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u)
-    expect(shown.match(/zoe@people\.example/g)!.length).toBeGreaterThanOrEqual(4)
-    expect(shown).toContain('gpj.exe')
+    for (const args of [
+      ['export', '--list', 'Evil'],
+      ['export', '--list', 'Evil', '--format', 'jsonl'],
+      ['export', '--email', 'zoe@people.example'],
+      ['list', '--list', 'Evil', '--jsonl'],
+    ]) {
+      const shown = await show(['contacts', ...args])
+      expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/u)
+      expect(shown).toContain('zoe@people.example')
+      expect(shown).toContain('gpj.exe')
+    }
     const piped = (await run('contacts', 'export', '--list', 'Evil')).stdout
     expect(piped).toContain(evil)
   })

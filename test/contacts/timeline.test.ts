@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { eraseContact, readTimeline, type TimelineEntry } from '../../src/contacts/contacts.ts'
 import { type TestAccount, type TestApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { dialogue, needsTerminal } from '../support/pty.ts'
 
 const t = useApp()
 const ada = 'ada@people.example'
@@ -237,9 +236,9 @@ describe('a person’s past', () => {
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(sentence) })
   })
 
-  test('a person sees each day once', needsTerminal, async () => {
+  test('a person sees each day once', async () => {
     const args = ['contacts', 'show', ada, '--timeline', '--limit', '3', '--account', account.id]
-    const { status, text } = await dialogue(t, args, [], { columns: 120 })
+    const { status, text } = await svc(t, args, { tty: { columns: 120 } })
     expect(status).toBe(0)
     expect(text.match(/1 Mar 2026/g)).toHaveLength(1)
     expect(text).toContain('The newest 3 entries: --limit shows more.')

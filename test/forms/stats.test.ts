@@ -7,6 +7,7 @@ import { deleteForm, formStats, honeypotName } from '../../src/forms/forms.ts'
 import { addUpTallies } from '../../src/store/tallies.ts'
 import type { Work } from '../../src/store/work.ts'
 import { svc } from '../support/cli.ts'
+import { fastest } from '../support/cost.ts'
 import { testClock } from '../support/journeys.ts'
 import { randomOfTest } from '../support/random.ts'
 import { type FormBench, formBench, urlencoded, useForms } from './support.ts'
@@ -267,14 +268,19 @@ test('the migration counts the signups that wait for their confirmation', async 
   expect(await stats(id)).toEqual(expected)
 })
 
-test('a million submissions are read from the counts of their days', async () => {
-  const { id } = await bench.form()
-  await t.app.sql(
-    `insert into day_counts (account_id, subject, day, counts)
-     select $1, $2, date '2024-01-01' + n, '{ "submissions": 1000, "confirmed": 900, "people": 800 }' from generate_series(0, 999) n`,
-    [bench.account.id, id],
-  )
-  const startedAt = performance.now()
-  expect(await stats(id)).toMatchObject({ submissions: 1_000_000, confirmed: 900_000, people: 800_000 })
-  expect(performance.now() - startedAt).toBeLessThan(500)
+test('a million submissions are read from the counts of their days, as fast as a thousand', async () => {
+  const withEachDay = async (counts: object) => {
+    const { id } = await bench.form()
+    await t.app.sql(
+      `insert into day_counts (account_id, subject, day, counts)
+       select $1, $2, date '2024-01-01' + n, $3 from generate_series(0, 999) n`,
+      [bench.account.id, id, counts],
+    )
+    return id
+  }
+  const few = await withEachDay({ submissions: 1 })
+  const many = await withEachDay({ submissions: 1000, confirmed: 900, people: 800 })
+  expect(await stats(few)).toMatchObject({ submissions: 1000 })
+  expect(await stats(many)).toMatchObject({ submissions: 1_000_000, confirmed: 900_000, people: 800_000 })
+  expect(await fastest(() => stats(many))).toBeLessThan(5 * (await fastest(() => stats(few))))
 })

@@ -33,6 +33,10 @@ test('each event is listed', () => {
   expect(eventRows.map(([type]) => named(type!)).sort()).toEqual([...eventTypes].sort())
 })
 
+test('each listed test is in the first tier', () => {
+  expect(rows.map((cells) => cells.at(-1)!).filter((cell) => cell.includes('.system.test.ts'))).toEqual([])
+})
+
 test.each(rows.map((cells) => [cells.at(-1)!]))('the listed test exists: %s', (cell) => {
   const [, file, title] = /^`([^`]+)`: (.+)$/.exec(cell)!
   expect(readFileSync(join(folder, file!), 'utf8')).toContain(title)

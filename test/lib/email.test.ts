@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { emailDomain, isEmailSyntax, maskedEmail, normalizeEmail } from '../../src/lib/email.ts'
+import { costOf } from '../support/cost.ts'
 
 describe('email addresses', () => {
   test.each([
@@ -19,12 +20,13 @@ describe('email addresses', () => {
     expect(normalizeEmail(stored)).toBe(stored)
   })
 
-  test('a text that is too long for an address is trimmed but not composed, which would take minutes', () => {
+  test('a text that is too long for an address is trimmed but not composed, which would take minutes', async () => {
     const marks = `${'a\u0315\u0300'.repeat(500_000)}@example.org`
-    const started = performance.now()
-    expect(normalizeEmail(`  ${marks} `)).toBe(marks)
-    expect(isEmailSyntax(normalizeEmail(marks))).toBe(false)
-    expect(performance.now() - started).toBeLessThan(250)
+    const [cost] = await costOf(() => {
+      expect(normalizeEmail(`  ${marks} `)).toBe(marks)
+      expect(isEmailSyntax(normalizeEmail(marks))).toBe(false)
+    })
+    expect(cost).toBeLessThan(250)
   })
 
   test.each([

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Filter, parseFilter, type Vocabulary } from '../../src/lib/filter.ts'
+import { costOf } from '../support/cost.ts'
 
 const vocabulary: Vocabulary = {
   terms: new Map([
@@ -178,9 +179,9 @@ test('the largest filters are read', () => {
   expect(brief(parse(`${'not '.repeat(990)}plan=a`))).toBe('field:plan in [a]')
 })
 
-test('an enormous filter is refused at once', () => {
-  const start = performance.now()
-  for (const text of ['('.repeat(1e7), `${'plan = a or '.repeat(10_000)}plan = a`, '"'.repeat(1e7), '\\'.repeat(1e7)])
-    expect(() => parse(text)).toThrow(/column 4001: /)
-  expect(performance.now() - start).toBeLessThan(1_000)
+test('an enormous filter is refused at once', async () => {
+  for (const text of ['('.repeat(1e7), `${'plan = a or '.repeat(10_000)}plan = a`, '"'.repeat(1e7), '\\'.repeat(1e7)]) {
+    const [cost] = await costOf(() => expect(() => parse(text)).toThrow(/column 4001: /))
+    expect(cost).toBeLessThan(1000)
+  }
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { fillTags, tagParts } from '../../src/lib/tags.ts'
+import { costOf } from '../support/cost.ts'
 
 const read = (field: string) =>
   new Map([
@@ -40,11 +41,12 @@ test('a text is split at its tags, without empty parts', () => {
   expect(tagParts('')).toEqual([])
 })
 
-test('an unclosed tag takes linear time', () => {
-  const began = performance.now()
-  fillTags(`{{${' '.repeat(1_000_000)}`, read)
-  fillTags('{{'.repeat(500_000), read)
-  fillTags(`{{${' | "'.repeat(500_000)}}}`, read)
-  fillTags(`{{${'"'.repeat(1_000_000)}}}`, read)
-  expect(performance.now() - began).toBeLessThan(1_000)
+test('an unclosed tag takes linear time', async () => {
+  const [cost] = await costOf(() => {
+    fillTags(`{{${' '.repeat(1_000_000)}`, read)
+    fillTags('{{'.repeat(500_000), read)
+    fillTags(`{{${' | "'.repeat(500_000)}}}`, read)
+    fillTags(`{{${'"'.repeat(1_000_000)}}}`, read)
+  })
+  expect(cost).toBeLessThan(1000)
 })

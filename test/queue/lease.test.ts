@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type LeaseEvents, openLease } from '../../src/queue/lease.ts'
 import { useApp } from '../support/app.ts'
@@ -25,7 +24,8 @@ const ids = async (job: string) =>
 const isEmpty = async () => true
 
 test('a worker that loses its connection keeps its id, and the other workers consider it alive', async () => {
-  const [one, two] = [open('keeps'), open('keeps')]
+  let beats = 0
+  const [one, two] = [open('keeps'), open('keeps', { beat: () => void beats++ })]
   await ready(one.lease)
   await ready(two.lease)
   const { id } = one.lease
@@ -37,7 +37,9 @@ test('a worker that loses its connection keeps its id, and the other workers con
   await expect.poll(() => one.lease.id).toBeNull()
   await ready(one.lease)
   expect(one.lease.id).toBe(id)
-  await sleep(3000)
+  // Each heartbeat of the other worker looks for dead ones.
+  const before = beats
+  await expect.poll(() => beats).toBeGreaterThan(before + 2)
   expect(two.died).toEqual([])
   await Promise.all([one.lease.close(isEmpty), two.lease.close(isEmpty)])
   expect(await ids('keeps')).toEqual([])

@@ -10,7 +10,6 @@ import type { Work } from '../../src/store/work.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
-import { dialogue, needsTerminal } from '../support/pty.ts'
 import { randomOfTest } from '../support/random.ts'
 import { openReceiver } from '../support/receiver.ts'
 
@@ -120,12 +119,15 @@ describe('drawStats', () => {
   })
 })
 
-describe('on a terminal', needsTerminal, () => {
+describe('on a terminal', () => {
   const taken = '\u001b[?1049h'
-  const size = { columns: 80, rows: 24 }
+  const tty = { columns: 80, rows: 24 }
 
   test('--watch takes the screen, and q gives it back', async () => {
-    const { status, text } = await dialogue(t, ['stats', '--account', account.id, '--watch'], [['q quit', 'q']], size)
+    const { status, text } = await svc(t, ['stats', '--account', account.id, '--watch'], {
+      tty,
+      steps: [['q quit', 'q']],
+    })
     expect(status).toBe(0)
     expect(text).toContain(taken)
     expect(text).toContain('\u001b[?1049l')
@@ -135,7 +137,7 @@ describe('on a terminal', needsTerminal, () => {
   })
 
   test('without --watch it prints the screen once', async () => {
-    const { status, text } = await dialogue(t, ['stats', '--account', account.id], [], size)
+    const { status, text } = await svc(t, ['stats', '--account', account.id], { tty })
     expect(status).toBe(0)
     expect(text).not.toContain(taken)
     expect(text).toMatch(/added +3 +·+█/)

@@ -3,6 +3,7 @@ import { meetsCondition, parseCondition } from '../../src/studio/studio.conditio
 import { applyProjects, loadProject, renderProject } from '../../src/studio/studio.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
+import { costOf } from '../support/cost.ts'
 import { randomOfTest } from '../support/random.ts'
 import { projectOf, testLinks } from './support.ts'
 
@@ -206,25 +207,24 @@ describe('a mistake in showIf', () => {
   })
 })
 
-test('200 blocks of 100 comparisons each are shown and hidden within a second', async () => {
+test('200 blocks of 100 comparisons each are shown and hidden by a second of CPU time', async () => {
   const random = randomOfTest()
   const showIf = Array.from({ length: 100 }, (_, i) => `f${i} != v${random.between(0, 9)}`).join(' and ')
   const render = await rendering(projectOf(Array.from({ length: 200 }, (_, i) => text(`Block ${i}`, { showIf }))))
   await render({})
-  const start = performance.now()
-  expect((await render({})).text).toContain('Block 199')
-  expect(performance.now() - start).toBeLessThan(1_000)
+  const [cost, { text: shown }] = await costOf(() => render({}))
+  expect(shown).toContain('Block 199')
+  expect(cost).toBeLessThan(1000)
 })
 
-test('the length of a value makes no comparison slow', () => {
+test('the length of a value makes no comparison slow', async () => {
   const names = ['x ~ b', 'x < 5', 'x < b', 'x < 2026-01-01', 'x = b']
   const showIf = Array.from({ length: 100 }, (_, i) => names[i % names.length]).join(' or ')
   const condition = parseCondition(showIf)
   for (const one of ['C', 'É', '9']) {
     const x = one.repeat(8 * 1024 * 1024)
-    const start = performance.now()
-    expect(meetsCondition(condition, { x })).toBe(one !== 'É')
-    expect(performance.now() - start).toBeLessThan(500)
+    const [cost, meets] = await costOf(() => meetsCondition(condition, { x }))
+    expect([meets, cost < 500 ? 'cheap' : cost]).toEqual([one !== 'É', 'cheap'])
   }
 })
 

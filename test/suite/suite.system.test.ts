@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
 import { urlOf } from '../support/global.ts'
 
-/* Runs vitest on the fixtures of this folder: how a run of the tests starts, what it says, and that it leaves nothing. */
+/* Runs vitest on the fixtures of this folder: how a run of the tests starts, and what it says. */
 
 const root = join(import.meta.dirname, '../..')
 

@@ -1,60 +1,114 @@
-import { Readable } from 'node:stream'
+import { PassThrough, Readable, Writable } from 'node:stream'
+import { WriteStream } from 'node:tty'
 import { loadCommands } from '../../src/app/commands.ts'
 import { openForCommand } from '../../src/app/open.ts'
 import { buildProgram, runProgram } from '../../src/cli/program.ts'
 
 /*
- * Runs commands one after the other as `bin/svc.ts` does, each with its own environment, folder and pipes, in a process that
- * has loaded its modules once. What a process of its own is about (signals, pipes that break, an end that comes) is tested with one.
+ * Runs commands one after the other as `bin/svc.ts` does, each with its own environment, folder and input, and with pipes or a terminal,
+ * in a process that has loaded its modules once. What a process of its own is about (signals, pipes that break, a real terminal) is
+ * tested with one.
  */
 
-export interface Asked {
+export interface Size {
+  columns: number
+  rows: number
+}
+
+export interface Command {
   args: readonly string[]
   env: Record<string, string>
   cwd: string
-  /** The bytes as base64. */
-  stdin: string
+  stdin: string | Buffer
+  /** Input and output are a terminal of that size. */
+  tty: Size | null
 }
 
-const open = openForCommand
+export type Request = { run: Command } | { type: string }
+
+/** Output of the command (`echo`: what a terminal shows of what is typed), or its end, after which the host may end, too. */
+export type Report = { from: 'stdout' | 'stderr' | 'echo'; chunk: Buffer } | { status: number; endsHost: boolean }
+
 const loadChoices = async () => (await import('../../src/app/choices.ts')).choicesOf
+const exit = process.exit.bind(process)
 
-/** Captures what is written to a stream. `text` returns the captured text and restores the stream. */
-const capture = (stream: NodeJS.WriteStream) => {
-  const { write } = stream
-  const parts: Buffer[] = []
-  stream.write = ((chunk: string | Uint8Array, encoding?: unknown, done?: unknown) => {
-    parts.push(Buffer.from(chunk as string))
-    const called = typeof encoding === 'function' ? encoding : done
-    if (typeof called === 'function') process.nextTick(called as () => void)
-    return true
-  }) as typeof write
-  return () => {
-    stream.write = write
-    return Buffer.concat(parts).toString()
-  }
+const report = (message: Report, done?: () => void) => void process.send!(message, undefined, undefined, done)
+
+const replace = (name: 'stdin' | 'stdout' | 'stderr', value: Readable | Writable) =>
+  Object.defineProperty(process, name, { configurable: true, value })
+
+const openOutput = (from: 'stdout' | 'stderr', tty: Size | null): Writable => {
+  const stream = new Writable({
+    write(chunk, _, done) {
+      report({ from, chunk })
+      done()
+    },
+  })
+  const { hasColors, getColorDepth } = WriteStream.prototype
+  // Streams that are piped into stdout do not end it.
+  return Object.assign(stream, { _isStdio: true, ...(tty && { isTTY: true, ...tty, hasColors, getColorDepth }) })
 }
 
-const run = async ({ args, env, cwd, stdin }: Asked) => {
+/** The input of a terminal. Unless a program has set it to raw mode, it shows what is typed, and Ctrl-C is a signal. */
+const openKeyboard = () => {
+  const stream = Object.assign(new PassThrough(), {
+    isTTY: true,
+    isRaw: false,
+    setRawMode(isRaw: boolean) {
+      stream.isRaw = isRaw
+      return stream
+    },
+  })
+  const type = (keys: string) => {
+    if (stream.isRaw) stream.write(keys)
+    else if (keys === '\u0003') process.kill(process.pid, 'SIGINT')
+    else {
+      const typed = keys.replaceAll('\r', '\n')
+      report({ from: 'echo', chunk: Buffer.from(typed) })
+      stream.write(typed)
+    }
+  }
+  return { stream, type }
+}
+
+let type: (keys: string) => void = () => {}
+
+const run = async ({ args, env, cwd, stdin, tty }: Command) => {
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, env)
   process.chdir(cwd)
   process.argv = [process.execPath, 'svc', ...args]
   process.exitCode = undefined
-  Object.defineProperty(process, 'stdin', { configurable: true, value: Readable.from([Buffer.from(stdin, 'base64')]) })
-  const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)]
+  const keyboard = tty && openKeyboard()
+  type = keyboard?.type ?? type
+  replace('stdin', keyboard?.stream ?? Readable.from([Buffer.from(stdin)]))
+  replace('stdout', openOutput('stdout', tty))
+  replace('stderr', openOutput('stderr', tty))
   let failure: unknown
   try {
-    await runProgram(buildProgram(await loadCommands(args), open, loadChoices), process.argv)
+    await runProgram(buildProgram(await loadCommands(args), openForCommand, loadChoices), process.argv)
   } catch (error) {
     failure = error
+    process.stderr.write(`${(error as Error).stack}\n`)
   }
   const status = failure ? 1 : Number(process.exitCode ?? 0)
   process.exitCode = 0
-  const ran = { status, stdout: stdout(), stderr: stderr() }
-  return failure ? { ...ran, stderr: `${ran.stderr}${(failure as Error).stack}` } : ran
+  return status
 }
 
-process.stdout.setMaxListeners(0)
-process.on('message', async (asked: Asked) => process.send!(await run(asked)))
-process.on('disconnect', () => process.exit())
+// A command that is interrupted ends its process. Nothing that it does afterwards counts.
+let isEnding = false
+process.exit = ((code?: number) => {
+  if (isEnding) return
+  isEnding = true
+  const status = code ?? Number(process.exitCode ?? 0)
+  process.emit('exit', status)
+  report({ status, endsHost: true }, () => exit())
+}) as typeof process.exit
+
+process.on('message', async (request: Request) => {
+  if ('type' in request) return type(request.type)
+  const status = await run(request.run)
+  if (!isEnding) report({ status, endsHost: false })
+})
+process.on('disconnect', () => exit())

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { join } from 'node:path'
-import type { Asked } from './cli.host.ts'
+import { StringDecoder } from 'node:string_decoder'
+import type { Command, Report, Request, Size } from './cli.host.ts'
 
 export interface Ran {
   status: number | null
@@ -69,46 +70,89 @@ export const svcProcess = (
     child.stdin.end(options.stdin ?? '')
   })
 
-const withJson = (ran: Omit<Ran, 'json'>): Ran =>
-  Object.defineProperty(ran, 'json', { get: () => JSON.parse(ran.stdout) }) as Ran
+const withJson = <T extends Omit<Ran, 'json'>>(ran: T): T & Pick<Ran, 'json'> =>
+  Object.defineProperty(ran, 'json', { get: () => JSON.parse(ran.stdout) }) as T & Pick<Ran, 'json'>
 
 const host = join(import.meta.dirname, 'cli.host.ts')
 const idle: ChildProcess[] = []
 
 const openHost = (): ChildProcess => {
-  const child = fork(host, { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(host, { execArgv: [], serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   child.unref()
   child.channel?.unref()
   return child
 }
 
+/** The expected output, and the keys to type then. A function is called then, and returns the keys. */
+export type Step = readonly [seen: string | RegExp, typed: string | (() => string | Promise<string>)]
+
+interface HostedOptions extends Omit<Options, 'command' | 'as'> {
+  /** Input, output and errors are a terminal of that size. */
+  tty?: Partial<Size>
+  /** Each step types its keys once its expected text appears after the previous step. */
+  steps?: readonly Step[]
+}
+
+interface OnTerminal extends Ran {
+  /** What a terminal shows: output, errors and typed text in their order. */
+  text: string
+}
+
 /**
- * Runs the CLI to its end with the input and output of a separate process, but in a process that has already loaded its
- * modules: a new process for each command would cost the suite ten minutes.
+ * Runs the CLI to its end with the input and output of a separate process, but in a process that has already loaded its modules:
+ * this takes 8 ms of CPU time, like a call in the test's own process, and a new process takes 180. In the test's own process
+ * commands could only run one at a time, because its environment, folder, streams and exit status are global.
  */
 export const svc = async (
   target: { env: Record<string, string> },
   args: readonly string[],
-  { env = {}, cwd = process.cwd(), stdin = '' }: Options = {},
-): Promise<Ran> => {
+  { env = {}, cwd = process.cwd(), stdin = '', tty, steps = [] }: HostedOptions = {},
+): Promise<OnTerminal> => {
   const child = idle.pop() ?? openHost()
+  const send = (request: Request) => child.send(request)
+  const parts: Record<'stdout' | 'stderr' | 'echo', Buffer[]> = { stdout: [], stderr: [], echo: [] }
+  const decoder = new StringDecoder()
+  const left = [...steps]
+  let text = ''
+  let from = 0
+  const answer = async () => {
+    const [next] = left
+    if (!next) return
+    const [seen, typed] = next
+    const since = text.slice(from)
+    if (!(typeof seen === 'string' ? since.includes(seen) : seen.test(since))) return
+    left.shift()
+    from = text.length
+    send({ type: typeof typed === 'string' ? typed : await typed() })
+  }
   child.channel?.ref()
-  const ran = await new Promise<Omit<Ran, 'json'>>((resolve, reject) => {
-    const fail = () => reject(new Error(`svc ${args.join(' ')} ended its host`))
-    child.once('exit', fail)
-    child.once('message', (message) => {
-      child.off('exit', fail)
-      resolve(message as Omit<Ran, 'json'>)
-    })
-    const asked: Asked = {
+  const { status, endsHost } = await new Promise<Extract<Report, { status: number }>>((resolve, reject) => {
+    let answered = Promise.resolve()
+    const fail = () => reject(new Error(`svc ${args.join(' ')} ended its host:\n${text}`))
+    const receive = (message: Report) => {
+      if ('status' in message) {
+        child.off('exit', fail).off('message', receive)
+        return resolve(message)
+      }
+      parts[message.from].push(message.chunk)
+      text += decoder.write(message.chunk)
+      answered = answered.then(answer)
+      answered.catch(reject)
+    }
+    child.on('exit', fail).on('message', receive)
+    const command: Command = {
       args,
       cwd,
-      env: { ...inherited(), ...target.env, ...env },
-      stdin: Buffer.from(stdin).toString('base64'),
+      // The pager would write to the terminal of the test run.
+      env: { ...inherited(), ...(tty && { TERM: 'xterm', PAGER: 'cat' }), ...target.env, ...env },
+      stdin,
+      tty: tty ? { columns: 200, rows: 24, ...tty } : null,
     }
-    child.send(asked)
+    send({ run: command })
   })
   child.channel?.unref()
-  idle.push(child)
-  return withJson(ran)
+  if (!endsHost) idle.push(child)
+  if (left.length > 0) throw new Error(`svc ${args.join(' ')} did not show ${left[0]![0]}:\n${text}`)
+  const [stdout, stderr] = [Buffer.concat(parts.stdout).toString(), Buffer.concat(parts.stderr).toString()]
+  return withJson({ status, stdout, stderr, text })
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { waitLimitMs } from './slowness.ts'
+import { limit, waitLimitMs } from './slowness.ts'
 
 type Falsy = false | null | undefined
 
@@ -20,4 +20,19 @@ export const eventually = async <T>(
     if (now - began > limitMs) throw new Error(`Not so after ${limitMs} ms: ${check}`)
     await sleep(Math.min(200, Math.max(15, Math.min(60, (now - began) / 20), 4 * (now - from))))
   }
+}
+
+/**
+ * Whether a promise settles within `ms`, by a clock that counts turns of this process's event loop: a pause of the process counts as one
+ * turn, and a slow machine delays the clock as it delays what the promise waits for.
+ */
+export const settlesWithin = async (promise: Promise<unknown>, ms: number): Promise<boolean> => {
+  let isSettled = false
+  const settled = promise.finally(() => {
+    isSettled = true
+  })
+  settled.catch(() => {})
+  const turns = 50
+  for (let turn = 0; turn < turns && !isSettled; turn++) await Promise.race([settled, sleep(limit(ms) / turns)])
+  return isSettled
 }

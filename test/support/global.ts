@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, readdir, rm, statfs, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import type { TestProject } from 'vitest/node'
+import type { TestProject, Vitest } from 'vitest/node'
 import { openEmbedded } from '../../src/embedded/embedded.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/schema.ts'
@@ -63,8 +63,6 @@ const createInMemory = async (): Promise<string | undefined> => {
     const { bavail, bsize } = await statfs(memory)
     if (bavail * bsize < enough || process.availableMemory() < enough) return
     folder = await mkdtemp(join(memory, `${prefix}${process.pid}-`))
-    // Tests work in it as other users too.
-    await chmod(folder, 0o755)
     const script = join(folder, 'script')
     await writeFile(script, '#!/bin/sh\n', { mode: 0o755 })
     await promisify(execFile)(script)
@@ -74,27 +72,45 @@ const createInMemory = async (): Promise<string | undefined> => {
   }
 }
 
+/** Ends the run in order at a signal. Vitest exits at once by itself, and would leave the server and the folder. */
+const endInOrder = (vitest: Vitest): void => {
+  let isEnding = false
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.removeAllListeners(signal)
+    process.on(signal, async () => {
+      // A terminal signals this process directly, and npm signals it again.
+      if (isEnding) return
+      isEnding = true
+      process.exitCode = 128 + constants.signals[signal]
+      await vitest.cancelCurrentRun('keyboard-input')
+      await vitest.exit(true)
+    })
+  }
+}
+
 /** Runs once per test run: opens a server (DATABASE_URL, or an embedded one in a temporary folder) with a migrated template. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   process.stdout.write(`Limits are multiplied by ${slowness} (TEST_SLOWNESS).\n`)
   process.env.TEST_SEED = String(project.config.sequence.seed)
+  endInOrder(project.vitest)
+  await using left = new AsyncDisposableStack()
+  const temporary = (await createInMemory()) ?? (await mkdtemp(join(tmpdir(), prefix)))
+  left.defer(() => rm(temporary, { recursive: true, force: true }))
+  // Tests work in it as other users too.
+  await chmod(temporary, 0o755)
+  process.env.TMPDIR = temporary
   const given = process.env.DATABASE_URL
-  const temporary = await createInMemory()
-  if (temporary) process.env.TMPDIR = temporary
-  const folder = given ? null : await mkdtemp(join(tmpdir(), prefix))
-  const embedded = folder ? await openEmbedded(folder, { settings: fast }) : null
+  const embedded = given ? null : await openEmbedded(join(temporary, 'server'), { settings: fast })
+  left.defer(() => embedded?.close())
   const serverUrl = given ?? embedded!.url
   const template = `svc_template_${process.pid}`
   await onServer(serverUrl, `create database ${template}`)
+  left.defer(() => onServer(serverUrl, `drop database if exists ${template} with (force)`))
   const url = urlOf(serverUrl, template)
   const database = openDatabase(url, { max: 2 })
-  await migrate(database, url)
-  await database.close()
+  await migrate(database, url).finally(() => database.close())
   project.provide('serverUrl', serverUrl)
   project.provide('template', template)
-  return async () => {
-    await onServer(serverUrl, `drop database if exists ${template} with (force)`)
-    await embedded?.close()
-    for (const created of [folder, temporary]) if (created) await rm(created, { recursive: true, force: true })
-  }
+  const later = left.move()
+  return () => later.disposeAsync()
 }

@@ -50,7 +50,7 @@ export const left: Record<string, string> = {
   'systemctl ': 'it changes the machine',
   'export $(cat /etc/svc/environment)': 'there is no such daemon',
   '/opt/svc/node_modules/.bin/svc status': 'there is no such daemon; svc status is run',
-  'WEBHOOK_SECRET=$(cat hook-secret) node receiver.mjs': 'webhooks/receiving.test.ts runs it',
+  'WEBHOOK_SECRET=$(cat hook-secret) node receiver.mjs': 'webhooks/receiving.system.test.ts runs it',
   'npm pack': '.ci/packed runs it',
   "(umask 077; printf 'POSTGRES_PASSWORD": 'deploy.test.ts compares it with compose.yaml',
   'docker ': 'there is no Docker; deploy.test.ts checks the files',

@@ -11,7 +11,7 @@ import { readBackup } from '../../../src/store/backup/read.ts'
 import { writeBackup } from '../../../src/store/backup/write.ts'
 import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
-import { svc, svcProcess } from '../../support/cli.ts'
+import { svc } from '../../support/cli.ts'
 import { cloneDatabase } from '../../support/database.ts'
 import { emitEvents, startDeliveries, subscribe, tally } from '../../support/deliveries.ts'
 import { openReceiver } from '../../support/receiver.ts'
@@ -469,15 +469,4 @@ describe('a restore or backup that is refused changes nothing', () => {
     expect(await readFile(file)).toEqual(whole)
     await refused(await svc(t, ['db', 'backup', join(folder, 'no', 'such', 'folder')]), 2, /can't be written/)
   })
-})
-
-test('standard output has only the backup file, and later commands work', async () => {
-  const parts: Buffer[] = []
-  const { startSvc } = await import('../../support/cli.ts')
-  const child = startSvc(t, ['db', 'backup', '-'])
-  child.stdout.on('data', (part) => parts.push(part))
-  const status = await new Promise((resolve) => child.once('close', resolve))
-  expect(status).toBe(0)
-  expect(zstdDecompressSync(Buffer.concat(parts)).toString('latin1', 5, 30)).toContain('svc backup 1')
-  expect((await svcProcess(t, ['db', 'status', '--json'])).status).toBe(0)
 })

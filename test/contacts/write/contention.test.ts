@@ -7,7 +7,7 @@ import { isContended, noteContention, writeFairly } from '../../../src/contacts/
 import { isBusy, SerializationConflict } from '../../../src/store/database.ts'
 import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'
-import { svcProcess } from '../../support/cli.ts'
+import { svc } from '../../support/cli.ts'
 import { countsOf, holdContactsTicket, untilLocked } from '../../support/database.ts'
 import { randomOfTest } from '../../support/random.ts'
 import { prepareRun, useContacts } from '../support.ts'
@@ -101,7 +101,7 @@ test('imports of the same rows in different orders, in separate processes, all s
   const paths = await Promise.all(['a', 'b', 'c', 'd'].map((name) => csvOf(name, shuffled(rows))))
   const target = { env: { ...app.env, SVC_ACCOUNT: account.id } }
   const ended = await Promise.all(
-    paths.map((path) => svcProcess(target, ['contacts', 'import', path, '--list', 'Customers', '--json'])),
+    paths.map((path) => svc(target, ['contacts', 'import', path, '--list', 'Customers', '--json'])),
   )
   for (const { status, stderr } of ended) expect([status, stderr]).toEqual([0, expect.any(String)])
   const sum = (name: string) => ended.reduce((all, { json }) => all + json[name], 0)
@@ -271,7 +271,7 @@ test('a wait for the ticket that times out is 503 with Retry-After, or exit 7 wi
   const [single, batch, imported] = await Promise.all([
     app.post(account, { listId, email: emailOf(1) }),
     app.post(account, { listId, contacts: contactsOf([2, 3]) }),
-    svcProcess(target, ['contacts', 'import', path, '--list', 'Customers']),
+    svc(target, ['contacts', 'import', path, '--list', 'Customers']),
   ])
   for (const { status, body, headers } of [single, batch])
     expect([status, body, headers['retry-after']]).toEqual([503, { error: 'The database is too busy: try again' }, '2'])
@@ -279,7 +279,7 @@ test('a wait for the ticket that times out is 503 with Retry-After, or exit 7 wi
   expect(imported.stderr).toMatch(/error: The database is too busy: try again\n {2}next: svc imports resume imp_\w+\n$/)
   expect(await app.app.sql('select 1 from addresses where account_id = $1', [account.id])).toEqual([])
   await ticket.release()
-  const { status } = await svcProcess(target, ['imports', 'resume', imported.stderr.match(/imp_\w+/)![0]])
+  const { status } = await svc(target, ['imports', 'resume', imported.stderr.match(/imp_\w+/)![0]])
   expect(status).toBe(0)
   expect(await inexact()).toEqual(exact)
 })

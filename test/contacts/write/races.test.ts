@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import {
   deleteList,
@@ -16,10 +14,10 @@ import { countContacts } from '../../../src/contacts/write/count.ts'
 import { isUnavailable, openDatabase, SerializationConflict } from '../../../src/store/database.ts'
 import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'
-import { inherited, program } from '../../support/cli.ts'
 import { countsOf, untilLocked } from '../../support/database.ts'
 import { randomOfTest } from '../../support/random.ts'
 import { type ContactsApp, useContacts } from '../support.ts'
+import { createBigList, exact, inexact } from './support.ts'
 
 let account: TestAccount
 let listId: string
@@ -56,37 +54,8 @@ const isFirstDeleted = (id: string) =>
   count(`select count(*) as n from contacts where list_id = $1 and row_id = 'row_0'`, [id]).then((rows) => rows === 0)
 const waiting = (statements: number) => untilLocked(app.app, statements)
 
-/** The counters and the rows of the account, which must agree. `offset 0`: rows are looked up by key, whatever the statistics are. */
-const state = async () => {
-  const [row] = await app.app.sql(
-    `select
-       (select count(*) from contacts c where account_id = $1
-         and not exists (select from addresses a where a.account_id = $1 and a.email = c.email and a.row_id = c.row_id offset 0)) as lost,
-       (select count(*) from addresses a where account_id = $1
-         and not exists (select from contacts c where c.account_id = $1 and c.row_id = a.row_id and c.email = a.email offset 0)) as stray,
-       (select contact_count from accounts where id = $1) - (select count(*) from addresses where account_id = $1) as account,
-       (select coalesce(sum(abs(l.row_count - (select count(*) from contacts c where c.list_id = l.id))), 0)::int8
-         from contact_lists l where account_id = $1) as lists`,
-    [account.id],
-  )
-  return row
-}
-const exact = { lost: 0, stray: 0, account: 0, lists: 0 }
-
-/** Creates a list of `count` contacts without the API. */
-const bigList = async (count: number) => {
-  const { id } = await app.list(account, 'Big')
-  await app.app.sql(
-    `with n as (select i, 'person' || lpad(i::text, 6, '0') || '@acme.test' as email from generate_series(0, $3 - 1) i),
-     a as (insert into addresses (account_id, email, row_id, domain) select $1, email, 'row_' || i, 'acme.test' from n)
-     insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-     select $1, email, $2, 'row_' || i, '{}', 'active', now(), now() from n`,
-    [account.id, id, count],
-  )
-  await app.app.sql('update contact_lists set row_count = $2 where id = $1', [id, count])
-  await app.app.sql('update accounts set contact_count = $2 where id = $1', [account.id, count])
-  return id
-}
+const state = () => inexact(app, account.id)
+const bigList = (count: number) => createBigList(app, account, count)
 
 test('a list that is deleted while its addresses join another list leaves no contact without its address', async () => {
   const id = await bigList(20_000)
@@ -271,19 +240,16 @@ test('a unit of work with more new columns than a list can have writes nothing',
   ])
 })
 
-test('a command that is killed while it deletes a list leaves exact counts, and the jobs finish the deletion', async () => {
-  const id = await bigList(20_000)
-  const env = { ...inherited(), ...app.env, SVC_ACCOUNT: account.id }
-  const child = spawn(process.execPath, [program, 'lists', 'delete', 'Big', '--yes'], {
-    env,
-    stdio: ['ignore', 'ignore', 'inherit'],
+test('a deletion of a list that is stopped leaves exact counts, and the jobs finish it', async () => {
+  const id = await bigList(3_000)
+  const stop = new AbortController()
+  const removed = await deleteList(app.app, account.id, id, {
+    actor: 'cli:test',
+    signal: stop.signal,
+    onBatch: () => stop.abort(),
   })
-  const ended = once(child, 'exit')
-  await waitUntil(async () => child.exitCode !== null || child.signalCode !== null || (await isFirstDeleted(id)))
-  child.kill('SIGKILL')
-  expect((await ended)[1]).toBe('SIGKILL')
-  expect(await rowsOf(id)).toBeGreaterThan(0)
-  expect(await state()).toEqual(exact)
+  expect([removed.isDone, await rowsOf(id), await state()]).toEqual([false, 3_000 - removed.contacts, exact])
+  expect(removed.contacts).toBeGreaterThan(0)
   await finishListDeletions(app.app, new AbortController().signal)
   expect([await rowsOf(id), await state()]).toEqual([0, exact])
   expect(await app.app.sql('select 1 from deleted_lists where account_id = $1', [account.id])).toEqual([])

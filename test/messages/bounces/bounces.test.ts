@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createList, reverify, showContact, writeContacts } from '../../../src/contacts/contacts.ts'
 import { type BounceCounts, ingestBounces, removeSuppressions } from '../../../src/messages/messages.ts'
 import { type TestAccount, useApp } from '../../support/app.ts'
+import { costOf } from '../../support/cost.ts'
 import { queueMany, sendingAccount } from '../../support/messages.ts'
 import { exchange, exim, googleDelayed, mbox, postfix, qmail, type Reported, yahoo } from '../../support/reports.ts'
 
@@ -306,10 +307,8 @@ describe('an mbox', () => {
 
 describe('hostile input', () => {
   const within = async (ms: number, text: string | Buffer) => {
-    const before = process.threadCpuUsage()
-    const counted = await read(text)
-    const { user, system } = process.threadCpuUsage(before)
-    expect((user + system) / 1000).toBeLessThan(ms)
+    const [cost, counted] = await costOf(() => read(text))
+    expect(cost).toBeLessThan(ms)
     return counted
   }
 

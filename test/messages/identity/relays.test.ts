@@ -1,14 +1,10 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { setRelay, showRelay, testRelay, unsetRelay } from '../../../src/messages/messages.ts'
 import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { certificate } from '../../support/certificate.ts'
-import { svcProcess } from '../../support/cli.ts'
 import { type DnsServer, openDnsServer } from '../../support/dns.ts'
 import { freeform, sendingAccount } from '../../support/messages.ts'
 import { openSink, type Sink } from '../../support/smtp.ts'
@@ -224,31 +220,6 @@ describe('a password', () => {
     await set(own.url.replace('//127.0.0.1', `//me@${host}`), { password: 'open sesame' })
     expect(await send()).toMatchObject({ status: 'failed' })
     expect(own.signIns).toBe(0)
-  })
-})
-
-describe('SVC_CA_FILE', () => {
-  test('adds certificate authorities: a relay with a certificate of one of them is trusted', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-ca-'))
-    const own = await open({ tls: 'smtps', user: { name: 'me', password: 'x' } })
-    await set(own.url.replace('//127.0.0.1', '//me@tls.test'), { password: 'x' })
-    const file = join(folder, 'ca.pem')
-    await writeFile(file, `# Ours\n${certificate}`)
-    const ask = (env: Record<string, string>) =>
-      svcProcess(t, ['relay', 'test', '--account', account.id, '--json'], { env })
-    const unknown = await ask({})
-    expect(unknown.status).toBe(1)
-    expect(unknown.json).toEqual({ ok: false, tls: null, error: expect.stringMatching(/certificate/i) })
-    const known = await ask({ SVC_CA_FILE: file })
-    expect(known.json).toEqual({ ok: true, tls: expect.stringMatching(/^TLSv1\.3 /) })
-    for (const text of ['', 'no certificate', certificate.replace('MIIB', 'MIIC')]) {
-      await writeFile(file, text)
-      const refused = await ask({ SVC_CA_FILE: file })
-      expect(refused).toMatchObject({ status: 4, stdout: '' })
-      expect(refused.stderr).toMatch(/SVC_CA_FILE must name a file of certificates/)
-    }
-    expect((await ask({ SVC_CA_FILE: join(folder, 'none') })).status).toBe(4)
-    await rm(folder, { recursive: true })
   })
 })
 

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { useApp } from '../support/app.ts'
+import { startSvc, svcProcess } from '../support/cli.ts'
+
+const t = useApp()
+
+test('svc --help needs no database', async () => {
+  const ran = await svcProcess({ env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' } }, ['--help'])
+  expect(ran).toMatchObject({ status: 0, stderr: '' })
+  expect(ran.stdout).toContain('Usage: svc')
+})
+
+test('exit statuses are those of the process', async () => {
+  const ends = [['nonsense'], ['accounts', 'show', 'nobody'], ['accounts', 'list']].map((args) => svcProcess(t, args))
+  expect((await Promise.all(ends)).map(({ status }) => status)).toEqual([2, 3, 0])
+})
+
+test('a reader that closes the pipe is not a failure', async () => {
+  const child = startSvc(t, ['plans', 'list'])
+  child.stdout.destroy()
+  let stderr = ''
+  child.stderr.on('data', (text) => {
+    stderr += text
+  })
+  const status = await new Promise((resolve) => child.on('close', resolve))
+  expect([status, stderr]).toEqual([0, ''])
+})

@@ -1,0 +1,30 @@
+// `npm test [-- <arguments of vitest>]`: the first tier, and the checks of types and style beside it.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+
+/** Each command has a process group of its own: a signal reaches its own processes too, whoever sends it. */
+const start = (command: string, args: string[], stdio: 'inherit' | 'pipe'): ChildProcess =>
+  spawn(command, args, { stdio: ['ignore', stdio, stdio], detached: true })
+
+const checks = ['types', 'style'].map((script) => start('node', ['--run', script], 'pipe'))
+const tests = start('vitest', ['run', '--exclude', '**/*.system.test.ts', ...process.argv.slice(2)], 'inherit')
+
+// This process waits until they have ended.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.on(signal, () => {
+    for (const { pid, exitCode, signalCode } of [...checks, tests])
+      if (exitCode === null && signalCode === null) process.kill(-pid!, signal)
+  })
+
+const hasPassed = async (child: ChildProcess): Promise<boolean> => (await once(child, 'close'))[0] === 0
+const outcomeOf = async (check: ChildProcess) => {
+  const [passed, ...output] = await Promise.all([hasPassed(check), text(check.stdout!), text(check.stderr!)])
+  return { passed, output: output.join('') }
+}
+// Their output comes last: vitest redraws parts of the terminal.
+const [testsPassed, ...outcomes] = await Promise.all([hasPassed(tests), ...checks.map(outcomeOf)])
+const failures = outcomes.filter(({ passed }) => !passed)
+for (const { output } of failures) process.stdout.write(output)
+process.stdout.write(`Types and style: ${failures.length === 0 ? 'passed' : 'failed'}\n`)
+process.exitCode = testsPassed && failures.length === 0 ? 0 : 1

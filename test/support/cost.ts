@@ -1,0 +1,33 @@
+import { calculate } from './slowness.ts'
+
+/** The CPU time of `calculate()` on the reference machine, in µs. */
+const unit = 4500
+const unitHere = (): number => {
+  const before = process.threadCpuUsage()
+  calculate(1e6)
+  const { user, system } = process.threadCpuUsage(before)
+  return user + system
+}
+
+/**
+ * Returns the CPU time of this thread for a call, in ms of the reference machine. A fixed calculation before and after the call shows
+ * how slow this machine is at the moment. Waiting costs nothing.
+ */
+export const costOf = async <T>(run: () => T | Promise<T>): Promise<[ms: number, result: T]> => {
+  const first = unitHere()
+  const before = process.threadCpuUsage()
+  const result = await run()
+  const { user, system } = process.threadCpuUsage(before)
+  return [((user + system) / 1000) * Math.min(1, unit / Math.max(first, unitHere())), result]
+}
+
+/** Returns the shortest duration of several runs in ms. Other programs lengthen some of the runs, and rarely all of them. */
+export const fastest = async (run: () => Promise<unknown>): Promise<number> => {
+  let shortest = Number.POSITIVE_INFINITY
+  for (let turn = 0; turn < 7; turn++) {
+    const from = performance.now()
+    await run()
+    shortest = Math.min(shortest, performance.now() - from)
+  }
+  return shortest
+}
