@@ -1,10 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import pg from 'pg'
 import { parseSync, Visitor } from 'vite'
 import { beforeAll, expect, test } from 'vitest'
 import { type Statement, statements } from '../../src/store/statement.ts'
 import { cloneDatabase } from '../support/database.ts'
+import { loadStatements, sources } from '../support/statements.ts'
 
 interface Field {
   name: string
@@ -44,13 +43,7 @@ class Description {
   }
 }
 
-const src = join(import.meta.dirname, '../../src')
-const sources = readdirSync(src, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
-  .map((file) => ({ file, source: readFileSync(join(src, file), 'utf8') }))
-for (const { file, source } of sources) {
-  if (/(store|\.)\/statement\.ts'/.test(source)) await import(join(src, file))
-}
+await loadStatements()
 
 let client: pg.Client
 let typeNames: Map<number, string>

@@ -1,0 +1,16 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const src = join(import.meta.dirname, '../../src')
+
+/** The TypeScript files of src/. */
+export const sources = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => ({ file, source: readFileSync(join(src, file), 'utf8') }))
+
+/** Imports every module that declares statements, so that `statements` has all of them. */
+export const loadStatements = async (): Promise<void> => {
+  for (const { file, source } of sources) {
+    if (/(store|\.)\/statement\.ts'/.test(source)) await import(join(src, file))
+  }
+}
