@@ -37,7 +37,7 @@ export const coalesceCalls = <Scope extends object, Call, Result>(
   const settled = (running: Promise<void>): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, maxRunMs)
-    running.finally(() => {
+    void running.finally(() => {
       clearTimeout(timer)
       resolve()
     })
@@ -101,7 +101,7 @@ export const coalesceCalls = <Scope extends object, Call, Result>(
       while (opened.length > 0) await settled(runBatch(scope, take(opened), opened))
       queues.delete(key)
     }
-    drain()
+    void drain()
     return promise
   }
 }

@@ -218,7 +218,7 @@ export const openWatch = (dial: () => Promise<Connection>): Watch & { connection
       } else if (one.hasMoved()) one.progressAt = now
       else if (now - one.progressAt >= askMs && now - one.askedAt >= askMs) silent.push(one)
     }
-    if (!isAsking && (silent.length > 0 || (abandoned.size > 0 && now >= nextEndAt))) ask(silent)
+    if (!isAsking && (silent.length > 0 || (abandoned.size > 0 && now >= nextEndAt))) void ask(silent)
   }
 
   return {

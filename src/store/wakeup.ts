@@ -41,7 +41,7 @@ export const listen = (database: Database, channel: string, onNotice: () => void
     }
   }
 
-  connect()
+  void connect()
   const deafen = database.notices.hear((notice) => {
     if (notice.channel === channel) onNotice()
   })

@@ -40,7 +40,7 @@ const startDev = async (env: Record<string, string> = {}, flags: string[] = []) 
       stdout += text
       if (/^Ctrl-C/m.test(stdout)) resolve()
     })
-    exited.then(() => reject(new Error(`svc dev ended: ${stderr}`)))
+    void exited.then(() => reject(new Error(`svc dev ended: ${stderr}`)))
   })
   const end = (signal: NodeJS.Signals) => {
     child.kill(signal)

@@ -26,7 +26,7 @@ const asked = () => new Set(dns.queries.filter((query) => query.startsWith('A si
 let hanging = Number(silentCount)
 for (let i = 0; i < Number(silentCount); i++) {
   dns.set(`silent${i}.test`, { mode: 'silent' })
-  post(`silent${i}.test`, `silent${i % 4}`).then(() => hanging--)
+  void post(`silent${i}.test`, `silent${i % 4}`).then(() => hanging--)
 }
 while (asked() < Math.min(Number(silentCount), 4 * 16)) await sleep(5)
 for (let i = 0; i < 10; i++) {

@@ -34,7 +34,7 @@ export const runJob = async <Name extends JobName>(
   parentPort?.once('message', () => stop.abort())
   const report: Report = (error, about) => {
     // Loaded at the first error, which keeps the thread small.
-    import('./log.ts').then(({ createLogger }) =>
+    void import('./log.ts').then(({ createLogger }) =>
       createLogger(config).error({ err: error, job: name, ...about }, 'unexpected error; will retry'),
     )
   }

@@ -111,7 +111,7 @@ export const createCarrier = (
   const settle = (claimed: ClaimedMessage, result: Result | null) => {
     if (!result?.isBounced) return settled(claimed, result)
     const suppressed = Promise.race([suppressor.run(), sleep(suppressMs, undefined, { ref: false })])
-    suppressed.then(() => settled(claimed, result))
+    void suppressed.then(() => settled(claimed, result))
   }
 
   const move = (claimed: ClaimedMessage, to: Transition): void => {
