@@ -28,7 +28,7 @@ export const urlOf = (serverUrl: string, database: string): string =>
   Object.assign(new URL(serverUrl), { pathname: `/${database}` }).href
 
 // Tests crash processes, never the machine: without fsync the same statements take a fraction of the time.
-const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
+export const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
 
 const memory = '/dev/shm'
 const prefix = 'svc-test-'
@@ -54,7 +54,7 @@ const removeOrphans = async (): Promise<void> => {
  * Creates the temporary folder of the test run in memory: there, a test that clones the template and drops the clone takes 50 ms
  * of CPU time instead of 280. Returns undefined if the memory is too small, or if no program may be run from it.
  */
-const createInMemory = async (): Promise<string | undefined> => {
+export const createInMemory = async (): Promise<string | undefined> => {
   // The largest tests together fill 2 GB.
   const enough = 8e9
   let folder: string | undefined
