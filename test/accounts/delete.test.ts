@@ -168,7 +168,8 @@ test('the deletion of 200,000 rows hardly slows down another account', async () 
   process.stderr.write(
     `p99 alone ${figures[0]} ms, beside ${figures[1]} ms; p50 ${figures[2]}, ${figures[3]}; gone in ${seconds.toFixed(1)} s\n`,
   )
-  expect(p99Beside).toBeLessThan(Math.max(8 * p99Alone, 100))
+  // No post waits for a considerable part of the deletion.
+  expect(p99Beside).toBeLessThan(Math.max(8 * p99Alone, (seconds * 1000) / 30))
 })
 
 test('no row remains of an account that is deleted while eight writers emit events over two daemons', async () => {

@@ -8,6 +8,7 @@ import { svcProcess } from '../support/cli.ts'
 import { callDaemon } from '../support/daemon.ts'
 import { useDaemons } from '../support/daemons.ts'
 import { skewedBy } from '../support/skew.ts'
+import { limit } from '../support/slowness.ts'
 
 const target = useApp()
 const daemons = useDaemons(target)
@@ -67,9 +68,11 @@ test.each([40_000, -40_000])('a process whose clock is %i ms ahead writes by the
 
 test.each([40_000, -40_000])('systemNow remains the clock of the process, here %i ms ahead', async (ms) => {
   const body = `console.log(JSON.stringify([app.now().getTime(), app.systemNow().getTime() - Date.now()]))`
+  const before = Date.now()
   const [now, system] = await runScript(body, skewedBy(ms))
-  expect(Math.abs(now - Date.now())).toBeLessThan(5000)
-  expect(Math.abs(system)).toBeLessThan(1000)
+  expect(now).toBeGreaterThan(before - 1000)
+  expect(now).toBeLessThan(Date.now() + 1000)
+  expect(Math.abs(system)).toBeLessThan(20_000)
 })
 
 test('a process notices a jump of its clock within half a minute', async () => {
@@ -79,12 +82,12 @@ test('a process notices a jump of its clock within half a minute', async () => {
     globalThis.skewMs = 40_000
     const since = performance.now()
     const jumped = app.now().getTime() - Date.now()
-    const deadline = since + 30_000
+    const deadline = since + ${limit(30_000)}
     while (app.now().getTime() - Date.now() > -39_000 && performance.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, 100))
     console.log(JSON.stringify({ jumped, after: app.now().getTime() - Date.now() }))`
   const { jumped, after } = await runScript(body, skewedBy(0), plain)
   await plain.close()
-  expect(Math.abs(jumped)).toBeLessThan(1000)
+  expect(Math.abs(jumped)).toBeLessThan(20_000)
   expect(Math.abs(after + 40_000)).toBeLessThan(1000)
 })

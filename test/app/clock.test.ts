@@ -3,6 +3,7 @@ import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
+import { eventually, settlesWithin } from '../support/eventually.ts'
 
 const day = 86_400_000
 
@@ -16,12 +17,10 @@ const open = async (development = false) => {
 
 const aheadMs = (app: OpenApp) => app.now().getTime() - Date.now()
 
-const until = async (isDone: () => boolean) => {
-  const deadline = Date.now() + 1000
-  while (!isDone()) {
-    if (Date.now() > deadline) throw new Error('not within a second')
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
+/** Expects an app to follow a moved clock without waiting for its next measurement, which it makes every 20 s. */
+const follows = async (app: OpenApp, ms: number) => {
+  const following = eventually(() => Math.abs(aheadMs(app) - ms) < 50)
+  expect(await settlesWithin(following, 5000)).toBe(true)
 }
 
 const target = useApp()
@@ -36,16 +35,16 @@ test('svc clock refuses to move the clock of a database that svc dev did not mar
   expect(Math.abs(aheadMs(await open()))).toBeLessThan(50)
 })
 
-test('every process that has opened a development database follows its clock within a second', async () => {
+test('every process that has opened a development database follows its clock at once', async () => {
   const [first, second] = [await open(true), await open()]
   const moved = await svc(target, ['clock', 'advance', '2d', '--json'])
   expect(moved.json).toEqual({ now: expect.any(Number), offsetMs: 2 * day })
-  for (const app of [first, second]) await until(() => Math.abs(aheadMs(app) - 2 * day) < 50)
+  for (const app of [first, second]) await follows(app, 2 * day)
   expect(Math.abs(aheadMs(await open()) - 2 * day)).toBeLessThan(50)
   expect((await svc(target, ['clock', 'advance', '1h', '--json'])).json.offsetMs).toBe(2 * day + 3_600_000)
   expect((await svc(target, ['clock', '--json'])).json.offsetMs).toBe(2 * day + 3_600_000)
   expect((await svc(target, ['clock', 'reset', '--json'])).json.offsetMs).toBe(0)
-  for (const app of [first, second]) await until(() => Math.abs(aheadMs(app)) < 50)
+  for (const app of [first, second]) await follows(app, 0)
 })
 
 test.each(['', '2', '2y', '-2d', '1.5d'])('a duration of %j is refused: exit 2', async (duration) => {

@@ -6,6 +6,7 @@ import { idAt } from '../../src/lib/ids.ts'
 import { singleLocks } from '../../src/lib/locks.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { useAccount, useApp } from '../support/app.ts'
+import { limit } from '../support/slowness.ts'
 
 const day = 86_400_000
 const now = Date.parse('2026-11-20T12:00:00Z')
@@ -84,8 +85,8 @@ describe('each step runs independently', () => {
   test('a step that does not end is abandoned after its time limit, and the other steps run', async () => {
     const other = await t.app.database.connect()
     await other.query('select pg_advisory_lock(1)')
-    await hinder('access_log', 'perform pg_advisory_xact_lock(1);')
-    const told = await keep({ stepMs: 200, graceMs: 300 })
+    await hinder('access_log', `set local lock_timeout to 0; perform pg_advisory_xact_lock(1);`)
+    const told = await keep({ stepMs: limit(1500), graceMs: limit(1500) })
     expect(told).toEqual([{ message: 'It did not end in time', step: 'access log' }])
     expect(await left()).toEqual(['access_log'])
     // The abandoned step still runs: the next test must begin after its end.

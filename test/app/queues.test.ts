@@ -17,6 +17,7 @@ const queues = async () =>
 test('each queue reports its due items and the age of the oldest; an empty queue reports 0', async () => {
   expect(await queues()).toEqual({ deliveries: [0, 0], journeys: [0, 0], sends: [0, 0] })
   const account = await sendingAccount(t)
+  const from = t.app.now().getTime()
   await subscribe(t.app, account.id, 'https://hooks.example.com/x')
   await emitEvents(t.app, account.id, 1)
   await queueMany(t.app, account.id, 2)
@@ -26,7 +27,7 @@ test('each queue reports its due items and the age of the oldest; an empty queue
   expect(now).toMatchObject({ deliveries: [3, expect.any(Number)], sends: [2, expect.any(Number)], journeys: [0, 0] })
   for (const queue of ['deliveries', 'sends']) {
     expect(now[queue]![1]).toBeGreaterThanOrEqual(600)
-    expect(now[queue]![1]).toBeLessThan(630)
+    expect(now[queue]![1]).toBeLessThanOrEqual((t.app.now().getTime() - from) / 1000)
   }
 })
 
