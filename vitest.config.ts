@@ -24,6 +24,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/global.ts'],
+    setupFiles: ['test/support/setup.ts'],
     experimental: { viteModuleRunner: false },
     // More workers than the two cores of a small machine: many files mostly wait for processes, clocks and time-outs.
     maxWorkers: 4,

@@ -9,6 +9,7 @@ import { type TestAccount, useApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { openReceiver } from '../support/receiver.ts'
+import { outOfScope } from '../support/scope.ts'
 
 let daemon: Daemon
 let account: TestAccount
@@ -16,8 +17,10 @@ const running = new Set<{ end(signal?: NodeJS.Signals): Promise<number | null> }
 const mayReachLoopback = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }
 
 const target = useApp()
+/** Starts the daemon of the file, also in a test. */
+const restart = () => outOfScope(() => startDaemon(target, { env: mayReachLoopback }))
 beforeAll(async () => {
-  daemon = await startDaemon(target, { env: mayReachLoopback })
+  daemon = await restart()
 })
 afterAll(() => daemon?.stop())
 beforeEach(async () => {
@@ -298,7 +301,7 @@ test('without a daemon it does not become Ready and reports what is missing', as
     expect(ran.stderr).not.toContain('Ready')
     expect(await subscriptions()).toEqual([])
   } finally {
-    daemon = await startDaemon(target, { env: mayReachLoopback })
+    daemon = await restart()
   }
 })
 
@@ -311,7 +314,7 @@ test('with a daemon that may not reach this machine it does not become Ready and
     expect(ran.stderr).toContain('SVC_ALLOW_PRIVATE_WEBHOOKS=127.0.0.0/8')
   } finally {
     await strict.stop()
-    daemon = await startDaemon(target, { env: mayReachLoopback })
+    daemon = await restart()
   }
 })
 
@@ -320,7 +323,7 @@ test('it survives a restart of the daemon, and reports deliveries that wait for 
   await daemon.kill('SIGKILL')
   const [event] = await emit('contact.created')
   await until('the notice', () => listener.stderr().includes('no daemon sends them'), 20_000)
-  daemon = await startDaemon(target, { env: mayReachLoopback })
+  daemon = await restart()
   await listener.arrived(1)
   expect(listener.heard()[0]).toMatchObject({ id: event!.id, verified: true })
   await until('the all-clear', () => listener.stderr().includes('Deliveries can arrive again'))

@@ -1,7 +1,9 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
+import { spawnInTest } from './children.ts'
 import type { Command, Report, Request, Size } from './cli.host.ts'
+import { atEnd, inTest } from './scope.ts'
 
 export interface Ran {
   status: number | null
@@ -34,13 +36,13 @@ export const inherited = (): Record<string, string> => {
   }
 }
 
-/** Starts the real CLI as a separate process, with only the environment of `target`. */
+/** Starts the real CLI as a separate process that ends with the test, with only the environment of `target`. */
 export const startSvc = (
   target: { env: Record<string, string> },
   args: readonly string[],
   { env = {}, cwd, command: [runner = process.execPath, ...flags] = [], as }: Options = {},
 ) =>
-  spawn(runner, [...flags, program, ...args], {
+  spawnInTest(runner, [...flags, program, ...args], {
     ...as,
     env: { ...inherited(), ...target.env, ...env },
     ...(cwd && { cwd }),
@@ -52,23 +54,25 @@ export const svcProcess = (
   args: readonly string[],
   options: Options = {},
 ): Promise<Ran> =>
-  new Promise((resolve, reject) => {
-    const child = startSvc(target, args, options)
-    let stdout = ''
-    let stderr = ''
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      stdout += text
-    })
-    child.stderr.setEncoding('utf8').on('data', (text) => {
-      stderr += text
-    })
-    child.on('error', reject)
-    child.on('close', (status) => {
-      resolve(withJson({ status, stdout, stderr }))
-    })
-    child.stdin.on('error', () => {})
-    child.stdin.end(options.stdin ?? '')
-  })
+  inTest(
+    new Promise((resolve, reject) => {
+      const child = startSvc(target, args, options)
+      let stdout = ''
+      let stderr = ''
+      child.stdout.setEncoding('utf8').on('data', (text) => {
+        stdout += text
+      })
+      child.stderr.setEncoding('utf8').on('data', (text) => {
+        stderr += text
+      })
+      child.on('error', reject)
+      child.on('close', (status) => {
+        resolve(withJson({ status, stdout, stderr }))
+      })
+      child.stdin.on('error', () => {})
+      child.stdin.end(options.stdin ?? '')
+    }),
+  )
 
 const withJson = <T extends Omit<Ran, 'json'>>(ran: T): T & Pick<Ran, 'json'> =>
   Object.defineProperty(ran, 'json', { get: () => JSON.parse(ran.stdout) }) as T & Pick<Ran, 'json'>
@@ -126,7 +130,7 @@ export const svc = async (
     send({ type: typeof typed === 'string' ? typed : await typed() })
   }
   child.channel?.ref()
-  const { status, endsHost } = await new Promise<Extract<Report, { status: number }>>((resolve, reject) => {
+  const running = new Promise<Extract<Report, { status: number }>>((resolve, reject) => {
     let answered = Promise.resolve()
     const fail = () => reject(new Error(`svc ${args.join(' ')} ended its host:\n${text}`))
     const receive = (message: Report) => {
@@ -150,6 +154,11 @@ export const svc = async (
     }
     send({ run: command })
   })
+  let isRunning = true
+  // A command that outlives its test ends with its host.
+  atEnd(() => isRunning && child.kill('SIGKILL'))
+  const { status, endsHost } = await inTest(running)
+  isRunning = false
   child.channel?.unref()
   if (!endsHost) idle.push(child)
   if (left.length > 0) throw new Error(`svc ${args.join(' ')} did not show ${left[0]![0]}:\n${text}`)

@@ -3,6 +3,7 @@ import { connect, createServer } from 'node:net'
 import type { Method, Reply, Request } from './app.ts'
 import { startSvc } from './cli.ts'
 import type { BodyOf } from './replies.ts'
+import { inTest } from './scope.ts'
 import { waitLimitMs } from './slowness.ts'
 
 export interface Daemon {
@@ -53,7 +54,10 @@ const isReady = async (url: string): Promise<boolean> => {
   }
 }
 
-/** Starts a real `svc serve` (or `args`) on a free port; resolves when it is ready. */
+/**
+ * Starts a real `svc serve` (or `args`) on a free port; resolves when it is ready. It is killed after the test, or after the file
+ * if a hook of the file starts it.
+ */
 export const startDaemon = async (
   target: { env: Record<string, string> },
   { env = {}, args = ['serve'] }: { env?: Record<string, string>; args?: string[] } = {},
@@ -69,16 +73,14 @@ export const startDaemon = async (
   }
   const exited = once(child, 'exit').then(([status]) => status as number | null)
   const deadline = performance.now() + waitLimitMs
-  while (!((await isOpen(port)) && (await isReady(url)))) {
-    if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
-      child.kill('SIGKILL')
+  while (!(await inTest(isOpen(port).then((open) => open && isReady(url))))) {
+    if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline)
       throw new Error(`The daemon did not become ready:\n${log}`)
-    }
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
   const kill = (signal: NodeJS.Signals) => {
     child.kill(signal)
-    return exited
+    return inTest(exited)
   }
   return { url, pid: child.pid!, log: () => log, kill, stop: () => kill('SIGTERM') }
 }
@@ -90,10 +92,12 @@ export const callDaemon = async <const M extends Method, const Path extends stri
   path: Path,
   { key, body, headers }: Request,
 ): Promise<Omit<Reply<BodyOf<M, Path>>, 'headers'>> => {
-  const reply = await fetch(`${url}/api/v1${path}`, {
-    method,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  })
-  return { status: reply.status, body: (await reply.json()) as BodyOf<M, Path> }
+  const reply = await inTest(
+    fetch(`${url}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }),
+  )
+  return { status: reply.status, body: (await inTest(reply.json())) as BodyOf<M, Path> }
 }

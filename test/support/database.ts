@@ -7,15 +7,17 @@ import { urlOf } from './global.ts'
 
 let made = 0
 
-const onServer = async (statement: string): Promise<void> => {
+/** Executes a statement on the server of the tests, outside of every test's database. */
+export const onServer = async (statement: string): Promise<pg.QueryResult> => {
   const client = new pg.Client({ connectionString: inject('serverUrl') })
   await client.connect()
-  await client.query(statement).finally(() => client.end())
+  return client.query(statement).finally(() => client.end())
 }
 
 /** Creates a separate database, cloned from the migrated template. */
 export const cloneDatabase = async (): Promise<{ url: string; drop: () => Promise<void> }> => {
-  const name = `svc_test_${process.pid}_${++made}_${Date.now().toString(36)}`
+  // With the pid of the run, as the template.
+  const name = `${inject('template').replace('template', 'test')}_${process.pid}_${++made}`
   // PostgreSQL refuses to clone the template while another connection to it exists, even briefly: retry.
   await eventually(async () => {
     try {
@@ -26,7 +28,10 @@ export const cloneDatabase = async (): Promise<{ url: string; drop: () => Promis
       return false
     }
   })
-  return { url: urlOf(inject('serverUrl'), name), drop: () => onServer(`drop database if exists ${name} with (force)`) }
+  return {
+    url: urlOf(inject('serverUrl'), name),
+    drop: async () => void (await onServer(`drop database if exists ${name} with (force)`)),
+  }
 }
 
 /** Waits until at least `statements` statements in the database wait for locks. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { inTest } from './scope.ts'
 import { limit, waitLimitMs } from './slowness.ts'
 
 type Falsy = false | null | undefined
@@ -14,11 +15,11 @@ export const eventually = async <T>(
   const began = performance.now()
   for (;;) {
     const from = performance.now()
-    const found = await check()
+    const found = await inTest(check())
     if (found) return found as Exclude<T, Falsy>
     const now = performance.now()
     if (now - began > limitMs) throw new Error(`Not so after ${limitMs} ms: ${check}`)
-    await sleep(Math.min(200, Math.max(15, Math.min(60, (now - began) / 20), 4 * (now - from))))
+    await inTest(sleep(Math.min(200, Math.max(15, Math.min(60, (now - began) / 20), 4 * (now - from)))))
   }
 }
 

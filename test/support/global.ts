@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, readdir, rm, statfs, writeFile } from 'node:fs/promises'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, open, readdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -88,24 +89,72 @@ const endInOrder = (vitest: Vitest): void => {
   }
 }
 
+const sweep = `
+cat "$1/run" >/dev/null
+is_ours() { { cat "/proc/$pid/cmdline" || ps -o command= -p "$pid"; } 2>/dev/null | grep -qF "\${1##*/}"; }
+for pid in $(find "$1" -name postmaster.pid -exec head -n 1 {} \\;); do
+  is_ours "$1" && kill -QUIT "$pid"
+  tries=0
+  while is_ours "$1" && [ $((tries += 1)) -le 50 ]; do sleep 0.1; done
+done
+rm -rf -- "$1"`
+
+/**
+ * Starts a process that stops the servers in the temporary folder and removes it, as soon as this process and those that end the
+ * processes of tests (children.ts) have closed its pipe: also if they are killed. Returns a function that closes it and waits.
+ */
+const startSweeper = async (temporary: string): Promise<() => Promise<void>> => {
+  const pipe = join(temporary, 'run')
+  const env = { PATH: `${process.env.PATH}:/usr/bin:/bin` }
+  await promisify(execFile)('mkfifo', ['-m', '600', pipe], { env })
+  const held = await open(pipe, 'r+')
+  process.env.TEST_RUN = pipe
+  const sweeper = spawn('sh', ['-c', sweep, 'sweep', temporary], { env, detached: true, stdio: 'ignore' })
+  const swept = once(sweeper, 'exit')
+  sweeper.unref()
+  return async () => {
+    sweeper.ref()
+    await held.close()
+    await swept
+  }
+}
+
+/** Drops the databases of this run, and of killed ones: only on a given server they outlive their run. */
+const dropDatabases = async (serverUrl: string): Promise<void> => {
+  const database = openDatabase(serverUrl, { max: 1 })
+  const rows = await database.sql<{ name: string }>(
+    `select datname as name from pg_database where datname ~ '^svc_(template|test)_\\d+'`,
+  )
+  for (const { name } of rows) {
+    const pid = Number(name.split('_')[2])
+    if (pid === process.pid || !isRunning(pid))
+      await onServer(serverUrl, `drop database if exists ${name} with (force)`)
+  }
+  await database.close()
+}
+
 /** Runs once per test run: opens a server (DATABASE_URL, or an embedded one in a temporary folder) with a migrated template. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   process.stdout.write(`Limits are multiplied by ${slowness} (TEST_SLOWNESS).\n`)
   process.env.TEST_SEED = String(project.config.sequence.seed)
   endInOrder(project.vitest)
   await using left = new AsyncDisposableStack()
-  const temporary = (await createInMemory()) ?? (await mkdtemp(join(tmpdir(), prefix)))
-  left.defer(() => rm(temporary, { recursive: true, force: true }))
+  const temporary = (await createInMemory()) ?? (await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`)))
   // Tests work in it as other users too.
   await chmod(temporary, 0o755)
   process.env.TMPDIR = temporary
+  // The workers end between the teardown and this.
+  project.vitest.onClose(await startSweeper(temporary))
   const given = process.env.DATABASE_URL
   const embedded = given ? null : await openEmbedded(join(temporary, 'server'), { settings: fast })
   left.defer(() => embedded?.close())
   const serverUrl = given ?? embedded!.url
+  if (given) {
+    await dropDatabases(given)
+    left.defer(() => dropDatabases(given))
+  }
   const template = `svc_template_${process.pid}`
   await onServer(serverUrl, `create database ${template}`)
-  left.defer(() => onServer(serverUrl, `drop database if exists ${template} with (force)`))
   const url = urlOf(serverUrl, template)
   const database = openDatabase(url, { max: 2 })
   await migrate(database, url).finally(() => database.close())

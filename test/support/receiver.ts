@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { opened } from './fixture.ts'
+import { inTest } from './scope.ts'
 import { waitLimitMs } from './slowness.ts'
 
 /** A request that the receiver got. Node provides `headers` with lower-case names. */
@@ -140,22 +141,23 @@ export const openReceiver = async (): Promise<Receiver> => {
       prepare([answer])
       standing = answer
     },
-    arrived: (count, timeoutMs = waitLimitMs) =>
-      new Promise((resolve, reject) => {
-        const end = (act: () => void) => {
-          clearTimeout(timer)
-          waiting.delete(check)
-          act()
-        }
-        const check = () => {
-          if (requests.length >= count) end(() => resolve(requests.slice(0, count)))
-        }
-        const late = () =>
-          end(() => reject(new Error(`${requests.length} of ${count} requests came in ${timeoutMs} ms`)))
-        const timer = setTimeout(late, timeoutMs)
-        waiting.add(check)
-        check()
-      }),
+    arrived: async (count, timeoutMs = waitLimitMs) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const check = () => {
+        if (requests.length >= count) resolve()
+      }
+      const late = () => reject(new Error(`${requests.length} of ${count} requests came in ${timeoutMs} ms`))
+      const timer = setTimeout(late, timeoutMs)
+      waiting.add(check)
+      check()
+      try {
+        await inTest(promise)
+      } finally {
+        clearTimeout(timer)
+        waiting.delete(check)
+      }
+      return requests.slice(0, count)
+    },
     close: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve())

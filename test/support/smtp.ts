@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { certificate, certificateKey } from './certificate.ts'
 import { opened } from './fixture.ts'
+import { inTest } from './scope.ts'
 import { waitLimitMs } from './slowness.ts'
 
 export interface SunkMail {
@@ -176,7 +177,7 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
     },
     next: (...more) => void queue.push(...more),
     async arrived(count, limitMs = waitLimitMs) {
-      for (const deadline = performance.now() + limitMs; mails.length < count; await sleep(10)) {
+      for (const deadline = performance.now() + limitMs; mails.length < count; await inTest(sleep(10))) {
         if (performance.now() > deadline) throw new Error(`${mails.length} of ${count} mails after ${limitMs} ms`)
       }
       return mails
