@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { EndReporter } from './test/support/reporter.ts'
 import { limit, testLimitMs, waitLimitMs } from './test/support/slowness.ts'
 
@@ -8,14 +7,6 @@ import { limit, testLimitMs, waitLimitMs } from './test/support/slowness.ts'
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/tests')
 // No module of the tests is behind a symbolic link: looking for links was a tenth of the CPU time of a daemon's start.
 process.env.NODE_PRESERVE_SYMLINKS ??= '1'
-
-/** Starts patterns.test.ts first. It is small but takes a minute; ordered by size it would run last, when the other workers are idle. */
-class PatternsFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => moduleId.endsWith('/patterns.test.ts')
-    return (await super.sort(files)).sort((a, b) => Number(isLong(b)) - Number(isLong(a)))
-  }
-}
 
 const { TEST_SEED: seed } = process.env
 
@@ -28,7 +19,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false },
     // More workers than the two cores of a small machine: many files mostly wait for processes, clocks and time-outs.
     maxWorkers: 4,
-    sequence: { sequencer: PatternsFirst, ...(seed && { seed: Number(seed) }) },
+    ...(seed && { sequence: { seed: Number(seed) } }),
     reporters: ['default', new EndReporter()],
     // Files share the modules of their worker: loading them for each of more than 200 files would take minutes.
     isolate: false,

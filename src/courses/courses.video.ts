@@ -25,9 +25,8 @@ const youtube = (url: URL, id: string | null | undefined): Video | null => {
 }
 
 const vimeo = (url: URL): Video | null => {
-  const path = /^\/(?:video\/|channels\/[\w-]+\/|groups\/[\w-]+\/videos\/)?(\d{1,15})(?:\/([\da-f]{1,40}))?\/?$/.exec(
-    url.pathname,
-  )
+  const place = url.pathname.replace(/^\/(?:video|channels\/[\w-]+|groups\/[\w-]+\/videos)\//, '/')
+  const path = /^\/(\d{1,15})(?:\/([\da-f]{1,40}))?\/?$/.exec(place)
   if (!path) return null
   const origin = 'https://player.vimeo.com'
   // Unlisted videos need their key.

@@ -135,7 +135,7 @@ const hubspot: Vendor = {
     { header: /^(contact )?tags$/i, isTags: true },
     nothing(/^(record id( - contact)?|hs_object_id|contact id)$/i),
   ],
-  mark: /^(unsubscribed from all email|hs_email_optout|email hard bounce reason.*|hs_email_hard_?bounce_reason.*|marketing contact status|hs_marketable_status|portal .*|global bounce)$/i,
+  mark: /^(unsubscribed from all email|hs_email_optout|marketing contact status|hs_marketable_status|global bounce)$|^(email hard bounce reason|hs_email_hard_?bounce_reason|portal )/i,
   wanted: 'Unsubscribed from all email',
 }
 

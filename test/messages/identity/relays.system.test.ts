@@ -35,7 +35,8 @@ test('SVC_CA_FILE adds certificate authorities: a relay with a certificate of on
   expect(unknown.json).toEqual({ ok: false, tls: null, error: expect.stringMatching(/certificate/i) })
   const known = await ask({ SVC_CA_FILE: file })
   expect(known.json).toEqual({ ok: true, tls: expect.stringMatching(/^TLSv1\.3 /) })
-  for (const text of ['', 'no certificate', certificate.replace('MIIB', 'MIIC')]) {
+  const cutOff = certificate + certificate.slice(0, 300)
+  for (const text of ['', 'no certificate', certificate.replace('MIIB', 'MIIC'), cutOff]) {
     await writeFile(file, text)
     const refused = await ask({ SVC_CA_FILE: file })
     expect(refused).toMatchObject({ status: 4, stdout: '' })
