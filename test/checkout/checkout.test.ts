@@ -4,6 +4,7 @@ import { unsetProvider } from '../../src/checkout/checkout.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import type { TestApp } from '../support/app.ts'
 import { answer, type EngagedApp, publicUrl, sendProject, startEngaged } from '../support/engagement.ts'
+import { settlesWithin } from '../support/eventually.ts'
 import {
   type FakeStripe,
   openStripe,
@@ -323,12 +324,11 @@ test('a provider that answers 500: 502; its retry gets the same order', async ()
 
 test('a provider that does not answer: 502 within 12 s, and other requests do not wait for it', async () => {
   stripe.manner = 'silent'
-  const startedAt = performance.now()
   const waiting = pay()
-  const vote = await answer(t, shop.mail, 'vote', 'This')
-  expect(vote.body).toEqual({ ok: true, duplicate: false })
+  const voting = answer(t, shop.mail, 'vote', 'This')
+  expect((await Promise.race([voting, waiting])).body).toEqual({ ok: true, duplicate: false })
+  expect(await settlesWithin(waiting, 12_000)).toBe(true)
   expect((await waiting).body).toEqual({ error: 'The payment provider did not answer' })
-  expect(performance.now() - startedAt).toBeLessThan(12_000)
 })
 
 test('a provider that refuses, for example a wrong key: 502 with a text of our own that repeats none of the reply', async () => {

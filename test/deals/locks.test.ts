@@ -65,11 +65,11 @@ test.each([
 
 test('concurrent units that move several deals, single moves, erasures, kind changes and stage deletions do not deadlock', async () => {
   const before = await deadlocks()
-  const deadline = performance.now() + 8000
   const faults: unknown[] = []
   const done: Record<string, number> = {}
+  const isOver = () => jobs.every(([name]) => (done[name] ?? 0) >= 60)
   const loop = async (name: string, act: () => Promise<unknown>) => {
-    while (performance.now() < deadline) {
+    while (!isOver()) {
       await act().then(
         () => {
           done[name] = (done[name] ?? 0) + 1
@@ -141,7 +141,6 @@ test('concurrent units that move several deals, single moves, erasures, kind cha
   ]
   await Promise.all(jobs.map(([name, act]) => loop(name, act)))
   expect(faults).toEqual([])
-  expect(Object.keys(done).toSorted()).toEqual(['erase', 'many', 'one', 'park', 'turn'])
   expect((await deadlocks()) - before).toBe(0)
   const wrong = await t.app.sql(
     'select from deals d join stages s on s.id = d.stage_id where d.account_id = $1 and d.status <> s.kind',
@@ -307,10 +306,9 @@ describe('a contact that leaves a list', () => {
     await bench.add(second, [email])
     const ids: string[] = []
     const before = await deadlocks()
-    const deadline = performance.now() + 6000
     const done = { left: 0, moved: 0, made: 0 }
     const loop = async (act: () => Promise<unknown>) => {
-      while (performance.now() < deadline) await act()
+      while (Object.values(done).some((count) => count < 60)) await act()
     }
     await bench.add(first, [email])
     const make = async () => {
@@ -334,7 +332,6 @@ describe('a contact that leaves a list', () => {
     for (let n = 0; n < 3; n++) await make()
     await Promise.all([loop(cycle), loop(move), loop(move), loop(move)])
     expect((await deadlocks()) - before).toBe(0)
-    expect(Object.values(done).every((count) => count > 5)).toBe(true)
     const wrong = await t.app.sql('select from deals where account_id = $1 and list_id <> $2', [
       bench.account.id,
       second,

