@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { useApp } from '../support/app.ts'
+import { type TestApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { eventually, settlesWithin } from '../support/eventually.ts'
 
@@ -9,8 +9,8 @@ const day = 86_400_000
 
 const opened: OpenApp[] = []
 
-const open = async (development = false) => {
-  const app = await openApp(readConfig(target.env), { development, connections: 2 })
+const open = async (on: TestApp) => {
+  const app = await openApp(readConfig(on.env), { connections: 2 })
   opened.push(app)
   return app
 }
@@ -24,6 +24,7 @@ const follows = async (app: OpenApp, ms: number) => {
 }
 
 const target = useApp()
+const developed = useApp({ development: true })
 afterAll(() => Promise.all(opened.map((app) => app.close())))
 
 test('svc clock refuses to move the clock of a database that svc dev did not mark: exit 6', async () => {
@@ -32,18 +33,18 @@ test('svc clock refuses to move the clock of a database that svc dev did not mar
     expect({ status, stdout }).toEqual({ status: 6, stdout: '' })
     expect(stderr).toMatch(/development/)
   }
-  expect(Math.abs(aheadMs(await open()))).toBeLessThan(50)
+  expect(Math.abs(aheadMs(await open(target)))).toBeLessThan(50)
 })
 
 test('every process that has opened a development database follows its clock at once', async () => {
-  const [first, second] = [await open(true), await open()]
-  const moved = await svc(target, ['clock', 'advance', '2d', '--json'])
+  const [first, second] = [await open(developed), await open(developed)]
+  const moved = await svc(developed, ['clock', 'advance', '2d', '--json'])
   expect(moved.json).toEqual({ now: expect.any(Number), offsetMs: 2 * day })
   for (const app of [first, second]) await follows(app, 2 * day)
-  expect(Math.abs(aheadMs(await open()) - 2 * day)).toBeLessThan(50)
-  expect((await svc(target, ['clock', 'advance', '1h', '--json'])).json.offsetMs).toBe(2 * day + 3_600_000)
-  expect((await svc(target, ['clock', '--json'])).json.offsetMs).toBe(2 * day + 3_600_000)
-  expect((await svc(target, ['clock', 'reset', '--json'])).json.offsetMs).toBe(0)
+  expect(Math.abs(aheadMs(await open(developed)) - 2 * day)).toBeLessThan(50)
+  expect((await svc(developed, ['clock', 'advance', '1h', '--json'])).json.offsetMs).toBe(2 * day + 3_600_000)
+  expect((await svc(developed, ['clock', '--json'])).json.offsetMs).toBe(2 * day + 3_600_000)
+  expect((await svc(developed, ['clock', 'reset', '--json'])).json.offsetMs).toBe(0)
   for (const app of [first, second]) await follows(app, 0)
 })
 
@@ -52,7 +53,7 @@ test.each(['', '2', '2y', '-2d', '1.5d'])('a duration of %j is refused: exit 2',
 })
 
 test('a process on the same machine as the database uses exactly the clock of the database', async () => {
-  const app = await open()
+  const app = await open(target)
   const before = Date.now()
   const now = app.now().getTime()
   expect(now).toBeGreaterThanOrEqual(before)
@@ -60,17 +61,16 @@ test('a process on the same machine as the database uses exactly the clock of th
 })
 
 test('svc_now() returns the time of the database and follows the development clock to the millisecond', async () => {
-  await open(true)
   const ahead = async () => {
-    const [row] = await target.app.sql<{ micros: number }>(
+    const [row] = await developed.app.sql<{ micros: number }>(
       `select (extract(epoch from svc_now() - statement_timestamp()) * 1000000)::bigint as micros`,
     )
     return row!.micros
   }
   expect(await ahead()).toBe(0)
   for (const ms of [1, 86_400_001, 10 * 365 * day + 7]) {
-    await target.app.sql('update development_clock set offset_ms = $1', [ms])
+    await developed.app.sql('update development_clock set offset_ms = $1', [ms])
     expect(await ahead()).toBe(ms * 1000)
   }
-  await target.app.sql('update development_clock set offset_ms = 0')
+  await developed.app.sql('update development_clock set offset_ms = 0')
 })

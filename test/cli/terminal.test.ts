@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { loadCommands } from '../../src/app/commands.ts'
 import { mailFolder } from '../../src/app/config.ts'
 import { fullCommand } from '../../src/cli/next.ts'
@@ -124,7 +124,7 @@ describe('dry runs', () => {
     [['payments', 'provider', 'unset'], {}],
     [['mail', 'clear'], { removed: 0 }],
     [['lists', 'delete', 'Many'], { name: 'Many', contacts, addresses: contacts }],
-    [['contacts', 'erase', 'p1@people.example'], { contacts: 1, rejects: 0, held: { deals: 0, messages: 0 } }],
+    [['contacts', 'erase', 'p2@people.example'], { contacts: 1, rejects: 0, held: { deals: 0, messages: 0 } }],
   ])('%j prints what it would do as one object, and changes nothing', async (args, planned) => {
     const ran = await run(...args, '--dry-run', '--json')
     expect([ran.status, ran.json]).toEqual([0, expect.objectContaining({ dryRun: true })])
@@ -191,7 +191,9 @@ describe('svc api', () => {
     expect([ran.status, ran.stderr, ran.json.lists[0].id]).toEqual([0, '', listId])
     expect((await api(['get', 'lists'])).stdout).toBe(ran.stdout)
     expect((await api(['GET', '/healthz'])).status).toBe(0)
-    const body = JSON.stringify({ listId, email: 'api@people.example' })
+    const email = 'api@people.example'
+    onTestFinished(async () => expect((await run('contacts', 'erase', email, '--yes')).status).toBe(0))
+    const body = JSON.stringify({ listId, email })
     expect((await api(['POST', '/contacts', '--data', '-'], { stdin: body })).json).toMatchObject({ created: 1 })
     expect((await api(['POST', '/contacts', '--data', body])).json).toMatchObject({ created: 0 })
   })
@@ -281,6 +283,7 @@ describe('on a terminal', () => {
   test('text of strangers controls no terminal in exports, JSON lines and personal data', async () => {
     const evil = 'Z\u001b]0;owned\u0007\u001b[2J\u009b2J\u202egpj.exe\u2066end'
     await run('lists', 'create', '--name', 'Evil')
+    onTestFinished(async () => expect((await run('lists', 'delete', 'Evil', '--yes')).status).toBe(0))
     await run('contacts', 'upsert', '--list', 'Evil', '--email', 'zoe@people.example', '--field', `first_name=${evil}`)
     for (const args of [
       ['export', '--list', 'Evil'],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { purgeAccessLog, purgeImports } from '../../src/contacts/contacts.ts'
@@ -64,6 +64,8 @@ const imports = async ({ id }: TestAccount) =>
   )
 
 describe('the access log', () => {
+  beforeEach(() => t.app.sql('delete from access_log'))
+
   test('is kept for 13 months to the millisecond, of every account', async () => {
     await logRead(account, thirteenMonthsAgo - 1, 3)
     await logRead(account, thirteenMonthsAgo)
@@ -75,7 +77,8 @@ describe('the access log', () => {
   })
 
   test('is deleted in small batches, and stops at the signal', async () => {
-    await logRead(account, now - 3 * day, 7)
+    await logRead(account, now - 3 * day, 8)
+    await logRead(neighbour, now)
     const before = new Date(now - 2 * day)
     expect(await purgeAccessLog(t.app, before, AbortSignal.abort())).toBe(0)
     let batches = 0
@@ -93,6 +96,11 @@ describe('the access log', () => {
 })
 
 describe('imports and their rejects', () => {
+  beforeEach(async () => {
+    await t.app.sql('delete from import_rejects')
+    await t.app.sql('delete from imports')
+  })
+
   test('are deleted 90 days after the end, or after the start if they never ended', async () => {
     const ended = await addImport(account, now - 95 * day, now - 90 * day - 1, 2)
     const long = await addImport(account, now - 95 * day, now - 90 * day, 2)

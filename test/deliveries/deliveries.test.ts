@@ -234,9 +234,11 @@ describe('a replay', () => {
   })
 
   test('of 100,000 deliveries runs in batches at its rate, and replays each delivery once', async () => {
-    const webhook = await subscribe()
     // The statistics of the planner are older than the rows of this account.
+    await deliver(await subscribe(), exhausted())
     await t.app.sql('analyze ended_deliveries')
+    account = await t.account()
+    const webhook = await subscribe()
     await t.app.sql(
       `insert into ended_deliveries (account_id, id, target_id, key, type, status, created_at, finished_at, body)
        select $1, $2 || lpad(n::text, 16, '0'), $3, 'evt_x', 'contact.created', 'exhausted', $4, $4, '{}'
@@ -281,6 +283,9 @@ describe('cancelling', () => {
 })
 
 describe('the purge', () => {
+  // Without those of other tests.
+  beforeEach(() => purgeDeliveries(t.app, new Date(now - 30 * day)))
+
   test('removes deliveries that finished before a time, in small batches, then the events without deliveries', async () => {
     const webhook = await subscribe()
     const finished = { status: 'delivered', finished_at: new Date(now - 31 * day) }

@@ -1,9 +1,9 @@
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createAccount } from '../../../src/accounts/accounts.ts'
-import { type OpenApp, openApp } from '../../../src/app/app.ts'
+import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { rotateSecret, sealedColumns } from '../../../src/app/operate/rotate.ts'
 import { findDraft, nextSecret, writeDraft } from '../../../src/app/secret.ts'
@@ -22,7 +22,6 @@ const third = 'the third secret of the house'
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>
 let folder: string
-let app: OpenApp
 let links: { token: string; stamp: string }
 let webhook: { id: string; secret: string }
 
@@ -56,9 +55,9 @@ const opens = async (secret: string) => {
   return rows.map((row) => box.open(row.sealed, row.context))
 }
 
-beforeAll(async () => {
+beforeEach(async () => {
   ;[database, folder] = await Promise.all([cloneDatabase(), mkdtemp(join(tmpdir(), 'svc-rotate-'))])
-  app = await openApp(readConfig({ ...env(first), SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }))
+  const app = await openApp(readConfig({ ...env(first), SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }))
   const account = await app.operate('cli:test', (o) => createAccount(o, { name: 'One', plan: 'unlimited' }))
   const made = await subscribe(app, account.id, 'http://127.0.0.1:9/x')
   // The webhook has a former secret, too.
@@ -77,13 +76,15 @@ beforeAll(async () => {
     token: app.tokens.sign('unsubscribe', ['acc', 'a@b.example'], null),
     stamp: app.tokens.stamp('bounce', 'msg_1'),
   }
+  await app.close()
 })
-afterAll(async () => {
+afterEach(async () => {
   await database.drop()
   await rm(folder, { recursive: true, force: true })
 })
 
 test('while another process uses the old secret it is refused: exit 6, and nothing is changed', async () => {
+  const app = await openApp(readConfig(env(first)))
   const before = await sealed()
   const ran = await rotate(first, second)
   expect(ran).toMatchObject({ status: 6, stdout: '' })
@@ -143,6 +144,7 @@ test('after a second rotation links of every earlier secret open; after --end-li
     ]
     return now.close().then(() => ({ token, subjects }))
   }
+  expect((await rotate(first, second)).json).toEqual({ resealed: 7, linksKept: true })
   expect((await rotate(second, third)).json).toEqual({ resealed: 8, linksKept: true })
   expect((await read(third)).subjects).toEqual([['acc', 'a@b.example'], true])
   expect((await rotate(third, first, '--end-links')).json).toEqual({ resealed: 8, linksKept: false })
@@ -156,7 +158,7 @@ test('a failure in the middle changes nothing', async () => {
   const before = await sealed()
   const own = openDatabase(database.url, { max: 2 })
   await own.sql(`update payment_providers set sealed_webhook_secret = 'v1.AAAA'`)
-  const rotation = { from: second, to: third, endLinks: false, dryRun: false }
+  const rotation = { from: first, to: second, endLinks: false, dryRun: false }
   await expect(rotateSecret(own, rotation)).rejects.toMatchObject({ kind: 'configuration' })
   const after = await sealed()
   expect(after.fingerprint).toBe(before.fingerprint)
