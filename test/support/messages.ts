@@ -2,6 +2,7 @@ import type { OpenApp } from '../../src/app/app.ts'
 import { addSender } from '../../src/messages/identity/identity.ts'
 import { type Queued, type QueuedMail, queueMails } from '../../src/messages/messages.ts'
 import { runMail } from '../../src/messages/outbox/outbox.ts'
+import { createSmtpClient } from '../../src/net/smtp.ts'
 import type { TestAccount, TestApp } from './app.ts'
 
 /** Creates an account with a default sender. */
@@ -69,10 +70,13 @@ export const queueMany = (
     ),
   )
 
-/** Runs the mail loop in this process. `stop` shuts it down gracefully. */
+/**
+ * Runs the mail loop in this process. `stop` shuts it down gracefully. Its SMTP client is its own, as in the thread of a job: it
+ * closes it, and the app still sends.
+ */
 export const startMail = (app: OpenApp): { stop(): Promise<void> } => {
   const stop = new AbortController()
-  const running = runMail(app, stop.signal, (fault) => {
+  const running = runMail({ ...app, smtp: createSmtpClient(app.resolver) }, stop.signal, (fault) => {
     throw fault
   })
   running.catch(() => {})

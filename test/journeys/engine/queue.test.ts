@@ -229,7 +229,7 @@ test.each(['empty', 'full'])(
 )
 
 test('the cost of finding due runs does not grow with waiting runs or accounts', async () => {
-  await target.app.sql('delete from journey_runs')
+  await onOwnDatabase()
   const insert = `
     insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, cursor, due_at, context, entered_at)
     select 'acc_' || n % $1, 'run_' || $4 || n, 'jrn_x', 1, 'lst_x', 'row_' || n, 'x', 'waiting', '[0]', $2::timestamptz, '{}', now()
