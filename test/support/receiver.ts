@@ -21,6 +21,8 @@ export interface Answer {
   body?: string | Buffer
   /** The delay before the headers. */
   delayMs?: number
+  /** There is no answer before. */
+  until?: Promise<unknown>
   /**
    * hang: never sends headers. stall: headers, then nothing. drip: a byte every 50 ms. endless: a body as fast as it is read.
    * bomb: gzip of 64 MiB. reset: the socket is reset before headers. cut: the connection is closed within the body.
@@ -79,10 +81,11 @@ const prepare = (answers: readonly Answer[]): void => {
 }
 
 const reply = async (answer: Answer, request: IncomingMessage, response: ServerResponse) => {
-  const { status = 200, headers = {}, body = '', delayMs = 0, mode } = answer
+  const { status = 200, headers = {}, body = '', delayMs = 0, until, mode } = answer
   if (mode === 'hang') return
   if (mode === 'reset') return request.socket.resetAndDestroy()
   if (delayMs > 0) await sleep(delayMs)
+  await until
   if (response.destroyed) return
   if (mode === 'bomb') return response.writeHead(status, { ...headers, 'content-encoding': 'gzip' }).end(bomb)
   response.writeHead(status, headers)

@@ -21,6 +21,8 @@ export interface SunkMail {
 export interface Conduct {
   /** The delay before the answer to the end of the data. */
   delayMs?: number
+  /** The end of the data is not answered before. */
+  until?: Promise<unknown>
   /** Messages of more than 1 MB are not answered before. */
   largeUntil?: Promise<unknown>
   /** Refuses at this point with this answer, such as `550 5.1.1 No such user`. */
@@ -133,6 +135,7 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
         if (conduct.drop === 'before-answer') return cut()
         if (conduct.hang === 'data') await never()
         await sleep(conduct.delayMs ?? 0)
+        await conduct.until
         if (chunks.reduce((sum, { length }) => sum + length, 0) > 2 ** 20) await conduct.largeUntil
         const refusal = refusalAt(session, 'data')
         if (refusal) return done(refusal)

@@ -410,10 +410,12 @@ test('a reminder that the relay is receiving during the move is not tried again 
   await register(mine, account, id, 'ada@people.example')
   const mail = startMail(mine.app)
   await sink.arrived(1)
-  sink.next({ delayMs: 1500, refuse: { at: 'data', answer: '451 4.3.0 Later' } })
+  const { promise: until, resolve: answer } = Promise.withResolvers<void>()
+  sink.next({ until, refuse: { at: 'data', answer: '451 4.3.0 Later' } })
   await remind(24, mine.app)
-  await eventually(async () => (await mine.app.sql('select from message_queue where is_handing')).length === 1, 5000)
+  await eventually(async () => (await mine.app.sql('select from message_queue where is_handing')).length === 1)
   await mine.app.work(account.id, 'cli:test', (w) => updateWebinar(mine.app, w, id, { scheduledAt: at(96) }))
+  answer()
   await sink.arrived(2)
   const rows = () =>
     mine.app.sql<{ subject: string; status: string }>(

@@ -185,9 +185,11 @@ describe('the relay’s answer', () => {
   })
 
   test('no answer within 10 s returns 200 and pending; the late answer is recorded, and a replay returns it', async () => {
-    sink.next({ delayMs: 11_000 })
+    const { promise: until, resolve: answer } = Promise.withResolvers<void>()
+    sink.next({ until })
     const { body } = await send(freeform(), { 'idempotency-key': 'slow' })
     expect(body).toEqual({ id: expect.any(String), status: 'pending' })
+    answer()
     await sink.arrived(1)
     const again = await send(freeform(), { 'idempotency-key': 'slow' })
     expect(again.body).toEqual({ id: body.id, status: 'sent' })
@@ -236,12 +238,15 @@ describe('Idempotency-Key', () => {
   })
 
   test('the second call with a key returns pending while the relay is slow', async () => {
-    sink.next({ delayMs: 4000 })
-    const pair = await Promise.all([1, 2].map(() => send(freeform(), { 'idempotency-key': 'pair' })))
-    const [winner, loser] = pair.sort((a) => (a.headers['idempotent-replayed'] ? 1 : -1))
-    expect(winner!.body.status).toBe('sent')
-    expect([loser!.body, loser!.headers['idempotent-replayed']]).toEqual([
-      { id: winner!.body.id, status: 'pending' },
+    const { promise: until, resolve: answer } = Promise.withResolvers<void>()
+    sink.next({ until })
+    const pair = [1, 2].map(() => send(freeform(), { 'idempotency-key': 'pair' }))
+    const loser = await Promise.race(pair)
+    answer()
+    const winner = (await Promise.all(pair)).find((reply) => reply !== loser)!
+    expect([winner.body.status, winner.headers['idempotent-replayed']]).toEqual(['sent', undefined])
+    expect([loser.body, loser.headers['idempotent-replayed']]).toEqual([
+      { id: winner.body.id, status: 'pending' },
       'true',
     ])
   })
