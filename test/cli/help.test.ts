@@ -1,22 +1,8 @@
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { closedValues } from '../../src/app/closed-values.ts'
-import { loadCommands } from '../../src/app/commands.ts'
 import { fullCommand } from '../../src/cli/next.ts'
-import { buildProgram } from '../../src/cli/program.ts'
-
-const unopened = async (): Promise<never> => {
-  throw new Error('not opened here')
-}
-const build = async (): Promise<Command> => buildProgram(await loadCommands(), unopened)
-
-type Acting = Command & { _actionHandler: unknown }
-const isLeaf = (command: Command): boolean =>
-  command.commands.length === 0 || (command as Acting)._actionHandler != null
-const leavesOf = (command: Command): Command[] => [
-  ...(command.parent && isLeaf(command) ? [command] : []),
-  ...command.commands.flatMap(leavesOf),
-]
+import { type Acting, buildCommands, leavesOf } from '../support/commands.ts'
 
 const helpOf = (command: Command): string => {
   let text = ''
@@ -40,7 +26,7 @@ const wordsOf = (line: string): string[] => {
   return (end < 0 ? words : words.slice(0, end)).map((word) => word.replace(/\)$/, ''))
 }
 
-const program = await build()
+const program = await buildCommands()
 const leaves = leavesOf(program).filter((command) => !/^svc (help|completion words)$/.test(fullCommand(command)))
 
 describe.each(leaves.map((command) => [fullCommand(command), command] as const))('%s --help', (name, command) => {
@@ -49,7 +35,7 @@ describe.each(leaves.map((command) => [fullCommand(command), command] as const))
     expect(examples.length).toBeGreaterThanOrEqual(2)
     expect(new Set(examples).size).toBe(examples.length)
     for (const line of examples) {
-      const own = await build()
+      const own = await buildCommands()
       const ran: string[] = []
       const wrong: string[] = []
       const check = (leaf: Command, place: string, value: unknown) => {

@@ -1,0 +1,485 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { choicesOf } from '../../src/app/choices.ts'
+import { closedValues } from '../../src/app/closed-values.ts'
+import { fullCommand } from '../../src/cli/next.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
+import { type Ran, svc } from '../support/cli.ts'
+import { buildCommands, leavesOf } from '../support/commands.ts'
+import { useDnsServer } from '../support/dns.ts'
+
+/*
+ * Runs every command that takes an id, a name or an address of something in an account with that of another account. It must print
+ * what it prints for one that does not exist, and change nothing.
+ */
+
+/**
+ * Each command with placeholders for what an account has. A new command that takes an id must be added here; where it takes several,
+ * each is replaced in turn.
+ */
+const calls = `
+  contacts list --list {list}
+  contacts list --segment {segment}
+  contacts show {email}
+  contacts export --list {list}
+  contacts export --segment {segment}
+  contacts export --email {email}
+  contacts upsert --list {list} --email new@people.example
+  contacts verify {email}
+  contacts verify --list {list}
+  contacts remove {email} --list {list}
+  contacts erase {email}
+  contacts import {file} --list {list}
+  contacts score {email}
+  lists show {list}
+  lists rename {list} other
+  lists delete {list}
+  segments create --name other --list {list} --where plan=pro
+  segments show {segment}
+  segments delete {segment}
+  imports show {import}
+  imports resume {import}
+  imports rejects {import}
+  forms create --name other --list {list}
+  forms update {form} --list {list}
+  forms show {form}
+  forms submit {form} --email new@people.example
+  forms delete {form}
+  score show {email}
+  suppressions list --topic {topic}
+  suppressions list --email {suppressed}
+  suppressions add new@people.example --topic {topic}
+  suppressions remove {suppressed}
+  suppressions remove {suppressed} --topic {topic}
+  send --to new@people.example --project {project}
+  send --to new@people.example --subject other --html {file} --text {file} --type marketing --topic {topic}
+  send --to new@people.example --subject other --html {file} --text {file} --sender {sender}
+  sends list --to {email}
+  sends show {send}
+  sends cancel {send}
+  broadcasts create --list {list} --project {project}
+  broadcasts create --segment {segment} --project {project} --topic {topic}
+  broadcasts test {broadcast} --to new@people.example
+  broadcasts send {broadcast}
+  broadcasts show {broadcast}
+  broadcasts cancel {broadcast}
+  topics delete {topic}
+  projects show {project}
+  projects render {project}
+  projects delete {project}
+  projects responses {project}
+  projects webhook set {project} --url https://hooks.example.com/
+  projects webhook unset {project}
+  projects webhook test {project}
+  liveview url {send}
+  senders default {sender}
+  senders delete {sender}
+  domains show {domain}
+  domains verify {domain}
+  domains delete {domain}
+  deals list --pipeline {pipeline} --stage {stage}
+  deals list --email {email}
+  deals show {deal}
+  deals history {deal}
+  deals board --pipeline {pipeline}
+  deals create --title other --email {email} --list {list} --pipeline {pipeline} --stage {stage}
+  deals create --title other --list {list} --row {row}
+  deals move {deal} --to {stage}
+  deals update {deal} --stage {stage}
+  deals delete {deal}
+  pipelines default {pipeline}
+  pipelines stages list {pipeline}
+  pipelines stages add {pipeline} --name other
+  pipelines stages reorder {pipeline} {stage}
+  pipelines stages rename {stage} other --pipeline {pipeline}
+  pipelines stages set-kind {stage} won --pipeline {pipeline}
+  pipelines stages delete {stage} --pipeline {pipeline} --move-deals-to {stage}
+  journeys show {journey}
+  journeys enable {journey}
+  journeys disable {journey}
+  journeys test -f {journeyfile} --contact {email}
+  journeys trigger {journey} --email new@people.example --list {list}
+  journeys trigger {journey} --segment {segment}
+  journeys runs {journey}
+  journeys runs {journey} --run {run}
+  journeys end-run {run}
+  journeys delete {journey}
+  webinars show {webinar}
+  webinars registrations {webinar}
+  webinars attendees {webinar}
+  webinars create --title other --course {course}
+  webinars update {webinar} --title other
+  webinars start {webinar}
+  webinars end {webinar}
+  webinars cancel {webinar}
+  webinars promote {webinar} {registration}
+  webinars free {webinar} {registration}
+  webinars delete {webinar}
+  courses show {course}
+  courses update {course} --title other
+  courses publish {course}
+  courses unpublish {course}
+  courses members {course}
+  courses enroll {course} --email new@people.example
+  courses revoke {course} --email new@people.example
+  courses embed-token {course} --email {email}
+  courses delete {course}
+  courses lessons list {course}
+  courses lessons add {course} --title other --content text
+  courses lessons update {course} {lesson} --title other
+  courses lessons move {course} {lesson} --before {lesson}
+  courses lessons delete {course} {lesson}
+  bindings set course:{course} enrolled {project}
+  bindings unset course:{course} enrolled
+  bookings list --email {email}
+  bookings show {booking}
+  bookings cancel {booking}
+  payments show {payment}
+  webhooks show {webhook}
+  webhooks update {webhook} --url https://hooks.example.com/other
+  webhooks delete {webhook}
+  webhooks enable {webhook}
+  webhooks disable {webhook}
+  webhooks rotate-secret {webhook}
+  webhooks test {webhook}
+  events show {event}
+  deliveries list --webhook {webhook}
+  deliveries show {delivery}
+  deliveries replay {delivery}
+  deliveries replay --webhook {webhook}
+  deliveries cancel {delivery}
+  deliveries cancel --webhook {webhook}
+  deliveries stats --webhook {webhook}
+  keys revoke {key}`
+  .trim()
+  .split(/\n\s*/)
+  .map((line) => line.split(' '))
+
+/** What commands exit with where it is not 3. Those with 0 find nothing. */
+const statuses: [call: RegExp, status: number][] = [
+  [/^(contacts score|score show|bindings unset) /, 0],
+  [/^(deals list|bookings list|suppressions list) --email /, 0],
+  [/^sends list --to /, 0],
+  [/^deliveries .* --webhook /, 0],
+  [/^send .* --sender /, 2],
+  [/^courses embed-token .*: \{email\}$/, 6],
+]
+
+const files = /file\}$/
+const placeholder = /\{(\w+)\}/
+
+type Things = Record<string, string[]>
+
+let folder: string
+let owner: TestAccount
+let stranger: TestAccount
+let theirs: Things
+let own: Things
+
+const dns = useDnsServer()
+const t = useApp(() => ({
+  env: { SVC_DNS_SERVERS: dns.address, SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
+}))
+
+/** Fills an account with one of everything; returns the ids and names of what it has. */
+const furnish = async (account: TestAccount): Promise<Things> => {
+  const { name, key } = account
+  const slug = name.toLowerCase()
+  const email = `${slug}@people.example`
+  const json = async (command: string, ...args: string[]) => {
+    const ran = await svc(t, [...command.split(' '), ...args, '--account', account.id, '--json'])
+    expect([command, ran.status, ran.stderr]).toEqual([command, 0, expect.any(String)])
+    return ran.json
+  }
+  const file = async (path: string, text: string) => {
+    await writeFile(join(folder, `${slug}-${path}`), text)
+    return join(folder, `${slug}-${path}`)
+  }
+  const of = (noun: string) => `${name} ${noun}`
+  const list = await json('lists create', '--name', of('list'), '--field', 'plan')
+  await json('contacts upsert', '--list', list.id, '--email', email, '--field', 'plan=pro')
+  const [contact] = (await json('contacts show', email)).contacts
+  const where = ['--list', list.id, '--where', 'plan=pro']
+  const segment = await json('segments create', '--name', of('segment'), ...where)
+  const people = await file('people.csv', `email\nother-${email}\nnone\n`)
+  const imported = await json('contacts import', people, '--list', list.id)
+  const form = await json('forms create', '--name', of('form'), '--list', list.id)
+  const topic = await json('topics create', '--name', of('topic'))
+  const suppressed = `gone-${email}`
+  await json('suppressions add', suppressed, '--topic', topic.id)
+  await json('score set', email, '--score', '50')
+  const sender = await json('senders add', '--email', `hello@${slug}.example`, '--name', name)
+  const domain = await json('domains add', `${slug}.example`)
+  const design = await file(
+    'project.json',
+    JSON.stringify({ name: of('project'), theme: {}, blocks: [{ id: 'a', type: 'text', props: { text: 'Hi' } }] }),
+  )
+  const project = await json('projects apply', '-f', design)
+  const hook = ['--url', `https://hooks.example.com/${slug}`]
+  await json('projects webhook set', project.id, ...hook)
+  const send = await json('send', '--to', email, '--project', project.id, '--at', '2d')
+  const broadcast = await json(
+    'broadcasts create',
+    '--name',
+    of('broadcast'),
+    '--list',
+    list.id,
+    '--project',
+    project.id,
+  )
+  const pipeline = await json(
+    'pipelines create',
+    '--name',
+    of('pipeline'),
+    '--stage',
+    of('new'),
+    '--stage',
+    `${of('won')}:won`,
+  )
+  const [stage] = pipeline.stages
+  const deal = await json('deals create', '--title', of('deal'), '--email', email, '--stage', stage.id)
+  const journeyfile = await file(
+    'journey.json',
+    JSON.stringify({ name: of('journey'), trigger: { kind: 'api' }, steps: [{ kind: 'delay', for: '9d' }] }),
+  )
+  const journey = await json('journeys apply', '-f', journeyfile)
+  await json('journeys trigger', journey.id, '--email', email, '--list', list.id)
+  const [run] = (await json('journeys runs', journey.id)).runs
+  const webinar = await json('webinars create', '--title', of('webinar'), '--at', '2d')
+  const { status } = await t.request('POST', `/webinars/${webinar.id}/register`, { key, body: { email, name } })
+  expect(status).toBe(200)
+  const [registration] = (await json('webinars registrations', webinar.id)).registrations
+  const course = await json('courses create', '--title', of('course'))
+  await json('courses publish', course.id)
+  await json('accounts claim-slug', slug)
+  const lesson = await json('courses lessons add', course.id, '--title', of('lesson'), '--content', of('text'))
+  await json('courses enroll', course.id, '--email', email)
+  await json('bindings set', `course:${course.id}`, 'enrolled', project.id)
+  const webhook = await json('webhooks create', ...hook, '--events', 'deal.created')
+  await json('deals create', '--title', of('other deal'), '--email', email, '--stage', stage.id)
+  await t.request('GET', `/contacts?email=${email}`, { key })
+  const [event] = (await json('events list')).events
+  const [delivery] = (await json('deliveries list')).deliveries
+  const booking = `bkg_${slug}`
+  await t.app.sql(
+    `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name, email,
+       sequence, created_at, updated_at, is_replaced)
+     values ($1, $2, $3, $4, 'a', 'confirmed', $5, now() + interval '1 day', now() + interval '1 day', 'UTC', $5, $6, 0, now(), now(), false)`,
+    [account.id, booking, project.id, send.id, of('booking'), email],
+  )
+  const payment = `ord_${slug}`
+  await t.app.sql(
+    `insert into payment_orders (account_id, id, message_id, block_id, project_id, project_version, email, currency, amount, items,
+       provider, status, created_at)
+     values ($1, $2, $3, 'a', $4, 1, $5, 'USD', 5, '[]', 'test', 'open', now())`,
+    [account.id, payment, send.id, project.id, email],
+  )
+  return {
+    file: [people],
+    journeyfile: [journeyfile],
+    email: [email],
+    suppressed: [suppressed],
+    row: [contact.rowId],
+    list: [list.id, list.name],
+    segment: [segment.id, segment.name],
+    import: [imported.id],
+    form: [form.id, form.name],
+    topic: [topic.id, topic.name],
+    sender: [sender.id],
+    domain: [domain.domain],
+    project: [project.id, project.name],
+    send: [send.id],
+    broadcast: [broadcast.id, broadcast.name],
+    pipeline: [pipeline.id, pipeline.name],
+    stage: [stage.id, stage.name],
+    deal: [deal.id],
+    journey: [journey.id, journey.name],
+    run: [run.id],
+    webinar: [webinar.id, webinar.title],
+    registration: [registration.id],
+    course: [course.id, course.title],
+    lesson: [lesson.id],
+    webhook: [webhook.id],
+    event: [event.id],
+    delivery: [delivery.id],
+    booking: [booking],
+    payment: [payment],
+    key: [account.keyId],
+  }
+}
+
+beforeAll(async () => {
+  dns.set('people.example', { MX: [[10, 'mx.people.example']] })
+  folder = await mkdtemp(join(tmpdir(), 'svc-foreign-'))
+  owner = await t.account({ name: 'Harbour' })
+  stranger = await t.account({ name: 'Lindqvist' })
+  theirs = await furnish(owner)
+  own = await furnish(stranger)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** The number of rows of each table, and their digest. */
+const digests = async () => {
+  const tables = await t.app.sql<{ name: string }>(
+    'select tablename::text as name from pg_tables where schemaname = current_schema()',
+  )
+  const each = tables.map(
+    ({ name }) => `select '${name}' as name, count(*), md5(string_agg(r::text, '' order by r::text)) from ${name} r`,
+  )
+  return t.app.sql(each.join(' union all '))
+}
+
+/** What a command printed, without the given value and without suggestions, which are of the caller's account. */
+const printed = ({ status, stdout, stderr }: Ran, value: string) => {
+  const plain = (text: string) => text.replaceAll(value, '…').replace(/ \(did you mean .*?\)/, '')
+  return { status, stdout: plain(stdout), stderr: plain(stderr) }
+}
+
+const cases = calls.flatMap((call) =>
+  call.flatMap((word, at) =>
+    placeholder.test(word) && !files.test(word) ? [{ call, at, line: call.join(' '), word }] : [],
+  ),
+)
+
+const leaves = new Map(
+  leavesOf(await buildCommands()).map((command) => [fullCommand(command).slice('svc '.length), command]),
+)
+
+/** The longest command that the words begin with. */
+const commandOf = (words: readonly string[]): string =>
+  words.map((_, i) => words.slice(0, words.length - i).join(' ')).find((name) => leaves.has(name))!
+
+const takes = (call: readonly string[], flag: string): boolean =>
+  leaves.get(commandOf(call))!.options.some(({ long }) => long === flag)
+
+/** Values of arguments and flags that are no reference to anything stored. */
+const texts = new Set(
+  `n cursor names filter csv|jsonl name name=value map upsert|skip file file|- folder product url yes|no points reason subject
+   type types address time header age|time k=v|@file title amount code status kind name:kind text duration path=value @file
+   statuses n|unlimited scopes when mode shell words method path @file|-|text n|none none provider description domain`.split(
+    /\s+/,
+  ),
+)
+
+/** Other places, by why they are not in the sweep. */
+const others: Record<string, string[]> = {
+  'the address is written or gets an email, known or not': [
+    'contacts upsert --email',
+    'forms submit --email',
+    'score set <email>',
+    'suppressions add <email>',
+    'send --to',
+    'send --cc',
+    'send --bcc',
+    'send --reply-to',
+    'broadcasts test --to',
+    'relay set --bounce-address',
+    'relay test --to',
+    'senders add --email',
+    'senders add --reply-to',
+    'journeys trigger --email',
+    'courses enroll --email',
+    'courses revoke --email',
+  ],
+  'the command continues after this contact': ['journeys trigger --after'],
+  'a signed token names the account': ['liveview show <token>'],
+  'events of lifecycle emails': ['bindings set <event>', 'bindings unset <event>'],
+  'accounts and caught email are those of the installation': [
+    'accounts show <account>',
+    'accounts claim-slug <slug>',
+    'accounts delete <account>',
+    'mail list --to',
+    'mail show <id>',
+    'mail wait --to',
+  ],
+}
+
+/** Each argument and flag with a value that may refer to something. */
+const places = [...leaves].flatMap(([name, command]) => [
+  ...command.registeredArguments.map((argument) => ({ name, place: `<${argument.name()}>`, value: argument.name() })),
+  ...command.options.flatMap(({ long, flags }) => {
+    const [, value] = /<(.*)>$/.exec(flags) ?? []
+    return value ? [{ name, place: long!, value }] : []
+  }),
+])
+
+/** The places of the placeholders of a call. */
+const placesIn = (call: readonly string[]): string[] => {
+  const name = commandOf(call)
+  const words = call.slice(name.split(' ').length)
+  let argument = 0
+  return words.flatMap((word, i) => {
+    const flag = /^--?\w/.test(words[i - 1] ?? '') ? words[i - 1] : undefined
+    if (word.startsWith('-')) return []
+    const place = flag ?? `<${leaves.get(name)!.registeredArguments[argument++]?.name()}>`
+    return placeholder.test(word) ? [`${name} ${place}`] : []
+  })
+}
+
+test('every command that takes a reference is in this sweep', () => {
+  const swept = new Set([...calls.flatMap(placesIn), ...Object.values(others).flat()])
+  const missing = places
+    .filter(({ name, place, value }) => !texts.has(value) || choicesOf(name, place)?.noun)
+    .filter(({ name, place }) => !closedValues[`${name} ${place}`])
+    .map(({ name, place }) => `${name} ${place}`)
+    .filter((place) => !swept.has(place))
+  expect(missing).toEqual([])
+  const known = new Set(places.map(({ name, place }) => `${name} ${place}`))
+  expect(
+    Object.values(others)
+      .flat()
+      .filter((place) => !known.has(place)),
+  ).toEqual([])
+})
+
+test.each(cases)(
+  'svc $line: $word of another account is unknown, and nothing changes',
+  async ({ call, at, line, word }) => {
+    const noun = placeholder.exec(call[at]!)![1]!
+    const run = (value: string) => {
+      const args = call.map((word, i) =>
+        word.replace(placeholder, (_, other: string) => (i === at ? value : own[other]![0]!)),
+      )
+      return svc(t, [...args, ...(takes(call, '--yes') ? ['--yes'] : []), '--account', stranger.id])
+    }
+    const before = await digests()
+    for (const foreign of theirs[noun]!) {
+      const absent = /_\w{26}$/.test(foreign) ? `${foreign.slice(0, -2)}zz` : `zz${foreign.slice(2)}`
+      const [found, missing] = [await run(foreign), await run(absent)]
+      expect(printed(found, foreign)).toEqual(printed(missing, absent))
+      const [, status = 3] = statuses.find(([pattern]) => pattern.test(`${line}: ${word}`)) ?? []
+      expect([found.status, found.stderr]).toEqual([status, expect.any(String)])
+    }
+    expect(await digests()).toEqual(before)
+  },
+)
+
+test.each(calls.map((call) => ({ call, line: call.join(' ') })))(
+  'svc $line finds what the account has',
+  async ({ call }) => {
+    const args = call.map((word) => word.replace(placeholder, (_, noun: string) => own[noun]![0]!))
+    const ran = await svc(t, [...args, ...(takes(call, '--dry-run') ? ['--dry-run'] : []), '--account', stranger.id])
+    expect([ran.status, ran.stderr]).not.toEqual([3, expect.any(String)])
+  },
+)
+
+const lists = [...leaves].flatMap(([name, { registeredArguments }]) =>
+  / list$/.test(name) && !registeredArguments.some(({ required }) => required) ? [name] : [],
+)
+const ofInstallation = /^(accounts|plans|mail) /
+
+test.each(lists.filter((name) => !ofInstallation.test(name)))(
+  'svc %s shows nothing of another account',
+  async (name) => {
+    const { stdout } = await svc(t, [...name.split(' '), '--jsonl', '--account', stranger.id])
+    const shown = (things: Things) =>
+      Object.values(things)
+        .flat()
+        .filter((value) => stdout.includes(value))
+    expect(shown(theirs)).toEqual([])
+    expect(shown(own)).not.toEqual([])
+    expect(stdout).not.toContain(owner.name)
+  },
+)
