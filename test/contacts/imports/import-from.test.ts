@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type TestAccount, useApp } from '../../support/app.ts'
-import { startSvc, svc } from '../../support/cli.ts'
+import { svc } from '../../support/cli.ts'
 
 let account: TestAccount
 let folder: string
@@ -350,31 +349,6 @@ test('a mapped column is a plain column', async () => {
   const content = 'id,email,subscribed,data\n7,a@example.org,true,\n'
   await importFrom('plunk', content, { args: ['--map', 'id=plunk_id'] })
   expect((await contacts())[0]!.fields).toEqual({ plunk_id: '7' })
-})
-
-test('after a kill (-9) a resume ends with the same contacts and suppressions', async () => {
-  let content = 'email,subscribed,name\n'
-  for (let i = 0; i < 4_500; i++) content += `p${i}@example.org,${i % 3 > 0},"Person ${i}"\n`
-  const path = await file(content, 'killed.csv')
-  const args = ['--account', account.id, 'contacts', 'import', path, '--list', 'L', '--create-list', '--from', 'plunk']
-  const child = startSvc(t, [...args, '--yes'])
-  const ended = once(child, 'close')
-  child.stderr.resume()
-  for (;;) {
-    const [row] = await t.app.sql<{ id: string; rows: number }>(
-      'select id, rows_done as rows from imports where account_id = $1',
-      [account.id],
-    )
-    if (row && row.rows >= 1500) break
-    expect(child.exitCode).toBeNull()
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  child.kill('SIGKILL')
-  await ended
-  const [{ id }] = (await run('imports', '--json')).json.imports
-  expect((await run('imports', 'resume', id, '--json')).json).toMatchObject({ created: 3000, suppressed: 1500 })
-  expect(await suppressions()).toHaveLength(1500)
-  expect(new Set((await contacts()).map(({ status }) => status))).toEqual(new Set(['active']))
 })
 
 describe('svc suppressions import', () => {

@@ -1,10 +1,13 @@
-import { once } from 'node:events'
 import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type TestAccount, useApp } from '../../support/app.ts'
-import { startSvc, svc } from '../../support/cli.ts'
+import { svc } from '../../support/cli.ts'
+import { untilLocked } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { prepareRun } from '../support.ts'
+import { counted, people } from './support.ts'
 
 let account: TestAccount
 let folder: string
@@ -48,21 +51,6 @@ const subscribe = () =>
     key: account.key,
     body: { url: 'https://hooks.example.org/', events: ['contact.created', 'contact.updated'] },
   })
-
-const counted = (created: number, updated: number, unchanged: number, skipped: number, rejected: number) => ({
-  created,
-  updated,
-  unchanged,
-  skipped,
-  rejected,
-  rows: created + updated + unchanged + skipped + rejected,
-})
-
-const people = (count: number, from = 0) => {
-  let text = 'email,name,note\n'
-  for (let i = from; i < from + count; i++) text += `p${i}@example.org,Person ${i},"a, ""b"" and ${i}"\n`
-  return text
-}
 
 describe('accepted files', () => {
   test.each<[string, string | Buffer, string[]]>([
@@ -270,115 +258,88 @@ describe('--dry-run', () => {
   })
 })
 
-/** Starts an import and ends it once it has written rows; returns its id, its state and the number of rows done. */
-const interrupted = async (path: string, end: 'SIGKILL' | 'SIGINT' | 'database away', ...args: string[]) => {
-  const child = startSvc(t, [
-    '--account',
-    account.id,
-    'contacts',
-    'import',
-    path,
-    '--list',
-    'L',
-    '--create-list',
-    ...args,
-  ])
-  let log = ''
-  child.stderr.setEncoding('utf8').on('data', (text) => {
-    log += text
-  })
-  const ended = once(child, 'close')
-  for (;;) {
-    const [row] = await t.app.sql<{ id: string; rowsDone: number }>(
-      'select id, rows_done as "rowsDone" from imports where account_id = $1',
-      [account.id],
-    )
-    if (row && row.rowsDone >= 2000) break
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended too early: ${log}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  if (end !== 'database away') child.kill(end)
-  // Repeated, because a single lost connection would be replaced.
-  while (end === 'database away' && child.exitCode === null && child.signalCode === null) {
-    await t.app.sql(`select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and application_name like 'svc cli %'`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  const [status] = await ended
-  const { imports } = (await run(['imports', '--json'])).json
-  return { status, log, id: imports[0].id as string, rows: imports[0].rows as number, state: imports[0].status }
-}
-
-const many = 20_000
-
 describe('interrupted', () => {
-  test('after a kill (-9) a resume continues after the last complete batch: each row and event once', async () => {
+  const rows = 3_000
+
+  /** Stops an import after a batch; returns its id and the number of rows done. */
+  const stopped = async (path: string) => {
+    const stop = new AbortController()
+    const { id, run } = await prepareRun(t, account.id, { list: 'L', path })
+    const view = await run({ signal: stop.signal, onBatch: () => stop.abort() })
+    expect([view.status, view.rows > 0, view.rows < rows]).toEqual(['stopped', true, true])
+    return { id, rows: view.rows }
+  }
+  /** Holds the row of an import, for which each batch waits. */
+  const hold = async (id: string) => {
+    const holder = await t.app.database.connect()
+    await holder.query(`begin; select from imports where id = '${id}' for update`)
+    return () => holder.end()
+  }
+
+  test('a resume continues after the last complete batch: each row and event once', async () => {
     await subscribe()
-    const rejects = join(folder, 'killed.csv')
-    const path = await file(`${people(many)},nobody,\n`, 'killed-source.csv')
-    const { id, rows, state } = await interrupted(path, 'SIGKILL', '--rejects', rejects)
-    expect(state).toBe('running')
-    expect(rows % 500).toBe(0)
-    expect(rows).toBeLessThan(many)
-    expect(await contacts()).toHaveLength(rows)
-    const ran = await run(['imports', 'resume', id, '--json'])
-    expect(ran).toMatchObject({ status: 5, json: { id, ...counted(many, 0, 0, 0, 1) } })
-    expect(await contacts()).toHaveLength(many)
+    const before = await stopped(await file(people(rows), 'stopped.csv'))
+    expect(await contacts()).toHaveLength(before.rows)
+    const ran = await run(['imports', 'resume', before.id, '--json'])
+    expect(ran).toMatchObject({ status: 0, json: { id: before.id, ...counted(rows, 0, 0, 0, 0) } })
     const emails = (await t.events<'contact.created' | 'contact.updated'>(account.id)).map(
       ({ data }) => data.contact.email,
     )
-    expect(emails).toHaveLength(many)
-    expect(new Set(emails).size).toBe(many)
-    expect(await readFile(rejects, 'utf8')).toBe(`line,email,reason\r\n${many + 2},,no address\r\n`)
-    const again = await run(['imports', 'resume', id, '--json'])
-    expect(again).toMatchObject({ status: 0, json: { id, ...counted(many, 0, 0, 0, 1) } })
+    expect([emails.length, new Set(emails).size]).toEqual([rows, rows])
+    const again = await run(['imports', 'resume', before.id, '--json'])
+    expect(again).toMatchObject({ status: 0, json: { id: before.id, ...counted(rows, 0, 0, 0, 0) } })
   })
 
-  test('SIGINT finishes the batch, prints a hint, and exits with 130', async () => {
-    const { status, log, id, rows, state } = await interrupted(await file(people(many), 'int.csv'), 'SIGINT')
-    expect([status, state]).toEqual([130, 'stopped'])
-    expect(log).toContain(`svc imports resume ${id}`)
-    expect(await contacts()).toHaveLength(rows)
-    // Two concurrent resumes wait at the same first batch: one writes it, the other stops with a conflict.
-    // Both processes are warmed up first: one that starts seconds later would find the lock released.
-    await Promise.all([1, 2].map(() => run(['imports', '--json'])))
-    const holder = await t.app.database.connect()
-    await holder.query(`begin; select from imports where id = '${id}' for update`)
+  test('of two concurrent resumes one writes the rows, the other stops with a conflict', async () => {
+    const { id } = await stopped(await file(people(rows), 'twice.csv'))
+    // Both wait at the same first batch.
+    const release = await hold(id)
     const resumes = Promise.all([1, 2].map(() => run(['imports', 'resume', id, '--json'])))
-    const blocked = `select from pg_stat_activity where datname = current_database() and pg_blocking_pids(pid) <> '{}'`
-    await expect.poll(async () => (await t.app.sql(blocked)).length).toBe(2)
-    await holder.query('commit')
-    await holder.end()
+    await untilLocked(t.app.database, 2)
+    await release()
     const ends = (await resumes).toSorted((a, b) => a.status! - b.status!)
     expect(ends.map((ran) => ran.status)).toEqual([0, 6])
-    expect(ends[0]!.json).toMatchObject(counted(many, 0, 0, 0, 0))
+    expect(ends[0]!.json).toMatchObject(counted(rows, 0, 0, 0, 0))
     expect(ends[1]!.stderr).toContain('Another process is running the import')
     const done = await run(['imports', 'resume', id, '--json'])
-    expect(done).toMatchObject({ status: 0, json: counted(many, 0, 0, 0, 0) })
-    expect(await contacts()).toHaveLength(many)
+    expect(done).toMatchObject({ status: 0, json: counted(rows, 0, 0, 0, 0) })
+    expect(await contacts()).toHaveLength(rows)
   })
 
   test('a lost database ends it with exit 7 and a hint, and nothing is lost', async () => {
-    const { status, log, id } = await interrupted(await file(people(many), 'away.csv'), 'database away')
-    expect(status).toBe(7)
-    expect(log).toContain(`svc imports resume ${id}`)
-    expect(await run(['imports', 'resume', id, '--json'])).toMatchObject({ status: 0, json: counted(many, 0, 0, 0, 0) })
-    expect(await contacts()).toHaveLength(many)
+    const { id } = await stopped(await file(people(rows), 'away.csv'))
+    const release = await hold(id)
+    let isEnded = false
+    const resumed = run(['imports', 'resume', id]).finally(() => {
+      isEnded = true
+    })
+    await untilLocked(t.app.database, 1)
+    // Repeated, because a single lost connection would be replaced.
+    await eventually(async () => {
+      await t.app.sql(`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name like 'svc cli %'`)
+      return isEnded
+    })
+    const { status, stderr } = await resumed
+    expect([status, stderr]).toEqual([7, expect.stringContaining(`svc imports resume ${id}`)])
+    await release()
+    expect(await run(['imports', 'resume', id, '--json'])).toMatchObject({ status: 0, json: counted(rows, 0, 0, 0, 0) })
+    expect(await contacts()).toHaveLength(rows)
   })
 
   test('a changed file is a conflict, a missing one is exit 3, and the new path of a moved one can be given', async () => {
-    const path = await file(people(many), 'moving.csv')
-    const { id } = await interrupted(path, 'SIGKILL')
+    const path = await file(people(rows), 'moving.csv')
+    const { id } = await stopped(path)
     await appendFile(path, 'late@example.org,Late,\n')
     const changed = await run(['imports', 'resume', id])
     expect(changed).toMatchObject({ status: 6, stdout: '' })
     expect(changed.stderr).toContain('changed')
     await rm(path)
     expect(await run(['imports', 'resume', id])).toMatchObject({ status: 3, stdout: '' })
-    const moved = await file(people(many), 'moved.csv')
+    const moved = await file(people(rows), 'moved.csv')
     expect(await run(['imports', 'resume', id, moved, '--json'])).toMatchObject({
       status: 0,
-      json: counted(many, 0, 0, 0, 0),
+      json: counted(rows, 0, 0, 0, 0),
     })
   })
 })

@@ -1,0 +1,68 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type TestAccount, useApp } from '../../support/app.ts'
+import { svc } from '../../support/cli.ts'
+import { counted, interruptImport, people } from './support.ts'
+
+const many = 20_000
+
+let account: TestAccount
+let folder: string
+
+const t = useApp()
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-import-'))
+  await t.app.sql(`insert into mail_domains values ('example.org', 'mx', now() + interval '1 day')`)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+beforeEach(async () => {
+  account = await t.account()
+})
+
+const file = async (content: string): Promise<string> => {
+  const path = join(folder, `${account.id}.csv`)
+  await writeFile(path, content)
+  return path
+}
+const resume = (id: string) => svc(t, ['imports', 'resume', id, '--account', account.id, '--json'])
+const contacts = () => t.app.sql<{ status: string }>('select status from contacts where account_id = $1', [account.id])
+
+test('after a kill (-9) a resume continues after the last complete batch: each row and event once', async () => {
+  const body = { url: 'https://hooks.example.org/', events: ['contact.created', 'contact.updated'] }
+  await t.request('POST', '/webhooks', { key: account.key, body })
+  const rejects = join(folder, 'rejects.csv')
+  const path = await file(`${people(many)},nobody,\n`)
+  const { id, rows, state } = await interruptImport(t, account, path, 'SIGKILL', '--rejects', rejects)
+  expect(state).toBe('running')
+  expect(rows % 500).toBe(0)
+  expect(rows).toBeLessThan(many)
+  expect(await contacts()).toHaveLength(rows)
+  expect(await resume(id)).toMatchObject({ status: 5, json: { id, ...counted(many, 0, 0, 0, 1) } })
+  expect(await contacts()).toHaveLength(many)
+  const emails = (await t.events<'contact.created' | 'contact.updated'>(account.id)).map(
+    ({ data }) => data.contact.email,
+  )
+  expect(emails).toHaveLength(many)
+  expect(new Set(emails).size).toBe(many)
+  expect(await readFile(rejects, 'utf8')).toBe(`line,email,reason\r\n${many + 2},,no address\r\n`)
+  expect(await resume(id)).toMatchObject({ status: 0, json: { id, ...counted(many, 0, 0, 0, 1) } })
+})
+
+test('SIGINT finishes the batch, prints a hint, and exits with 130', async () => {
+  const { status, log, id, rows, state } = await interruptImport(t, account, await file(people(many)), 'SIGINT')
+  expect([status, state]).toEqual([130, 'stopped'])
+  expect(log).toContain(`svc imports resume ${id}`)
+  expect(await contacts()).toHaveLength(rows)
+  expect(await resume(id)).toMatchObject({ status: 0, json: counted(many, 0, 0, 0, 0) })
+})
+
+test('after a kill (-9) of an import from another product a resume ends with the same contacts and suppressions', async () => {
+  let content = 'email,subscribed,name\n'
+  for (let i = 0; i < 6_000; i++) content += `p${i}@example.org,${i % 3 > 0},"Person ${i}"\n`
+  const { id } = await interruptImport(t, account, await file(content), 'SIGKILL', '--from', 'plunk', '--yes')
+  expect((await resume(id)).json).toMatchObject({ created: 4_000, suppressed: 2_000 })
+  expect(await t.app.sql('select from suppressions where account_id = $1', [account.id])).toHaveLength(2_000)
+  expect(new Set((await contacts()).map(({ status }) => status))).toEqual(new Set(['active']))
+})

@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import type { TestAccount, TestApp } from '../../support/app.ts'
+import { startSvc } from '../../support/cli.ts'
+import { eventually } from '../../support/eventually.ts'
+
+/** The counts of an import, as the command prints them. */
+export const counted = (created: number, updated: number, unchanged: number, skipped: number, rejected: number) => ({
+  created,
+  updated,
+  unchanged,
+  skipped,
+  rejected,
+  rows: created + updated + unchanged + skipped + rejected,
+})
+
+/** A file of distinct people. */
+export const people = (count: number, from = 0) => {
+  let text = 'email,name,note\n'
+  for (let i = from; i < from + count; i++) text += `p${i}@example.org,Person ${i},"a, ""b"" and ${i}"\n`
+  return text
+}
+
+/** Starts the import of a file as a process, and ends it once it has written rows; returns its id and how it ended. */
+export const interruptImport = async (
+  t: TestApp,
+  { id: accountId }: TestAccount,
+  path: string,
+  signal: 'SIGKILL' | 'SIGINT',
+  ...flags: string[]
+) => {
+  const args = ['contacts', 'import', path, '--list', 'L', '--create-list', '--account', accountId, ...flags]
+  const child = startSvc(t, args)
+  let log = ''
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    log += text
+  })
+  const ended = once(child, 'close')
+  const read = async () =>
+    (
+      await t.app.sql<{ id: string; rows: number; state: string }>(
+        'select id, rows_done as rows, status as state from imports where account_id = $1',
+        [accountId],
+      )
+    )[0]
+  await eventually(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended too early: ${log}`)
+    return ((await read())?.rows ?? 0) >= 1500
+  })
+  child.kill(signal)
+  const [status] = await ended
+  return { status: status as number | null, log, ...(await read())! }
+}
