@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
 import { isMailJobRunning } from '../../src/broadcasts/broadcasts.ts'
+import { runMail } from '../../src/messages/outbox/outbox.ts'
 import { useApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
 import { type Ran, svc } from '../support/cli.ts'
-import { type Daemon, startDaemon } from '../support/daemon.ts'
-import { eventually } from '../support/deliveries.ts'
 import { useSink } from '../support/smtp.ts'
 
 const sink = useSink()
@@ -12,6 +14,22 @@ const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url } }))
 beforeEach(() => {
   sink.mails.length = 0
 })
+
+/** Runs the job that sends emails, with its own connections, as a daemon does. */
+const startJob = async () => {
+  const app = await openApp(readConfig(t.env), { name: 'svc mail' })
+  const stop = new AbortController()
+  const fail = (fault: unknown) => {
+    throw fault
+  }
+  const loops = [runMail(app, stop.signal, fail), runBroadcasts(app, stop.signal, fail)]
+  onTestFinished(async () => {
+    stop.abort()
+    await Promise.all(loops)
+    await app.close()
+  })
+  expect(await isMailJobRunning(t.app)).toBe(true)
+}
 
 const run = ({ account }: Audience, ...args: string[]): Promise<Ran> =>
   svc(t, ['broadcasts', ...args, '--account', account.id, '--json'])
@@ -72,12 +90,52 @@ test('a missing flag is exit 2, an unknown id 3, too little quota 6 with both nu
   expect((await run(who, 'list')).json).toEqual({ broadcasts: [] })
 })
 
-describe('with a daemon', () => {
-  let daemon: Daemon | undefined
-  beforeAll(async () => {
-    daemon = await startDaemon(t)
-    // The daemon's jobs start shortly after it is ready.
-    await eventually(() => isMailJobRunning(t.app))
+test('with a daemon --follow waits for the end, and a finished broadcast can’t be cancelled', async () => {
+  const who = await audience(t, 30)
+  await startJob()
+  const made = await createAndSend(who, '--follow', '--subject', 'Hi {{ name }}')
+  expect(made).toMatchObject({ status: 0, json: { status: 'done', queued: 0, sent: 30 } })
+  expect(sink.mails.find(({ to }) => to[0] === 'c3@people.example')!.header('subject')).toBe('Hi N3')
+  expect((await run(who, 'cancel', made.json.id)).status).toBe(6)
+  const at = new Date(t.app.now().getTime() + 86_400_000).toISOString()
+  const later = await createAndSend(who, '--at', at)
+  expect(later.json).toMatchObject({ status: 'scheduled', scheduledAt: Date.parse(at), recipients: 30, queued: 0 })
+  expect((await run(who, 'cancel', later.json.id)).json).toMatchObject({ status: 'cancelled', failed: 0 })
+  expect(sink.mails).toHaveLength(30)
+})
+
+test('create makes a draft and sends nothing; a test goes to one address; send asks or needs --yes', async () => {
+  await startJob()
+  const who = await audience(t, 3)
+  const made = await create(who, '--subject', 'For {{ name }}', '--name', 'May')
+  expect(made).toMatchObject({ status: 0, json: { status: 'draft', name: 'May', recipients: 3, queued: 0 } })
+  const { id } = made.json
+  expect(made.stderr).toContain(`svc broadcasts send ${id}`)
+
+  const tested = await run(who, 'test', id, '--to', 'C1@people.example')
+  expect(tested).toMatchObject({ status: 0, json: { status: 'sent' } })
+  expect((await run(who, 'test', id, '--to', 'me@elsewhere.example')).status).toBe(0)
+  expect(sink.mails.map((mail) => [mail.to[0], mail.header('subject')])).toEqual([
+    ['c1@people.example', '[Test] For N1'],
+    ['me@elsewhere.example', '[Test] For'],
+  ])
+  for (const { raw } of sink.mails) expect(raw).not.toMatch(/\/t\/[oc]\//)
+  expect(sink.mails[0]!.raw).toContain('Hello N1')
+  const [use] = await t.app.sql(`select used from quota_uses where account_id = $1 and quota = 'sends'`, [
+    who.account.id,
+  ])
+  expect(use).toEqual({ used: 2 })
+
+  for (const asked of [await run(who, 'send', id), await create(who, '--send', '--subject', 'For {{ name }}')]) {
+    expect([asked.status, asked.stdout]).toEqual([2, ''])
+    expect(JSON.parse(asked.stderr).error).toMatch(
+      /^This would email 3 people of the list People: "For {{ name }}", from .*, at once: it needs --yes$/,
+    )
+  }
+  const dry = await run(who, 'send', id, '--dry-run')
+  expect(dry).toMatchObject({
+    status: 0,
+    json: { dryRun: true, id, recipients: 3, mails: 3, subject: 'For {{ name }}' },
   })
   // It removes its rows: for later tests no daemon sends.
   afterAll(() => daemon?.stop())
