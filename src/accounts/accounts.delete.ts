@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { noSuch } from '../lib/problem.ts'
+import { noSuch, Problem } from '../lib/problem.ts'
 import { isAccountIdle } from '../store/account-guard.ts'
 import { forceIndexOrder } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
 import { deleteWindows } from './accounts.admission.ts'
+import { closedAccountIds } from './accounts.rows.ts'
 
 /*
  * An account may own millions of rows. Its deletion must not slow down other accounts, so it is many short transactions:
@@ -114,6 +115,23 @@ const close = async (app: App, id: string, actor: string): Promise<void> => {
     const work: Work = { ...operation, accountId: id, state: createStates() }
     for (const listener of await work.listeners()) await listener.accountClosed?.(work)
   })
+}
+
+const findClosed = statement<{ id: string }>(
+  'find-closed-accounts',
+  { id: 'text' },
+  `select id from ${closedAccountIds} a order by id`,
+)
+
+/** Continues interrupted deletions of accounts, until `signal` is aborted. */
+export const finishAccountDeletions = async (app: App, signal: AbortSignal): Promise<void> => {
+  for (const { id } of await app.sql(findClosed)) {
+    if (signal.aborted) return
+    await deleteAccount(app, id, { actor: 'job:housekeeping', signal }).catch((error) => {
+      // Another process has completed the deletion.
+      if (!(error instanceof Problem && error.kind === 'not_found')) throw error
+    })
+  }
 }
 
 /** Polls `isDone` with growing waits, until it returns true or `signal` is aborted. */

@@ -10,7 +10,7 @@ import { takeSlug } from './accounts.slug.ts'
 
 export { type Admission, admit, purgeRateWindows, requireAdmission } from './accounts.admission.ts'
 export { contactsLeft, countingContacts, readContactsLeft } from './accounts.contacts.ts'
-export { countOwned, type Deletion, deleteAccount, findDeletable } from './accounts.delete.ts'
+export { countOwned, type Deletion, deleteAccount, findDeletable, finishAccountDeletions } from './accounts.delete.ts'
 export { createKey, type KeyView, listKeys, planKey, planRevocation, revokeKey } from './accounts.keys.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export {

@@ -63,6 +63,7 @@ export const schedule = [
     connections: 2,
     queue: false,
     kinds: {
+      'account deletions': ['1 min', 'Continues interrupted deletions of accounts'],
       'list deletions': ['1 min', 'Continues interrupted deletions of lists'],
       'course deletions': ['1 min', 'Continues interrupted deletions of courses'],
       'form deletions': ['1 min', 'Continues interrupted deletions of forms'],

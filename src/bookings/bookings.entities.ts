@@ -16,6 +16,10 @@ const BookingSchema = defineEntity({
     { name: 'bookings_start_index', properties: ['accountId', 'startAt', 'id'] },
     { name: 'bookings_email_index', properties: ['accountId', 'email', 'id'] },
     {
+      name: 'bookings_due_index',
+      expression: `create index "bookings_due_index" on "bookings" ("account_id", "remind_at") where "remind_at" is not null`,
+    },
+    {
       name: 'bookings_remind_index',
       expression: `create index "bookings_remind_index" on "bookings" ("remind_at") where "remind_at" is not null`,
     },

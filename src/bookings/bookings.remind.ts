@@ -1,4 +1,6 @@
+import { activeAccounts } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
+import { turnOfAccounts } from '../queue/due.ts'
 import { runDue } from '../queue/loop.ts'
 import { isBusy, isUnavailable } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
@@ -36,11 +38,33 @@ interface Due {
   id: string
 }
 
+const pending = 'remind_at is not null'
+
+const readFirst = preparedStatement<{ isDue: boolean }>(
+  'first-due-booking-reminder',
+  { isDue: 'bool' },
+  `select remind_at <= $1 as "isDue" from bookings where ${pending} order by remind_at limit 1`,
+)
+
 const readDue = preparedStatement<Due>(
   'due-booking-reminders',
   { accountId: 'text', id: 'text' },
-  `select account_id as "accountId", id from bookings where remind_at <= $1 and id <> all($2) order by remind_at limit 200`,
+  `with recursive ${turnOfAccounts('bookings', 'remind_at', pending)}
+   select d.account_id as "accountId", d.id
+   from turn t cross join lateral (
+     select account_id, id from bookings
+     where account_id = t.account_id and ${pending} and remind_at <= $1 and id <> all($2)
+     order by remind_at limit 200
+   ) d
+   where t.due <= $1 and exists (select from ${activeAccounts} a where a.id = t.account_id)`,
 )
+
+/** Returns due bookings, some of each account. Reads one index entry if nothing is due. */
+const findDue = async ({ sql, now }: App, except: readonly string[]): Promise<Due[]> => {
+  const at = now()
+  const [first] = await sql(readFirst, [at])
+  return first?.isDue ? sql(readDue, [at, except]) : []
+}
 
 /**
  * Sends all due reminders of bookings, each in its own unit of work. A booking that fails is reported and added to `failed`, which the
@@ -54,7 +78,7 @@ export const remindBookings = async (
 ): Promise<void> => {
   const skipped = new Set(failed)
   for (;;) {
-    const due = await app.sql(readDue, [app.now(), [...skipped]])
+    const due = await findDue(app, [...skipped])
     if (due.length === 0) return
     for (const { accountId, id } of due) {
       if (signal.aborted) return

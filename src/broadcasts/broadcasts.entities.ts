@@ -10,6 +10,10 @@ const BroadcastSchema = defineEntity({
   indexes: [
     { properties: ['accountId', 'id'] },
     {
+      name: 'broadcasts_due_index',
+      expression: `create index "broadcasts_due_index" on "broadcasts" ("account_id", coalesce("scheduled_at", "created_at")) where "finished_at" is null and "status" <> 'draft'`,
+    },
+    {
       name: 'broadcasts_open_index',
       expression: `create index "broadcasts_open_index" on "broadcasts" (coalesce("scheduled_at", "created_at")) where "finished_at" is null and "status" <> 'draft'`,
     },

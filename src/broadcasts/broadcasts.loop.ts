@@ -1,5 +1,7 @@
+import { activeAccounts } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
 import { hasBatchCounts } from '../messages/messages.ts'
+import { turnOfAccounts } from '../queue/due.ts'
 import { runSchedule } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
@@ -14,28 +16,40 @@ const errorRetryMs = 60_000
 const pollMs = 2000
 const idleMs = 10_000
 
+/** A broadcast that is not done, and whose time has come. */
 interface OpenBroadcast {
   accountId: string
   id: string
-  /** Its time has come, and a step has something to do; waiting for relays needs no step. */
+  /** A step has something to do; waiting for relays needs no step. */
   isDue: boolean
 }
+
+const open = `finished_at is null and status <> 'draft'`
+const startsAt = 'coalesce(scheduled_at, created_at)'
 
 const findOpen = preparedStatement<OpenBroadcast>(
   'find-broadcasts',
   { accountId: 'text', id: 'text', isDue: 'bool' },
-  `select account_id as "accountId", id,
-     coalesce(scheduled_at, created_at) <= $1 and (
-       started_at is null
+  `with recursive ${turnOfAccounts('broadcasts', startsAt, open)}
+   select b.account_id as "accountId", b.id,
+     started_at is null
        or checkpoint is not null
        or rate is not null
        or status = 'cancelled'
        or queued = 0
-       or ${hasBatchCounts('b.account_id', 'b.id')}
-     ) as "isDue"
-   from broadcasts b
-   where finished_at is null and status <> 'draft'
-   order by coalesce(scheduled_at, created_at)`,
+       or ${hasBatchCounts('b.account_id', 'b.id')} as "isDue"
+   from turn t cross join lateral (
+     select * from broadcasts
+     where account_id = t.account_id and ${open} and ${startsAt} <= $1 order by ${startsAt}
+   ) b
+   where t.due <= $1 and exists (select from ${activeAccounts} a where a.id = t.account_id)
+   order by ${startsAt}`,
+)
+
+const findLater = preparedStatement(
+  'find-later-broadcast',
+  {},
+  `select from broadcasts where ${open} and ${startsAt} > $1 order by ${startsAt} limit 1`,
 )
 
 /** Whether an error needs no report: the account is being deleted, or a row is locked. The next turn tries again. */
@@ -62,8 +76,10 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
     }
 
     const turn = async () => {
-      const found = await app.sql(findOpen, [app.now()])
-      let waitMs = found.length > 0 ? pollMs : idleMs
+      const now = app.now()
+      const found = await app.sql(findOpen, [now])
+      const isAnyOpen = found.length > 0 || (await app.sql(findLater, [now])).length > 0
+      let waitMs = isAnyOpen ? pollMs : idleMs
       for (const open of found) {
         if (signal.aborted) break
         const step = open.isDue ? await advance(open) : null

@@ -51,9 +51,9 @@ export const countDeliveries = async (
 const findAbsent = statement<{ id: string }>(
   'find-absent-delivery',
   { id: 'text' },
-  `select id from unnest($2::text[]) as given(id)
+  `select id from unnest($2::text[]) with ordinality as given(id, n)
    where not exists (select from pending_deliveries d where d.account_id = $1 and d.id = given.id)
-     and not exists (select from ended_deliveries d where d.account_id = $1 and d.id = given.id) limit 1`,
+     and not exists (select from ended_deliveries d where d.account_id = $1 and d.id = given.id) order by n limit 1`,
 )
 
 /** Throws Problem `not_found` for the first id that is not a delivery of the account. */

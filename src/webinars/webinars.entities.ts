@@ -51,6 +51,10 @@ const WebinarRegistrationSchema = defineEntity({
       expression: `create index "webinar_registrations_waiting_index" on "webinar_registrations" ("account_id", "webinar_id", "number") where "status" = 'waitlisted'`,
     },
     {
+      name: 'webinar_registrations_due_index',
+      expression: `create index "webinar_registrations_due_index" on "webinar_registrations" ("account_id", "remind_at") where "remind_at" is not null`,
+    },
+    {
       name: 'webinar_registrations_remind_index',
       expression: `create index "webinar_registrations_remind_index" on "webinar_registrations" ("remind_at", "account_id", "webinar_id") where "remind_at" is not null`,
     },

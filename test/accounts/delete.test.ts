@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
-import { countOwned, createAccount, deleteAccount } from '../../src/accounts/accounts.ts'
+import { countOwned, createAccount, deleteAccount, finishAccountDeletions } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
@@ -210,4 +210,21 @@ test('no row remains of an account that is deleted while eight writers emit even
   }
   await other.close()
   expect((await countsOf(t.app.database)).deadlocks).toBe(before)
+})
+
+test('housekeeping continues an interrupted deletion, and deletes nothing of other accounts', async () => {
+  const account = await furnish()
+  const neighbour = await furnish()
+  const kept = await countOwned(t.app, neighbour.id)
+  const stop = new AbortController()
+  const { isDone } = await deleteAccount(t.app, account.id, {
+    actor: 'cli:test',
+    signal: stop.signal,
+    onBatch: () => stop.abort(),
+  })
+  expect(isDone).toBe(false)
+  expect(await remains(t, account)).not.toEqual(nothing)
+  await finishAccountDeletions(t.app, new AbortController().signal)
+  expect(await remains(t, account)).toEqual(nothing)
+  expect(await countOwned(t.app, neighbour.id)).toEqual(kept)
 })

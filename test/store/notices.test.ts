@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/store/database.ts'
 import type { Notice } from '../../src/store/notices.ts'
 import { listen } from '../../src/store/wakeup.ts'
@@ -35,7 +35,7 @@ test('a unit of work announces after its commit, to this process and to others',
     expect(heard).toEqual([])
   })
   expect(heard).toEqual([{ channel, payload: 'one' }])
-  await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/^\S+ one$/)]))
+  await expect.poll(() => received).toEqual([expect.stringMatching(/^\S+ one$/)])
 })
 
 test('a unit of work that is rolled back announces nothing, and one that is repeated announces once', async () => {
@@ -53,13 +53,13 @@ test('a unit of work that is rolled back announces nothing, and one that is repe
     if (tries === 1) await sql(`do $$ begin raise exception 'a deadlock' using errcode = '40P01'; end $$`)
   })
   expect(heard).toEqual([{ channel, payload: 'try 2' }])
-  await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/ try 2$/)]))
+  await expect.poll(() => received).toEqual([expect.stringMatching(/ try 2$/)])
 })
 
 test('equal notices that wait together are sent to other processes once', async () => {
   const received = await receive()
   for (let i = 0; i < 1000; i++) t.app.database.notices.announce(channel, i % 2 ? 'odd' : 'even')
-  await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/ even$/), expect.stringMatching(/ odd$/)]))
+  await expect.poll(() => received).toEqual([expect.stringMatching(/ even$/), expect.stringMatching(/ odd$/)])
 })
 
 test('a listener is called once for a notice of its own process, also of another pool, and for one of another process', async () => {
@@ -67,16 +67,16 @@ test('a listener is called once for a notice of its own process, also of another
   const notices = listen(t.app.database, channel, () => calls.push(1))
   onTestFinished(() => notices.close())
   // The first call follows the connection.
-  await vi.waitFor(() => expect(calls).toHaveLength(1))
+  await expect.poll(() => calls).toHaveLength(1)
   const received = await receive()
   const other = openDatabase(t.url)
   onTestFinished(() => other.close())
   t.app.database.notices.announce(channel, 'own')
   other.notices.announce(channel, 'of another pool')
-  await vi.waitFor(() => expect(received).toHaveLength(2))
+  await expect.poll(() => received).toHaveLength(2)
   await t.app.sql(`select pg_notify('${channel}', 'elsewhere of another process')`)
-  await vi.waitFor(() => expect(received).toHaveLength(3))
-  await vi.waitFor(() => expect(calls).toHaveLength(4))
+  await expect.poll(() => received).toHaveLength(3)
+  await expect.poll(() => calls).toHaveLength(4)
 })
 
 test('notices that wait are sent before the pool closes', async () => {
@@ -84,7 +84,7 @@ test('notices that wait are sent before the pool closes', async () => {
   const other = openDatabase(t.url)
   other.notices.announce(channel, 'last')
   await other.close()
-  await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/ last$/)]))
+  await expect.poll(() => received).toEqual([expect.stringMatching(/ last$/)])
 })
 
 test('a pool with a connection for notices sends them while every connection of the pool is busy', async () => {
@@ -92,7 +92,7 @@ test('a pool with a connection for notices sends them while every connection of 
   const other = openDatabase(t.url, { max: 1, hasNoticeConnection: true })
   await other.transaction(async () => {
     other.notices.announce(channel, 'meanwhile')
-    await vi.waitFor(() => expect(received).toEqual([expect.stringMatching(/ meanwhile$/)]))
+    await expect.poll(() => received).toEqual([expect.stringMatching(/ meanwhile$/)])
   })
   await other.close()
 })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { purgeRateWindows } from '../../accounts/accounts.ts'
+import { finishAccountDeletions, purgeRateWindows } from '../../accounts/accounts.ts'
 import { purgeBusyTimes } from '../../bookings/bookings.busy.ts'
 import {
   finishListDeletions,
@@ -55,6 +55,7 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
   const { journeyRetentionDays, messageRetentionDays, responseRetentionDays } = config
   const { accessLogRetentionMonths, importRetentionDays, rejectRetentionDays } = config
   return {
+    'account deletions': finishAccountDeletions,
     'list deletions': finishListDeletions,
     'course deletions': finishCourseDeletions,
     'form deletions': finishFormDeletions,

@@ -40,7 +40,7 @@ const readTimeouts = statement<{ name: string; value: string }>(
 const checkTimeouts = async ({ sql }: OpenApp): Promise<Check[]> => {
   const rows = await sql(readTimeouts)
   return rows.map(({ name, value }) =>
-    warn(name, `the server ends work after ${value}, also that of imports and purges: alter role … set ${name} = 0`),
+    warn(name, `the server ends work after ${value}, imports and purges included: alter role … set ${name} = 0`),
   )
 }
 

@@ -1,5 +1,6 @@
 import { closedAccountIds } from '../../accounts/accounts.ts'
 import { lockKey } from '../../lib/locks.ts'
+import { turnOfAccounts } from '../../queue/due.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Database, Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
@@ -54,10 +55,11 @@ const isAlive = `account_id <> all(array${closedAccountIds})`
 
 const dueTypes = { accountId: 'text', id: 'text', journeyId: 'text', place: 'text' } as const
 
-const walkInOrder = preparedStatement<{ set_config: string }>(
+// An account that is being deleted may have any number of due runs, which `oldest-due` would read and skip.
+const walkInOrder = preparedStatement<{ isClosing: boolean; set_config: string }>(
   'walk-in-order',
-  { set_config: 'text' },
-  `select ${rowByRow}, ${inOrder}`,
+  { isClosing: 'bool', set_config: 'text' },
+  `select exists ${closedAccountIds} as "isClosing", ${rowByRow}, ${inOrder}`,
 )
 
 const oldest = preparedStatement<DueRun>(
@@ -67,19 +69,12 @@ const oldest = preparedStatement<DueRun>(
    where ${open} and ${due} <= $1 and ${isAlive} and id not in (select unnest($2::text[])) order by ${due} limit $3`,
 )
 
-// `turn` reads one index entry for each account with open runs. Each account with due runs contributes its oldest ones, at most
+// Each account with due runs contributes its oldest ones, at most
 // twice its even share: that limits unneeded rows, and fills the capacity that accounts with few runs leave.
 const fair = preparedStatement<DueRun>(
   'fair-due',
   dueTypes,
-  `with recursive turn as (
-     (select account_id, ${dueByAccount} as due from journey_runs where ${open} order by account_id, ${dueByAccount} limit 1)
-     union all
-     select n.account_id, n.due from turn t cross join lateral (
-       select r.account_id, ${dueByAccount} as due from journey_runs r
-       where ${open} and r.account_id > t.account_id order by r.account_id, ${dueByAccount} limit 1
-     ) n
-   ), waiting as materialized (
+  `with recursive ${turnOfAccounts('journey_runs', dueByAccount, open)}, waiting as materialized (
      select account_id, ceil(2.0 * $3::int / count(*) over ()) as share from turn where due <= $1 and ${isAlive}
    )
    select d."accountId", d.id, d."journeyId", d.place from waiting w cross join lateral (
@@ -115,8 +110,8 @@ export const findDue = (
   isLong = false,
 ): Promise<{ runs: DueRun[]; isAll: boolean }> =>
   transaction(async (sql) => {
-    await sql(walkInOrder)
-    const first = isLong ? null : await sql(oldest, [now, except, total])
+    const [state] = await sql(walkInOrder)
+    const first = isLong || state!.isClosing ? null : await sql(oldest, [now, except, total])
     const counts = Map.groupBy(first ?? [], ({ accountId }) => accountId)
     const isWithin = [...counts].every(([id, { length }]) => length <= (accounts.get(id) ?? accountDefault))
     if (first && first.length < total && isWithin) return { runs: first, isAll: true }

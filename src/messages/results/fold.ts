@@ -1,7 +1,9 @@
+import { activeAccounts } from '../../accounts/accounts.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
 import { runSchedule } from '../../queue/loop.ts'
 import { inBatches } from '../../store/batches.ts'
+import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report, Work } from '../../store/work.ts'
 import { dayScopes, personMetrics } from './count.ts'
@@ -20,7 +22,8 @@ const findChanged = statement<{ accountId: string }>(
      select n.account_id from changed c cross join lateral (
        select account_id from message_result_changes r where r.account_id > c.account_id order by r.account_id limit 1
      ) n
-   ) select account_id as "accountId" from changed`,
+   ) select account_id as "accountId" from changed
+   where exists (select from ${activeAccounts} a where a.id = account_id)`,
 )
 
 const bitOf = (i: number) => 2 ** i
@@ -114,8 +117,11 @@ export const foldPerson = async ({ sql, accountId }: Work, email: string): Promi
   while ((await sql(foldBatch, [accountId, email]))[0]!.count === batchSize);
 }
 
-/** Adds up the changes of all accounts, in batches. An account whose results are being corrected is skipped. */
-export const foldResults = async (app: App, signal?: AbortSignal): Promise<void> => {
+/**
+ * Adds up the changes of all accounts, in batches. An account whose results are being corrected is skipped. An account that fails is
+ * reported and does not delay the others. Rejects while the database is unavailable.
+ */
+export const foldResults = async (app: App, signal?: AbortSignal, report: Report = app.report): Promise<void> => {
   const accounts = await app.sql(findChanged)
   for (const { accountId } of accounts) {
     const fold = () =>
@@ -125,7 +131,9 @@ export const foldResults = async (app: App, signal?: AbortSignal): Promise<void>
       })
     await inBatches(batchSize, fold, signal).catch((error) => {
       // The account is being deleted, and its rows with it.
-      if (!(error instanceof Problem && error.kind === 'not_found')) throw error
+      if (error instanceof Problem && error.kind === 'not_found') return
+      if (isUnavailable(error)) throw error
+      report(error, { account: accountId })
     })
   }
 }
@@ -134,7 +142,7 @@ export const foldResults = async (app: App, signal?: AbortSignal): Promise<void>
 export const runResults = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
   runSchedule(app, null, signal, report, () => ({
     async turn() {
-      await foldResults(app, signal)
+      await foldResults(app, signal, report)
       return intervalMs
     },
   }))

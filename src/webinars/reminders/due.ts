@@ -1,4 +1,6 @@
+import { activeAccounts } from '../../accounts/accounts.ts'
 import { Problem } from '../../lib/problem.ts'
+import { turnOfAccounts } from '../../queue/due.ts'
 import { runDue } from '../../queue/loop.ts'
 import { isBusy, isUnavailable } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
@@ -9,7 +11,8 @@ import { lockWebinar, type WebinarRow } from '../sessions/sessions.ts'
 import { cancelReminders, hourBefore, reminderKey } from './schedule.ts'
 
 const batchSize = 200
-const webinarsAtOnce = 100
+/** Due registrations of each account that a search reads. */
+const eachAtOnce = 200
 
 const lockDue = statement<Attendee>(
   'lock-due-reminders',
@@ -58,14 +61,33 @@ interface DueWebinar {
   webinarId: string
 }
 
+const pending = 'remind_at is not null'
+
+const readFirst = preparedStatement<{ isDue: boolean }>(
+  'first-due-reminder',
+  { isDue: 'bool' },
+  `select remind_at <= $1 as "isDue" from webinar_registrations where ${pending} order by remind_at limit 1`,
+)
+
 const readDue = preparedStatement<DueWebinar>(
   'due-reminders',
   { accountId: 'text', webinarId: 'text' },
-  `select distinct account_id as "accountId", webinar_id as "webinarId" from webinar_registrations
-   where remind_at <= $1 and webinar_id <> all($2) limit ${webinarsAtOnce}`,
+  `with recursive ${turnOfAccounts('webinar_registrations', 'remind_at', pending)}
+   select distinct d.account_id as "accountId", d.webinar_id as "webinarId"
+   from turn t cross join lateral (
+     select account_id, webinar_id from webinar_registrations
+     where account_id = t.account_id and ${pending} and remind_at <= $1 and webinar_id <> all($2)
+     order by remind_at limit ${eachAtOnce}
+   ) d
+   where t.due <= $1 and exists (select from ${activeAccounts} a where a.id = t.account_id)`,
 )
 
-const findDue = ({ sql, now }: App, except: readonly string[]): Promise<DueWebinar[]> => sql(readDue, [now(), except])
+/** Returns webinars with due registrations, some of each account. Reads one index entry if nothing is due. */
+const findDue = async ({ sql, now }: App, except: readonly string[]): Promise<DueWebinar[]> => {
+  const at = now()
+  const [first] = await sql(readFirst, [at])
+  return first?.isDue ? sql(readDue, [at, except]) : []
+}
 
 /**
  * Sends all due reminders, and decides who attended ended webinars, each webinar in its own units of work. A webinar that fails is
@@ -73,7 +95,9 @@ const findDue = ({ sql, now }: App, except: readonly string[]): Promise<DueWebin
  * turn. Rejects while the database is unavailable.
  */
 export const remindDue = async (app: App, signal: AbortSignal, report: Report, failed: Set<string>): Promise<void> => {
-  for (const { accountId, webinarId } of await findDue(app, [...failed])) {
+  const skipped = new Set(failed)
+  const remind = async ({ accountId, webinarId }: DueWebinar): Promise<void> => {
+    skipped.add(webinarId)
     try {
       while (
         !signal.aborted &&
@@ -81,10 +105,16 @@ export const remindDue = async (app: App, signal: AbortSignal, report: Report, f
       );
     } catch (error) {
       // A Problem means that the account or the webinar was deleted.
-      if (isBusy(error) || error instanceof Problem) continue
+      if (isBusy(error) || error instanceof Problem) return
       if (isUnavailable(error)) throw error
       failed.add(webinarId)
       report(error, { accountId, webinarId })
+    }
+  }
+  for (let due = await findDue(app, [...skipped]); due.length > 0; due = await findDue(app, [...skipped])) {
+    for (const webinar of due) {
+      if (signal.aborted) return
+      await remind(webinar)
     }
   }
 }

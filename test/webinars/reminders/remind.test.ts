@@ -207,3 +207,16 @@ test('the loop wakes when the clock of a development database moves', async () =
   await loop
   await dev.close()
 })
+
+test('2,000 due webinars of a half-deleted account do not delay those of others', async () => {
+  const id = await prepare()
+  const { id: gone } = await t.account()
+  await t.app.sql(
+    `insert into webinar_registrations (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
+     select $1, 'reg_' || n, 'web_' || n, 'a@x.example', '', 'confirmed', n, $2, $2, $2 from generate_series(1, 2000) n`,
+    [gone, new Date(start)],
+  )
+  await t.app.sql('update accounts set deleted_at = now() where id = $1', [gone])
+  await remind(24)
+  expect([id, await reminders()]).toEqual([id, ['ada 24h']])
+})
