@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Context } from '../../src/cli/command.ts'
 import { follow } from '../../src/cli/follow.ts'
+import { openDatabase } from '../../src/store/database.ts'
 
 const patience = 300
 
 /** Returns the context of a command whose database accepts no connection. */
 const away = () => {
   const notes: string[] = []
-  const app = { database: { connect: () => Promise.reject(new Error('refused')) } }
+  const app = { database: openDatabase('postgres://nobody@127.0.0.1:1/none') }
   const out = { format: 'table', note: (text: string) => void notes.push(text) }
   const { signal } = new AbortController()
   return { notes, context: { app, out, exit: () => {}, signal } as unknown as Context }

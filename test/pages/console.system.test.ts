@@ -82,7 +82,8 @@ describePages('the console of svc dev', (openPage) => {
     await frame.getByRole('heading', { name: 'Order 7' }).waitFor()
     await shows('Not loaded here: images from https://elsewhere.example.')
     await frame.getByRole('button', { name: 'Press me' }).click()
-    await page.waitForTimeout(500)
+    // Two frames later, everything that the click has caused has begun.
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
     expect(await page.title()).toBe('Order 7 · svc dev')
     expect(page.url()).toContain('/mail/msg_')
     expect(caughtIds(c.folder)).toHaveLength(2)

@@ -9,8 +9,6 @@ const run = promisify(execFile)
 const lookMs = 40
 /** A look at the screen starts a process of tmux; a look for the prompt reads a file. */
 const screenMs = 250
-/** A program that uses the whole screen has drawn it within this time. */
-const settledMs = 500
 
 export interface Typed {
   status: number
@@ -60,8 +58,15 @@ export const openTerminal = async (
   const leaveScreen = async (): Promise<string | null> => {
     const isTaken = async () => (await tmux('display-message', '-p', '#{alternate_on}')).trim() === '1'
     if (!(await isTaken())) return null
-    await sleep(settledMs)
-    const screen = (await tmux('capture-pane', '-p')).trimEnd()
+    // It is drawn when two looks show the same.
+    let screen = ''
+    for (let before: string; ; ) {
+      before = screen
+      await sleep(screenMs)
+      screen = (await tmux('capture-pane', '-p')).trimEnd()
+      if (screen !== '' && screen === before) break
+      if (!(await isTaken())) break
+    }
     if (await isTaken()) await tmux('send-keys', 'q')
     return screen
   }

@@ -11,6 +11,7 @@ import { type Candidate, complete } from '../../../src/cli/complete.ts'
 import { buildProgram } from '../../../src/cli/program.ts'
 import { program as entry, inherited, svc } from '../../support/cli.ts'
 import { needs } from '../../support/needs.ts'
+import { waitLimitMs } from '../../support/slowness.ts'
 
 const run = promisify(execFile)
 let folder: string
@@ -92,7 +93,7 @@ describe('in real shells', () => {
       seen=
       ask() {
         local part i
-        for ((i = 0; i < 200; i++)); do
+        for ((i = 0; i < ${waitLimitMs / 50}; i++)); do
           while zpty -r -t line part; do seen+=$part; done
           [[ $seen == *$1* ]] && return 0
           sleep 0.05
