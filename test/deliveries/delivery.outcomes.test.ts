@@ -118,6 +118,37 @@ test('Retry-After lengthens the wait up to twice the interval', async () => {
   await expectWait((await tried(2)).dueAt, [120, 120])
 })
 
+/** Posts one event to the account's endpoint, which answers with a status and Retry-After, then one more there and one elsewhere. */
+const postAfter = async (status: number) => {
+  receiver.next({ status, headers: { 'retry-after': '30' } })
+  const { id } = await subscribe(t.app, account.id, `${receiver.url}/asking`)
+  await emitEvents(t.app, account.id)
+  await tried(1)
+  await emitEvents(t.app, account.id)
+  const other = await t.account()
+  await subscribe(t.app, other.id, `${receiver.url}/other`)
+  await emitEvents(t.app, other.id)
+  await eventually(() => receiver.requests.some(({ path }) => path === '/other'))
+  return id
+}
+const asked = () => receiver.requests.filter(({ path }) => path === '/asking').length
+
+test.each([429, 503])('%i with Retry-After quiets its endpoint: nothing is posted there before', async (status) => {
+  const id = await postAfter(status)
+  expect(asked()).toBe(1)
+  const until = await eventually(async () => (await webhookOf(id)).quiet_until as Date | null)
+  await expectWait(until, [30, 36])
+  await advanceTo(until)
+  await eventually(async () => (await deliveries()).every((delivery) => delivery.status === 'delivered'))
+  expect(asked()).toBe(3)
+})
+
+test('500 with Retry-After does not quiet its endpoint', async () => {
+  const id = await postAfter(500)
+  expect((await webhookOf(id)).quiet_until).toBeNull()
+  await eventually(() => asked() === 2)
+})
+
 test('410 is recorded, disables the webhook and cancels its pending deliveries; only posts in progress are completed', async () => {
   receiver.always({ status: 410 })
   const { id } = await subscribe(t.app, account.id, receiver.url)

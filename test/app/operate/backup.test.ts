@@ -385,6 +385,43 @@ describe('a restore or backup that is refused changes nothing', () => {
     expect(ran.json.tables).toMatchObject({ contacts: 20, accounts: 1, deals: 1 })
   })
 
+  test('a database that does not keep every row is noticed: the rows in its tables are counted, too', async ({
+    task,
+    skip,
+  }) => {
+    const { url, env } = await emptyDatabase()
+    const [user] = await withDatabase(url, ({ sql }) =>
+      sql<{ may: boolean }>('select rolsuper as may from pg_roles where rolname = current_user'),
+    )
+    if (!user!.may) {
+      task.meta.skipped = 'only a superuser of the database server may create event triggers'
+      skip()
+    }
+    const sentence = `create trigger lose after insert on public.contacts execute function elsewhere.lose_row()`
+    await withDatabase(url, async ({ sql }) => {
+      await sql('create schema elsewhere')
+      await sql(`create function elsewhere.lose_row() returns trigger language plpgsql as $$ begin
+        delete from public.contacts where ctid = (select min(ctid) from public.contacts);
+        return null;
+      end $$`)
+      // As an extension of the server may do. The restore creates the table.
+      await sql(`create function elsewhere.watch() returns event_trigger language plpgsql as $$ begin
+        if exists (select from pg_event_trigger_ddl_commands() where object_identity = 'public.contacts') then
+          execute '${sentence}';
+        end if;
+      end $$`)
+      await sql(
+        `create event trigger watch on ddl_command_end when tag in ('CREATE TABLE') execute function elsewhere.watch()`,
+      )
+    })
+    expect(await restore(env)).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/not a backup, or damaged/),
+    })
+    expect(await contentOf(url)).toEqual(await contentOf(target.url))
+  })
+
   test('a file with any flipped byte or with data after its end is refused', async () => {
     const whole = await readFile(file)
     const fingerprint = secretFingerprint(t.env.SVC_SECRET!)
