@@ -1,9 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { claimDeliveries } from '../../src/deliveries/queue/claim.statement.ts'
@@ -11,12 +7,13 @@ import { type ClaimCapacity, claimDue, releaseClaims, scheduleUnclaimed } from '
 import { postTimeoutMs } from '../../src/deliveries/queue/post.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { recordResults, resultOf } from '../../src/deliveries/queue/record.ts'
-import { openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { findClaims } from '../../src/queue/claims.ts'
+import { isUnavailable } from '../../src/store/database.ts'
 import type { Statement } from '../../src/store/statement.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
 import { settlesWithin } from '../support/eventually.ts'
+import { openProxy } from '../support/proxy.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { limit } from '../support/slowness.ts'
 
@@ -403,27 +400,21 @@ describe('the loop', () => {
   })
 })
 
-test('no delivery is lost if the database server stops and starts under load', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-test-'))
-  const embedded = await openEmbedded(folder)
-  const { DATABASE_URL: _, ...env } = t.env
-  const app = await openApp(readConfig({ ...env, SVC_DATA_DIR: folder }), {
-    isThread: true,
-    schema: 'migrate',
-  })
-  const { id } = await app.operate('cli:test', (operation) =>
-    createAccount(operation, { name: 'Own', plan: 'unlimited' }),
-  )
+test('no delivery is lost if the database can’t be reached for a while under load', async () => {
+  const proxy = await openProxy(t.url)
+  const app = await openApp(readConfig({ ...t.env, DATABASE_URL: proxy.through(t.url) }))
   receiver.always({ delayMs: 30 })
-  await subscribe(app, id, receiver.url)
-  await emitEvents(app, id, 500)
+  await subscribe(t.app, account.id, receiver.url)
+  await emitEvents(t.app, account.id, 500)
   const loop = startDeliveries(app)
   await receiver.arrived(100)
-  await stopEmbedded(folder)
-  await eventually(async () => (await tally(app, id).catch(() => ({ delivered: 0 }))).delivered === 500)
+  proxy.refuse()
+  proxy.cut()
+  await expect(app.sql('select')).rejects.toSatisfy(isUnavailable)
+  proxy.pass()
+  await eventually(async () => (await counts()).delivered === 500)
   expect(new Set(keys()).size).toBe(500)
   await loop.stop()
   await app.close()
-  await embedded.close()
-  await rm(folder, { recursive: true, force: true })
+  await proxy.close()
 })
