@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readConfig } from '../../../src/app/config.ts'
+import { type Daemon, startDaemon } from '../../../src/app/daemon/daemon.ts'
 import { startApp, type TestApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
-import { type Daemon, startDaemon } from '../../support/daemon.ts'
+import { freePort } from '../../support/daemon.ts'
 
 const publicUrl = 'https://svc.example.com'
 
@@ -13,8 +15,9 @@ let port: string
 beforeAll(async () => {
   ;[t, other] = await Promise.all([startApp(), startApp()])
   await t.account()
-  daemon = await startDaemon(t, { env: { SVC_PUBLIC_URL: publicUrl } })
-  port = new URL(daemon.url).port
+  port = String(await freePort())
+  const config = readConfig({ ...t.env, SVC_PUBLIC_URL: publicUrl, SVC_PORT: port })
+  daemon = await startDaemon(config, { api: true, jobs: false })
 })
 afterAll(async () => {
   await daemon.stop()
