@@ -9,6 +9,7 @@ import {
 } from '../../src/courses/courses.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useApp } from '../support/app.ts'
+import { eventually } from '../support/eventually.ts'
 
 const t = useApp()
 
@@ -31,7 +32,12 @@ test.each([`It's 100 % "safe"?`, 'back\\slash \\? $1 :id', "'; drop table course
 test('courses are listed newest first, with their number of lessons, and only to their own account', async () => {
   const [work, foreign] = [await asOwner(), await asOwner()]
   await foreign((w) => createCourse(w, { title: 'Foreign' }))
-  for (const title of ['First', 'Second']) await work((w) => createCourse(w, { title }))
+  for (const title of ['First', 'Second']) {
+    await work((w) => createCourse(w, { title }))
+    // Courses of one millisecond have no order.
+    const createdAt = t.app.now().getTime()
+    await eventually(() => t.app.now().getTime() > createdAt)
+  }
   await work((w) => addLesson(w, 'First', { title: 'One', content: 'One' }))
   expect(await work(listCourses)).toMatchObject([
     { title: 'Second', lessonCount: 0 },

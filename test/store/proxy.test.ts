@@ -32,7 +32,7 @@ describe('the proxy between a test and PostgreSQL', () => {
     expect(await answers(old)).toBe(true)
     expect(proxy.silence()).toBe(1)
     let isAnswered = false
-    answers(old).then(() => {
+    void answers(old).then(() => {
       isAnswered = true
     })
     const other = await dial()

@@ -171,6 +171,7 @@ const special: Record<string, (k: number) => unknown> = {
   'messages.error': (k) => (k === 23 ? 'delivery state unknown' : `error ${k} of m`),
   'messages.finished_at': (k) => (k % 4 ? timeOf(k) : null),
   'message_tallies.batch': (k) => idOf('broadcast', k),
+  'payment_orders.items': (k) => [{ name: `item ${k} of m`, quantity: 1, amount: 100 }],
   'suppressions.topic_id': (k) => (k % 2 ? idOf('topic', k) : ''),
 }
 
