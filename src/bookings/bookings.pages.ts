@@ -1,7 +1,7 @@
 import { type BlockForm, enteredInto } from '../engagement/engagement.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
-import { cut } from '../lib/text.ts'
+import { cut } from '../lib/strings.ts'
 import { type Html, html } from '../pages/html.ts'
 import { notFoundPage, type Page, type PageCall, type PageView } from '../pages/page.ts'
 import { type BookingView, cancelBooking, reasonMaxLength, showBooking } from './bookings.ts'

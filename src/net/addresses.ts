@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
-import { trimEndOf } from '../lib/text.ts'
+import { trimEndOf } from '../lib/strings.ts'
 
 /** An address of a host. */
 export interface Address {

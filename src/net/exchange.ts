@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { trimEndOf } from '../lib/text.ts'
+import { trimEndOf } from '../lib/strings.ts'
 import { failureSentence, isStop } from './failure.ts'
 
 /** The outcome of one POST. `ok`: a 2xx status within the deadline; any other outcome has an `error` sentence. */

@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
 import type { ImapFlow } from 'imapflow'
-import { oneLine } from '../lib/text.ts'
+import { oneLine } from '../lib/strings.ts'
 import { isThisMachine } from './dial.ts'
 import { failureSentence } from './failure.ts'
 import { addressesOf } from './relay-socket.ts'

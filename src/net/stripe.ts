@@ -1,6 +1,6 @@
 import type Stripe from 'stripe'
 import { Problem } from '../lib/problem.ts'
-import { cut, oneLine } from '../lib/text.ts'
+import { cut, oneLine } from '../lib/strings.ts'
 
 /** An account's access to Stripe. */
 export interface StripeAccess {

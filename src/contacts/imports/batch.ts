@@ -1,6 +1,6 @@
 import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { Problem } from '../../lib/problem.ts'
-import { cut } from '../../lib/text.ts'
+import { cut } from '../../lib/strings.ts'
 import { type ContactWrite, type Fields, normalizeFields, requireStorable } from '../contacts.fields.ts'
 import type { Columns } from './columns.ts'
 import type { CsvRow } from './csv.ts'

@@ -1,5 +1,5 @@
 import { Problem, shown } from '../../lib/problem.ts'
-import { cut } from '../../lib/text.ts'
+import { cut } from '../../lib/strings.ts'
 import { openVendor, type Part, type Reading, type VendorName } from './vendors.ts'
 
 /** Targets of a file's columns: `email` is the index of the address; the others become fields, or null if they have no name. */

@@ -1,4 +1,4 @@
-import { cut } from '../../lib/text.ts'
+import { cut } from '../../lib/strings.ts'
 import { isDuplicate } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'

@@ -10,7 +10,7 @@ import {
 import { changeDeal, createDeal, dealOf, NewDeal, shareBoard } from '../../deals/deals.ts'
 import { parse } from '../../lib/parse.ts'
 import { Problem } from '../../lib/problem.ts'
-import { cut } from '../../lib/text.ts'
+import { cut } from '../../lib/strings.ts'
 import type { Work } from '../../store/work.ts'
 import type { Step } from '../definition/definition.ts'
 import { postCalls, type SendMails, sendMails } from './steps.out.ts'

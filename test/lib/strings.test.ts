@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { oneLine } from '../../src/lib/text.ts'
+import { oneLine } from '../../src/lib/strings.ts'
 
 test.each([
   ['  two\r\n lines\t', 'two lines'],
