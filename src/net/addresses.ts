@@ -20,13 +20,15 @@ const blockList = (...cidrs: string[]): BlockList => {
 
 const addCidr = (list: BlockList, cidr: string): void => {
   const [address = '', prefix, ...more] = cidr.split('/')
-  const family = isIP(address)
-  const bits = family === 4 ? 32 : 128
+  const [family, bits] = address.includes(':') ? (['ipv6', 128] as const) : (['ipv4', 32] as const)
   const length = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
-  if (family === 0 || more.length > 0 || !(length <= bits)) {
+  try {
+    if (more.length > 0 || !(length <= bits)) throw new RangeError('Not a CIDR block')
+    // It checks the address, too. `isIP` would compile its expression for IPv6 at the start of each thread: 5 ms of CPU time.
+    list.addSubnet(address, length, family)
+  } catch {
     throw new Error(`"${cidr}" is not an address or a CIDR block such as 10.0.0.0/8`)
   }
-  list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6')
 }
 
 const reservedV4 = blockList(

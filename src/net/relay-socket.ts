@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { isIP, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect as connectTls } from 'node:tls'
 import { type Address, bareHost } from './addresses.ts'
 import { connectToFirst } from './connect.ts'
 import { isLoopbackName } from './dial.ts'
@@ -55,7 +54,10 @@ const isHeard = async (socket: Socket, limitMs: number): Promise<boolean> => {
 /** Whether the other end answers a TLS handshake, whatever its certificate. */
 const beginsWithTls = (host: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
-    const socket = connectTls({ host, port, rejectUnauthorized: false, timeout: silentMs })
+    // An import would load it at the start of each thread (authorities.ts).
+    const socket = process
+      .getBuiltinModule('node:tls')
+      .connect({ host, port, rejectUnauthorized: false, timeout: silentMs })
     const end = (found: boolean) => () => {
       resolve(found)
       socket.destroy()

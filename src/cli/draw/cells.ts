@@ -53,20 +53,28 @@ export const relative = (time: Date, now: number): string => {
   return seconds > 0 ? `${amount} ago` : `in ${amount}`
 }
 
-const format = new Intl.DateTimeFormat('en-GB', {
-  weekday: 'short',
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-  hourCycle: 'h23',
-})
+let format: Intl.DateTimeFormat | undefined
+
+/** Creates the format at its first use: that takes 10 ms, and few commands show a time in this form. */
+const absoluteFormat = (): Intl.DateTimeFormat => {
+  format ??= new Intl.DateTimeFormat('en-GB', {
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  return format
+}
 
 /** Returns `Mon 23 Nov 14:00` in the terminal's zone, with the year if it differs from the current one. */
 const absolute = (time: Date, now: number): string => {
   const { weekday, day, month, year, hour, minute } = Object.fromEntries(
-    format.formatToParts(time).map(({ type, value }) => [type, value]),
+    absoluteFormat()
+      .formatToParts(time)
+      .map(({ type, value }) => [type, value]),
   )
   const isThisYear = time.getFullYear() === new Date(now).getFullYear()
   return `${weekday} ${day} ${month}${isThisYear ? '' : ` ${year}`} ${hour}:${minute}`
