@@ -62,6 +62,8 @@ interface Options {
   bindable?: App['bindable']
   /** Counters that the threads of the process share. Default: new ones. */
   counters?: Counters
+  /** Awaited before each unit of work: loads what the unit would otherwise load while it holds locks. */
+  beforeWork?: () => Promise<unknown>
   /** Reports unexpected errors of background work. */
   report?: Report
   /** Called for each heartbeat of a job's worker. */
@@ -149,22 +151,26 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       systemNow,
       onClockMoved,
       close,
-      operate: (actor, run) =>
-        withEffects((begin) =>
+      async operate(actor, run) {
+        await options.beforeWork?.()
+        return withEffects((begin) =>
           database.transaction((sql, client) => {
             const { ended, ...unit } = operation({ sql, client, orm, actor, now: now(), ...effects(begin()) })
             return ended(run(unit))
           }),
-        ),
-      work: (accountId, actor, run) =>
-        withEffects((begin) =>
+        )
+      },
+      async work(accountId, actor, run) {
+        await options.beforeWork?.()
+        return withEffects((begin) =>
           database.transaction((sql, client, opening) => {
             if (!(opening as { lives: boolean }).lives) throw notFound('There is no such account')
             const parts = { sql, client, orm, actor, now: now(), accountId, ...effects(begin()) }
             const { ended, ...unit } = operation(parts)
             return ended(run({ ...unit, accountId, state: createStates() }))
           }, guardStatement(accountId)),
-        ),
+        )
+      },
     }
   } catch (error) {
     await close().catch(() => {})

@@ -54,8 +54,6 @@ const listen = async (
 ) => {
   const { buildServer } = await import('../../http/server.ts')
   const [routes, ownPages] = api ? await Promise.all([loadRoutes(), loadPages(consoleUrl)]) : [[], []]
-  // Otherwise the first change would load them while it holds locks.
-  await loadListeners()
   const watched = { onAnswered, metrics: metricsOf(app, jobs), jobs }
   const server = await buildServer(app, routes, logger, [...ownPages, ...pages], watched)
   try {
@@ -95,6 +93,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     connections: 20,
     deadlineMs: databaseMs,
     hasNoticeConnection: true,
+    beforeWork: loadListeners,
     name: parts.api ? 'svc daemon' : 'svc jobs',
     report: (error, about) => logger.error({ err: error, ...about }, 'unexpected error; will retry'),
     onRecovery: (recovery) => logRecovery(logger, recovery),

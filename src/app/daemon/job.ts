@@ -47,9 +47,8 @@ export const runJob = async <Name extends JobName>(
     report,
     counters: createCounters(counters),
     beat: () => beat(name),
+    beforeWork: loadListeners,
   })
-  // Otherwise the first change would load them while it holds locks.
-  await loadListeners()
   await Promise.all(runs.map((run) => run(app, stop.signal, report))).finally(() => app.close())
   // Exits without a message to the parent: at a message Bree would terminate the thread and report a failure.
   process.exit()
