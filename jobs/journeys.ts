@@ -1,9 +1,9 @@
 import { runJob } from '../src/app/daemon/job.ts'
-import { journeyMails } from '../src/app/journeys.mail.ts'
-import { runJourneys } from '../src/journeys/engine/engine.ts'
-import { runResults } from '../src/messages/results/results.ts'
+import { runJourneys } from '../src/journeys/engine/run.ts'
+import { runResults } from '../src/messages/results/fold.ts'
 
 await runJob('journeys', {
-  journeys: (app, signal, report) => runJourneys(app, signal, { report, sendMails: journeyMails(app) }),
+  journeys: (app, signal, report) =>
+    runJourneys(app, signal, { report, sendMails: async (...of) => (await app.journeyMails())(...of) }),
   results: runResults,
 })

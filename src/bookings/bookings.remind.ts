@@ -1,37 +1,10 @@
-import { activeAccounts } from '../accounts/accounts.ts'
+import { activeAccounts } from '../accounts/accounts.rows.ts'
 import { Problem } from '../lib/problem.ts'
 import { turnOfAccounts } from '../queue/due.ts'
 import { runDue } from '../queue/loop.ts'
 import { isBusy, isUnavailable } from '../store/database.ts'
-import { preparedStatement, statement } from '../store/statement.ts'
-import type { App, Report, Work } from '../store/work.ts'
-import { notifyAttendee } from './bookings.notify.ts'
-import { dueReminder, nextReminderAt } from './bookings.schedule.ts'
-import { type BookingRow, bookingColumns, bookingTypes } from './bookings.view.ts'
-
-const lockDue = preparedStatement<BookingRow>(
-  'lock-due-booking-reminder',
-  bookingTypes,
-  `select ${bookingColumns} from bookings
-   where account_id = $1 and id = $2 and status = 'confirmed' and remind_at <= $3 for update skip locked`,
-)
-
-const scheduleNext = statement(
-  'schedule-next-booking-reminder',
-  {},
-  'update bookings set remind_at = $3 where account_id = $1 and id = $2',
-)
-
-/** Sends the reminder of a booking that is due, and schedules the next one. */
-const remind = async (app: App, work: Work, id: string): Promise<void> => {
-  const { sql, accountId } = work
-  const now = work.now.getTime()
-  const [booking] = await sql(lockDue, [accountId, id, work.now])
-  if (!booking) return
-  await sql(scheduleNext, [accountId, id, nextReminderAt(booking.startAt, now)])
-  const kind = dueReminder(booking.startAt, now)
-  if (kind) await notifyAttendee(app, work, 'reminder', booking, kind)
-}
+import { preparedStatement } from '../store/statement.ts'
+import type { App, Report } from '../store/work.ts'
 
 interface Due {
   accountId: string
@@ -80,6 +53,8 @@ export const remindBookings = async (
   for (;;) {
     const due = await findDue(app, [...skipped])
     if (due.length === 0) return
+    // Loaded when a reminder is due, which keeps the thread small.
+    const { remind } = await import('./bookings.reminder.ts')
     for (const { accountId, id } of due) {
       if (signal.aborted) return
       skipped.add(id)

@@ -1,7 +1,8 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
-import { batchCounts, batchKeyPrefix } from '../messages/messages.ts'
+import { batchKeyPrefix } from '../messages/messages.ts'
+import { batchCounts } from '../messages/outbox/batches.rows.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 

@@ -1,13 +1,14 @@
-import { activeAccounts } from '../accounts/accounts.ts'
+import { activeAccounts } from '../accounts/accounts.rows.ts'
 import { Problem } from '../lib/problem.ts'
-import { hasBatchCounts } from '../messages/messages.ts'
+import { hasBatchCounts } from '../messages/outbox/batches.rows.ts'
 import { turnOfAccounts } from '../queue/due.ts'
 import { runSchedule } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Report } from '../store/work.ts'
-import { broadcastsChannel } from './broadcasts.send.ts'
-import { advanceBroadcast } from './broadcasts.step.ts'
+
+/** The channel of the jobs that send broadcasts. */
+export const broadcastsChannel = 'svc_broadcasts'
 
 /** A broadcast whose step failed with an unexpected error is retried after this time. */
 const errorRetryMs = 60_000
@@ -66,6 +67,8 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
     const advance = async ({ accountId, id }: OpenBroadcast) => {
       if ((retryAt.get(id) ?? 0) > performance.now()) return null
       try {
+        // Loaded when a broadcast is due, which keeps the thread small.
+        const { advanceBroadcast } = await import('./broadcasts.step.ts')
         return await app.work(accountId, 'job:broadcasts', (work) => advanceBroadcast(app, work, id))
       } catch (error) {
         if (isExpected(error)) return null

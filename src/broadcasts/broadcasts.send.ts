@@ -7,6 +7,7 @@ import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
+import { broadcastsChannel } from './broadcasts.loop.ts'
 import { dropRecipients } from './broadcasts.recipients.ts'
 
 /** What sending a broadcast now would do. */
@@ -96,9 +97,6 @@ const scheduleBroadcast = statement(
   {},
   `update broadcasts set status = 'scheduled', recipients = $3 where account_id = $1 and id = $2`,
 )
-
-/** The channel of the jobs that send broadcasts. */
-export const broadcastsChannel = 'svc_broadcasts'
 
 /**
  * Sends a draft: it begins at its time, or with the next step (`advanceBroadcast`). If several calls race, exactly one sends it.

@@ -3,8 +3,9 @@ import type { EmittedEvent } from '../events/types.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { RunStatus } from './definition/definition.ts'
-import { exitRulesOf, journeysChannel, matchesWhere, type Subject } from './enrolment/enrolment.ts'
+import { exitRulesOf, matchesWhere, type Subject } from './enrolment/enrolment.ts'
 import { journeyStateOf } from './journeys.cause.ts'
+import { journeysChannel } from './journeys.channel.ts'
 
 /*
  * How events, removals and ended deliveries end and wake runs. Every change increments the run's revision, so that a unit of work

@@ -52,13 +52,11 @@ export { fillSubject, Recipient } from './messages.shapes.ts'
 export { isOfKeys } from './messages.terms.ts'
 export { subjectOf } from './messages.timeline.ts'
 export {
-  batchCounts,
   cancelScheduled,
   countMailsOf,
   countRecipients,
   dropBatch,
   failDropped,
-  hasBatchCounts,
   isBatchOut,
   type Queued,
   type QueuedMail,

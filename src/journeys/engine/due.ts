@@ -1,4 +1,4 @@
-import { closedAccountIds } from '../../accounts/accounts.ts'
+import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { turnOfAccounts } from '../../queue/due.ts'
 import type { QueueView } from '../../queue/loop.ts'

@@ -4,7 +4,6 @@ export {
   enabledJourneys,
   enterJourney,
   enterLocked,
-  journeysChannel,
   startJourneys,
 } from './enter.ts'
 export { forgetList, forgetPerson, pastEntriesOf } from './past.ts'

@@ -4,14 +4,12 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type Definition, firstCursor, type TriggerKind } from '../definition/definition.ts'
 import { causeFor, journeyStateOf, maxDepth, maxRunsPerRoot } from '../journeys.cause.ts'
+import { journeysChannel } from '../journeys.channel.ts'
 
 /*
  * Entry of contacts into journeys. A transaction first locks the contact, and reads its earlier runs in a later statement. So each
  * of several concurrent entries sees the entries before it, and re-entry rules are exact (docs/reference/journeys.md#entry).
  */
-
-/** The channel of the jobs that run journeys. */
-export const journeysChannel = 'svc_journeys'
 
 /** A contact that will enter, with the context of its run. */
 export interface Entrant {

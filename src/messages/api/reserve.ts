@@ -1,7 +1,8 @@
 import { secondsToNextMonth, takeQuotas } from '../../accounts/accounts.ts'
 import { invalid, notFound, Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
-import { type Method, readMethod, type StoredRelay } from '../identity/identity.ts'
+import { type Method, readMethod } from '../identity/identity.ts'
+import type { StoredRelay } from '../identity/relays.rows.ts'
 import { largeMails } from '../messages.queue.ts'
 import { fillSubject, subjectLine } from '../messages.shapes.ts'
 import {

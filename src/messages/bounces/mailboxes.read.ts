@@ -1,11 +1,10 @@
-import { activeAccounts } from '../../accounts/accounts.ts'
+import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { lockClasses } from '../../lib/locks.ts'
 import { MailboxFailure, withMailbox } from '../../net/imap.ts'
 import { createBell, repeatUntil } from '../../queue/loop.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
-import { ingestMessage } from './ingest.ts'
 import { accessOf, mailboxColumns, mailboxTypes, type StoredMailbox } from './mailboxes.ts'
 import { maxMessageBytes } from './split.ts'
 
@@ -33,6 +32,8 @@ interface DueMailbox extends StoredMailbox {
 const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, report: Report): Promise<void> => {
   const { accountId } = mailbox
   const endsAt = performance.now() + turnMs
+  // Loaded for the first mailbox, which keeps the thread small.
+  const { ingestMessage } = await import('./ingest.ts')
   await withMailbox(app.resolver, accessOf(app, accountId, mailbox), signal, async (box) => {
     for (const uid of await box.unseen()) {
       if (signal.aborted || performance.now() > endsAt) break

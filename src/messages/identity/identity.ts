@@ -1,6 +1,6 @@
 /* With which relay, sender and DKIM key an account's email is sent. */
 
-export { accessOf, relayColumns, relayOfUrl, type StoredRelay } from './access.ts'
+export { accessOf, relayOfUrl } from './access.ts'
 export {
   addDomain,
   type DomainRecord,

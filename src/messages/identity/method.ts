@@ -3,7 +3,7 @@ import { invalid, Problem } from '../../lib/problem.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { asciiAddress } from '../messages.shapes.ts'
-import { relayColumns, type StoredRelay } from './access.ts'
+import { relayColumns, type StoredRelay } from './relays.rows.ts'
 
 /** The sender that a message asks for: an address, or the id of a stored sender. */
 export interface FromChoice {

@@ -2,7 +2,8 @@ import { activeAccounts } from '../../accounts/accounts.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
 import { statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
-import { accessOf, relayColumns, relayOfUrl, relayTypes, type StoredRelay } from './access.ts'
+import { accessOf, relayOfUrl } from './access.ts'
+import { relayColumns, relayTypes, type StoredRelay } from './relays.rows.ts'
 
 export interface KnownRelay {
   /** null: the platform's. */

@@ -5,8 +5,9 @@ import type { RelayAccess, SendOutcome, Verified } from '../../net/smtp.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { Recipient } from '../messages.shapes.ts'
-import { accessOf, relayColumns, relayOfUrl, relayTypes, type StoredRelay } from './access.ts'
+import { accessOf, relayOfUrl } from './access.ts'
 import { readMethod } from './method.ts'
+import { relayColumns, relayTypes, type StoredRelay } from './relays.rows.ts'
 
 interface RelayView {
   /** Without its password. */

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBatches } from '../../queue/batches.ts'
-import type { Adapter, Engine } from '../../queue/engine.ts'
+import type { Engine } from '../../queue/engine.ts'
 import { settleMs, within } from '../../queue/loop.ts'
 import type { App, Report } from '../../store/work.ts'
 import { asciiAddress } from '../messages.shapes.ts'
 import { loadAttachments } from './attachments.ts'
 import type { createRelayQueues } from './capacity.ts'
-import { type ClaimedMessage, type Content, freeClaims, queueTable, releaseClaims } from './claim.ts'
+import type { ClaimedMessage, Content } from './claim.ts'
 import { createComposer } from './compose.ts'
 import { type Loaded, loadContents } from './mark.ts'
 import { failedResult, type Result, recordResults, resultOfSend, suppressedResult, unrecordable } from './record.ts'
-import { createSuppressor } from './suppress.ts'
+import type { Suppressor } from './suppress.ts'
 
 const batchSize = 200
 /** A message that was not sent because of an unexpected error is due again after this time. */
@@ -19,14 +19,12 @@ const errorRetryMs = 60_000
 const suppressMs = 1000
 
 export interface Carrier {
-  /** The parts of the queue engine's adapter that the carrier implements. */
-  readonly adapter: Pick<Adapter<ClaimedMessage>, 'job' | 'table' | 'isStuck' | 'release' | 'free'>
+  /** The database accepts no results at the moment. */
+  readonly isStuck: boolean
   /** Starts the messages that wait for their relays, up to the relays' limits. */
   pump(): void
   /** Releases claims that no connection has taken. */
   giveBack(claims: readonly ClaimedMessage[]): void
-  /** Suppresses the addresses of recorded bounces. */
-  suppress(): void
   /**
    * Releases the messages that no connection has taken. Messages on a connection have `deadlineMs` to finish; then the connections
    * are closed. Resolves when all results are recorded, a few seconds later at most.
@@ -94,10 +92,10 @@ export const createCarrier = (
   app: App,
   queue: Pick<Engine<ClaimedMessage>, 'giveBack' | 'untrack'>,
   relays: ReturnType<typeof createRelayQueues>,
+  suppressor: Suppressor,
   { settled, freed, report }: CarrierCallbacks,
 ): Carrier => {
   const compose = createComposer(app)
-  const suppressor = createSuppressor(app, report)
   const inProgress = new Set<Promise<void>>()
   let isFinishing = false
 
@@ -244,18 +242,11 @@ export const createCarrier = (
   }
 
   return {
-    adapter: {
-      job: 'mail',
-      table: queueTable,
-      get isStuck() {
-        return recorder.isStuck
-      },
-      release: (claims) => releaseClaims(app, claims),
-      free: (claims) => freeClaims(app, claims),
+    get isStuck() {
+      return recorder.isStuck
     },
     pump,
     giveBack,
-    suppress: () => void suppressor.run(),
     async finish(deadlineMs) {
       isFinishing = true
       giveBack(relays.takeBack(() => true))

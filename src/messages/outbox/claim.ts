@@ -1,9 +1,10 @@
-import { activeAccounts } from '../../accounts/accounts.ts'
+import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
+import type { Adapter } from '../../queue/engine.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
-import { relayColumns, type StoredRelay } from '../identity/identity.ts'
+import { relayColumns, type StoredRelay } from '../identity/relays.rows.ts'
 import { countEnds } from '../messages.queue.ts'
 import { countEnded, endedColumns } from '../results/results.ts'
 
@@ -158,7 +159,7 @@ const releaseMessages = preparedStatement<Stream & { id: string; dueAt: number }
  * Returns unsent claims to the queue, each due again after its `retryMs`, and notifies the mail jobs. Resolves with the ids of the released messages; rows that
  * another transaction has locked, and rows of newer claims, stay unchanged.
  */
-export const releaseClaims = async (
+const releaseClaims = async (
   { sql, database }: Pick<App, 'sql' | 'database'>,
   claims: readonly ClaimedMessage[],
 ): Promise<Set<string>> => {
@@ -206,6 +207,14 @@ export const freeClaims = async (
   counters.count('sends', 'failed', row!.failed)
   database.notices.announce(mailChannel)
 }
+
+/** Returns what all workers of the queue of messages have in common. */
+export const mailQueue = (app: App): Pick<Adapter<ClaimedMessage>, 'job' | 'table' | 'release' | 'free'> => ({
+  job: 'mail',
+  table: queueTable,
+  release: (claims) => releaseClaims(app, claims),
+  free: (claims) => freeClaims(app, claims),
+})
 
 const findingDue = preparedStatement<Stream & { since: number }>(
   'find-due-messages',

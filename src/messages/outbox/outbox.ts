@@ -1,10 +1,8 @@
 export { insertAttachments } from './attachments.ts'
 export {
-  batchCounts,
   countRecipients,
   dropBatch,
   failDropped,
-  hasBatchCounts,
   isBatchOut,
   releaseMails,
   takeBatchCounts,

@@ -1,8 +1,10 @@
 import { runQueue } from '../../queue/engine.ts'
+import { settleMs, within } from '../../queue/loop.ts'
 import type { App, Report } from '../../store/work.ts'
 import { createRelayQueues } from './capacity.ts'
-import { createCarrier } from './carrier.ts'
-import { type ClaimedMessage, claimDue, findDue, mailChannel, type Stream } from './claim.ts'
+import type { Carrier } from './carrier.ts'
+import { type ClaimedMessage, claimDue, findDue, mailChannel, mailQueue, type Stream } from './claim.ts'
+import { createSuppressor } from './suppress.ts'
 
 /** Interval of checking all streams, for messages without a notice: retries that come due, and lost notices. */
 const checkMs = 10_000
@@ -26,17 +28,28 @@ export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}
     const freed = () => {
       if (relays.hasCapacity(performance.now())) queue.ring()
     }
-    const carrier = createCarrier(app, queue, relays, { settled() {}, freed, report })
+    const suppressor = createSuppressor(app, report)
+    let carrier: Carrier | undefined
+    /** Loads the carrier for the first message: without messages the thread stays small. */
+    const loadCarrier = async (): Promise<Carrier> => {
+      const { createCarrier } = await import('./carrier.ts')
+      carrier ??= createCarrier(app, queue, relays, suppressor, { settled() {}, freed, report })
+      return carrier
+    }
 
     const checkStreams = async () => {
       if (performance.now() < checkAt) return
-      carrier.suppress()
+      void suppressor.run()
       const nextAt = performance.now() + checkMs
       for (const due of await findDue(app.sql)) relays.markDue(due, due.since)
       checkAt = nextAt
     }
 
-    return Object.assign(carrier.adapter, {
+    return {
+      ...mailQueue(app),
+      get isStuck() {
+        return carrier?.isStuck ?? false
+      },
       channels: [mailChannel, 'svc_clock'],
       notice(channel: string, payload: string) {
         const notice = channel === mailChannel ? readNotice(payload) : null
@@ -47,16 +60,17 @@ export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}
         checkAt = 0
       },
       async claim(worker: number) {
-        carrier.giveBack(relays.stalled(performance.now()))
+        carrier?.giveBack(relays.stalled(performance.now()))
         await checkStreams()
         const { requests, total } = relays.claimRequests(performance.now())
         if (total <= 0 || requests.length === 0) return
+        const { pump } = await loadCarrier()
         const { claims, found } = await claimDue(app.sql, worker, requests, total)
         queue.track(claims)
         relays.add(claims, requests, found, performance.now())
-        carrier.pump()
+        pump()
         freed()
       },
-      finish: () => carrier.finish(finishMs),
-    })
+      finish: () => carrier?.finish(finishMs) ?? within(settleMs, suppressor.close()),
+    }
   })

@@ -2,8 +2,9 @@ import { type Engine, openQueue } from '../../queue/engine.ts'
 import type { App } from '../../store/work.ts'
 import { createRelayQueues } from './capacity.ts'
 import { type Carrier, createCarrier } from './carrier.ts'
-import type { ClaimedMessage } from './claim.ts'
+import { type ClaimedMessage, mailQueue } from './claim.ts'
 import type { Result } from './record.ts'
+import { createSuppressor } from './suppress.ts'
 
 /** Short, because the process has waited for its callers before it closes the app. */
 const finishMs = 2000
@@ -29,8 +30,13 @@ const open = (app: App): Sender => {
   let carrier!: Carrier
 
   const queue = openQueue<ClaimedMessage>(app, app.report, (engine: Engine<ClaimedMessage>) => {
-    carrier = createCarrier(app, engine, relays, { settled, freed() {}, report: app.report })
-    return Object.assign(carrier.adapter, {
+    const suppressor = createSuppressor(app, app.report)
+    carrier = createCarrier(app, engine, relays, suppressor, { settled, freed() {}, report: app.report })
+    return {
+      ...mailQueue(app),
+      get isStuck() {
+        return carrier.isStuck
+      },
       channels: [],
       notice() {},
       missed() {},
@@ -38,7 +44,7 @@ const open = (app: App): Sender => {
       claim: async () => {},
       waitMs: () => Number.POSITIVE_INFINITY,
       finish: () => carrier.finish(finishMs),
-    })
+    }
   })
   app.onClose(queue.close)
 

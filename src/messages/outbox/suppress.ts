@@ -2,7 +2,6 @@ import { Problem } from '../../lib/problem.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
-import { suppressAndFlag } from '../suppression/suppression.ts'
 
 /*
  * A bounce is recorded first, with a row in `pending_suppressions`. A second transaction suppresses the address and deletes that
@@ -17,7 +16,7 @@ const lockWait = '500ms'
 const lockedMs = 2000
 const errorRetryMs = 60_000
 
-interface Suppressor {
+export interface Suppressor {
   /** Suppresses the addresses of all recorded bounces, except those that wait for their retry. Never rejects. */
   run(): Promise<void>
   /** Stops after the current address. */
@@ -61,12 +60,15 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
   let running: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
 
-  const suppress = ({ accountId, messageId }: Pending): Promise<void> =>
-    app.work(accountId, 'job:mail', async (work) => {
+  const suppress = async ({ accountId, messageId }: Pending): Promise<void> => {
+    // Loaded for the first bounce, which keeps the thread small.
+    const { suppressAndFlag } = await import('../suppression/suppression.ts')
+    await app.work(accountId, 'job:mail', async (work) => {
       await work.sql(limitLockWait)
       const rows = await work.sql(takePending, [accountId, messageId])
       for (const { email } of rows) await suppressAndFlag(work, email, 'bounced')
     })
+  }
 
   const attempt = async (pending: Pending): Promise<void> => {
     try {

@@ -1,4 +1,4 @@
-import { activeAccounts } from '../../accounts/accounts.ts'
+import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
 import { runSchedule } from '../../queue/loop.ts'

@@ -1,0 +1,2 @@
+/** The channel of the jobs that run journeys. */
+export const journeysChannel = 'svc_journeys'
