@@ -1,23 +1,13 @@
-import { readFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createWebinar, NewWebinar, startWebinar } from '../../src/webinars/webinars.ts'
 import { startDaemon } from '../support/daemon.ts'
-import { type Bench, below, benchAccount, type Row, row } from './support.ts'
+import { type Bench, below, benchAccount, cpuSeconds, type Row, row } from './support.ts'
 
 /** Of each kind of connection. */
 const measuredMs = 20_000
-/** The clock ticks of /proc are 1/100 s on Linux. */
-const ticksPerSecond = 100
-
-const cpuSeconds = async (pid: number): Promise<number> => {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
-}
-
 /** A proxy's connections, and one for each report. */
 const agents = { pooled: new Agent({ keepAlive: true, maxSockets: 64 }), single: new Agent({ keepAlive: false }) }
 

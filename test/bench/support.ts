@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAccount, createKey } from '../../src/accounts/accounts.ts'
@@ -56,6 +56,16 @@ export const timed = async (run: () => Promise<unknown>): Promise<number> => {
   const start = performance.now()
   await run()
   return performance.now() - start
+}
+
+/** The clock ticks of /proc are 1/100 s on Linux. */
+const ticksPerSecond = 100
+
+/** Returns the CPU time of a process so far, with all of its threads. */
+export const cpuSeconds = async (pid: number): Promise<number> => {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
 
 /** Runs `ours` and `limit` in turns, so that both see the same machine; returns the median of each. */
