@@ -329,3 +329,18 @@ test('no test has a limit of its own, except through limit()', () => {
     )
   expect(set).toEqual([])
 })
+
+/** A statement that is only a call, or that takes only its body and headers: nothing would check its status. */
+const uncheckedCall = /^ *(?:await|const \{ (?:(?:body|headers)(?:: \w+)?(?:, )?)+ \} = await) \w+\.request\(.*/gm
+
+test('no test ignores the status of a call: ok() demands it', () => {
+  const calls = ["  await t.request('GET', '/')", "  const { body: made } = await t.request('POST', '/')"]
+  expect(calls.filter((call) => !call.match(uncheckedCall))).toEqual([])
+  expect("  const { status, body } = await t.request('GET', '/')".match(uncheckedCall)).toBeNull()
+  const unchecked = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && file !== 'architecture.test.ts')
+    .flatMap((file) =>
+      (readFileSync(join(root, 'test', file), 'utf8').match(uncheckedCall) ?? []).map((line) => `${file}: ${line.trim()}`),
+    )
+  expect(unchecked).toEqual([])
+})

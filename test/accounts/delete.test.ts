@@ -6,7 +6,7 @@ import { readConfig } from '../../src/app/config.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { countsOf } from '../support/database.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
@@ -40,7 +40,7 @@ const furnish = async (): Promise<TestAccount & { listId: string }> => {
     await createDeal(work, NewDeal.parse({ title: 'T', email: 'p1@gone.example' }), { source: 'api' })
     return id
   })
-  await t.request('GET', '/contacts?email=p1@gone.example', { key: account.key })
+  await ok(t.request('GET', '/contacts?email=p1@gone.example', { key: account.key }))
   return { ...account, listId }
 }
 

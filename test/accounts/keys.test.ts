@@ -3,7 +3,7 @@ import { createKey, listKeys, noteUse, revokeKey, type Scope, scopes, scopesOf }
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { loadRoutes } from '../../src/app/features.ts'
-import { type Method, type TestAccount, useApp } from '../support/app.ts'
+import { type Method, ok, type TestAccount, useApp } from '../support/app.ts'
 import { eventually, subscribe } from '../support/deliveries.ts'
 
 const t = useApp({ development: true })
@@ -96,7 +96,7 @@ test('an expired key is refused as a revoked one is, and what it created stays',
   const { status, body, headers } = await t.request('GET', '/lists', { key })
   expect([status, body]).toEqual([401, { error: 'Missing or invalid Authorization: Bearer <apiKey>' }])
   expect(headers['www-authenticate']).toBe('Bearer')
-  const { body: listed } = await t.request('GET', '/webhooks', { key: account.key })
+  const { body: listed } = await ok(t.request('GET', '/webhooks', { key: account.key }))
   expect(listed.subscriptions).toMatchObject([{ id: hook.id, apiKeyId: id, status: 'active' }])
   expect(await keyOf(account, id)).toMatchObject({ revokedAt: null, scopes: null })
 })
@@ -110,7 +110,7 @@ test('the minute of the last use is written once a minute and daemon, and refuse
   const rowOf = async () => (await t.app.sql('select xmin::text, ctid::text from api_keys where id = $1', [id]))[0]
   /** Ends once every use that was noted before has been written: `other` is written after them, in a statement of its own. */
   const settled = async () => {
-    await t.request('GET', '/lists', { key: other })
+    await ok(t.request('GET', '/lists', { key: other }))
     await eventually(async () =>
       (await t.app.work(account.id, 'cli:test', listKeys)).some(({ lastUsedAt }) => lastUsedAt),
     )
@@ -127,14 +127,14 @@ test('the minute of the last use is written once a minute and daemon, and refuse
   await eventually(usedAt)
   expect(await usedAt()).toBe(minute)
   const written = await rowOf()
-  for (let i = 0; i < 5; i++) await t.request('GET', '/lists', { key })
+  for (let i = 0; i < 5; i++) await ok(t.request('GET', '/lists', { key }))
   const second = await openApp(readConfig(t.env))
   noteUse(second, id)
   await second.close()
   expect(await rowOf()).toEqual(written)
 
   await t.advance(60_000)
-  await t.request('GET', '/lists', { key })
+  await ok(t.request('GET', '/lists', { key }))
   await eventually(async () => (await usedAt()) === minute + 60_000)
   expect((await keyOf(account, idle)).lastUsedAt).toBeNull()
 })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { showScore } from '../../src/engagement/engagement.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import { countsOf } from '../support/database.ts'
 import {
   type Arrived,
@@ -61,7 +62,7 @@ describe('GET liveview', () => {
     expect(slots.slice(0, 5)).toEqual([nine, halfPastNine, ten, at('2026-11-23T09:30Z'), at('2026-11-24T08:00Z')])
     expect(slots).toHaveLength(5 * 4)
     const bo = await mailTo('bo')
-    await book(nine)
+    await ok(book(nine))
     expect(await slotsOf(bo)).toEqual(slots.slice(1))
     now = ten
     expect((await slotsOf(bo))[0]).toBe(ten)
@@ -116,9 +117,9 @@ describe('the first answer', () => {
   })
 
   test('uses the given name, else the merge field, else the address', async () => {
-    await book(nine, mail, { name: '  Ada\r\nLovelace ' })
-    await book(halfPastNine, await mailTo('bo'), { name: '' })
-    await book(ten, await mailTo('cy', { mergeData: { name: ' ' } }))
+    await ok(book(nine, mail, { name: '  Ada\r\nLovelace ' }))
+    await ok(book(halfPastNine, await mailTo('bo'), { name: '' }))
+    await ok(book(ten, await mailTo('cy', { mergeData: { name: ' ' } })))
     expect((await bookingsOf(t, account.id)).map(({ name }) => name)).toEqual([
       'Ada Lovelace',
       'bo',
@@ -162,7 +163,7 @@ describe('the first answer', () => {
 
 describe('a start time has one attendee', () => {
   test('booking a taken time is 409: no row, no event, no email', async () => {
-    await book(nine)
+    await ok(book(nine))
     const bo = await mailTo('bo')
     taken(await book(nine, bo))
     expect(await bookingsOf(t, account.id)).toHaveLength(1)
@@ -190,7 +191,7 @@ describe('a start time has one attendee', () => {
   })
 
   test('a calendar covers all versions of a block; other blocks and projects have their own', async () => {
-    await book(nine)
+    await ok(book(nine))
     const second = { id: 'second', type: 'booking', props: bookingProps }
     const apply = (file: object) => t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [file as never]))
     await apply({ ...bookingProject({ title: 'Anew' }, [second]), id: account.projectId })
@@ -216,7 +217,7 @@ const tokenOnly = async (name: string): Promise<Arrived> => {
 
 describe('a different start moves the booking', () => {
   test('fires no event, frees the old time and shows the new one in the state', async () => {
-    await book(nine, mail, { name: 'Countess' })
+    await ok(book(nine, mail, { name: 'Countess' }))
     const before = await t.events(account.id)
     now = monday + 60_000
     expect(await book(ten)).toMatchObject({ status: 200, body: { ok: true, duplicate: false } })
@@ -232,9 +233,9 @@ describe('a different start moves the booking', () => {
   })
 
   test('sends an email with the new .ics: same UID, SEQUENCE increased by one', async () => {
-    await book(nine)
-    await book(ten)
-    await book(halfPastNine)
+    await ok(book(nine))
+    await ok(book(ten))
+    await ok(book(halfPastNine))
     const mails = await bookingMails(t, account.id)
     const entries = mails.map(({ calendar }) => [
       entryOf(calendar, 'METHOD'),
@@ -257,8 +258,8 @@ describe('a different start moves the booking', () => {
   })
 
   test('the same start again is a duplicate: no event, no email', async () => {
-    await book(nine)
-    await book(ten)
+    await ok(book(nine))
+    await ok(book(ten))
     const before = await t.events(account.id)
     expect((await book(ten, mail, { name: 'Other' })).body).toEqual({ ok: true, duplicate: true })
     now = at('2027-01-01T00:00Z')
@@ -268,8 +269,8 @@ describe('a different start moves the booking', () => {
   })
 
   test('a move to a taken or unoffered time is 409 and leaves the booking unchanged', async () => {
-    await book(nine)
-    await book(ten, await tokenOnly('bo'))
+    await ok(book(nine))
+    await ok(book(ten, await tokenOnly('bo')))
     for (const startAt of [ten, ten + 1]) taken(await book(startAt))
     expect((await shown()).state.call!.value).toEqual({ startAt: nine })
     expect((await bookingsOf(t, account.id)).map(({ startAt }) => startAt.getTime())).toEqual([nine, ten])
@@ -289,7 +290,7 @@ describe('a different start moves the booking', () => {
       const slots = all.slice(8 * set, 8 * set + 8)
       const mails = await Promise.all(Array.from({ length: 7 }, (_, i) => tokenOnly(`m${set}${i}`)))
       everybody.push(...mails)
-      for (const [i, by] of mails.entries()) await book(slots[i], by)
+      for (const [i, by] of mails.entries()) await ok(book(slots[i], by))
       for (let round = 0; round < 2; round++) {
         const replies = await Promise.all(
           mails.flatMap((by, i) => [book(slots[(i + round + 1) % 8], by), book(slots[(i + 2 * round + 3) % 8], by)]),
@@ -312,7 +313,7 @@ describe('a different start moves the booking', () => {
   })
 
   test('the sixth move is 409, even concurrently: at most five emails about moves', async () => {
-    await book(nine)
+    await ok(book(nine))
     const wishes = (await slotsOf()).slice(0, 8)
     const replies = await Promise.all(Array.from({ length: 40 }, (_, i) => book(wishes[i % 8])))
     const refusals = replies.filter(({ status }) => status !== 200)
@@ -330,7 +331,7 @@ describe('a different start moves the booking', () => {
     const cancel = async () => {
       const mails = await bookingMails(t, account.id)
       const paths = mails.filter(({ calendar }) => entryOf(calendar, 'METHOD') === 'REQUEST').map(cancelPath)
-      for (const path of paths) await t.request('POST', path, { body: '', headers: urlencoded })
+      for (const path of paths) await ok(t.request('POST', path, { body: '', headers: urlencoded }))
     }
     for (let i = 0; i < 10; i++) {
       expect(await book(nine)).toMatchObject({ status: 200, body: { duplicate: false } })
@@ -351,7 +352,7 @@ const urlencoded = { 'content-type': 'application/x-www-form-urlencoded' }
 
 describe('a booking that has ended', () => {
   test('is not moved: a new answer creates another booking with its own event and email', async () => {
-    await book(nine)
+    await ok(book(nine))
     now = halfPastNine
     expect(await book(ten)).toMatchObject({ status: 200, body: { duplicate: false } })
     const [first, second] = await bookingsOf(t, account.id)
@@ -377,14 +378,14 @@ describe('a booking that has ended', () => {
   })
 
   test('can be moved until its end', async () => {
-    await book(nine)
+    await ok(book(nine))
     now = halfPastNine - 1
-    await book(ten)
+    await ok(book(ten))
     expect(await bookingsOf(t, account.id)).toHaveLength(1)
   })
 
   test('is replaced by one booking even after ten concurrent presses', async () => {
-    await book(nine)
+    await ok(book(nine))
     now = halfPastNine
     const replies = await Promise.all(Array.from({ length: 10 }, () => book(ten)))
     expect(replies.filter(({ body }) => body.duplicate === false)).toHaveLength(1)
@@ -393,7 +394,7 @@ describe('a booking that has ended', () => {
   })
 
   test('can not be cancelled: the page says so, without event or email', async () => {
-    await book(nine)
+    await ok(book(nine))
     const path = cancelPath((await bookingMails(t, account.id))[0]!)
     const events = await t.events(account.id)
     now = halfPastNine
@@ -434,7 +435,7 @@ describe('overlapping times exclude each other', () => {
   test('with windows 15 minutes apart, the overlapping later start is neither shown nor bookable', async () => {
     account = await engagedAccount(t, bookingProject(shifted))
     mail = await sendProject(t, sink, account)
-    await book(nine)
+    await ok(book(nine))
     const bo = await mailTo('bo')
     expect((await slotsOf(bo)).slice(0, 2)).toEqual([halfPastNine, halfPastNine + 15 * 60_000])
     taken(await book(quarterPast, bo))
@@ -447,7 +448,7 @@ describe('overlapping times exclude each other', () => {
   })
 
   test('a version with another duration respects the bookings of the former version', async () => {
-    await book(halfPastNine)
+    await ok(book(halfPastNine))
     const longer = { ...bookingProject({ durationMinutes: 60 }), id: account.projectId }
     await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [longer as never]))
     const bo = await mailTo('bo')
@@ -468,7 +469,7 @@ describe('overlapping times exclude each other', () => {
     // The booking at 01:00 lasts two hours, until 04:00 by the clock, so it overlaps the start at 03:00.
     const slots = await slotsOf()
     expect(slots.slice(0, 2)).toEqual([at('2026-03-29T00:00Z'), at('2026-03-29T01:00Z')])
-    await book(slots[0])
+    await ok(book(slots[0]))
     taken(await book(slots[1], await mailTo('bo')))
   })
 

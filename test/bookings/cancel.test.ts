@@ -9,6 +9,7 @@ import type { PageRequest } from '../../src/lib/page.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import {
   type Arrived,
@@ -127,7 +128,7 @@ describe('the confirmation email', () => {
     expect(await from()).toEqual([{ email: 'dana@team.example', name: 'Dana', error: null }])
     expect(entryOf((await bookingMails(t, account.id))[0]!.calendar, 'ORGANIZER')).toContain('dana@team.example')
     await t.app.sql(`delete from domains where account_id = $1`, [account.id])
-    await book(1)
+    await ok(book(1))
     expect((await from())[1]).toEqual({ email: 'hello@shop.example', name: 'The Shop', error: null })
     await t.app.sql(`delete from senders where account_id = $1`, [account.id])
     expect((await book(2)).body).toEqual({ ok: true, duplicate: false })
@@ -191,7 +192,7 @@ describe('the cancel link', () => {
 
   test('of a cancelled booking shows that and changes nothing; a missing reason is null', async () => {
     const { path } = await booked()
-    await post(path)
+    await ok(post(path))
     expect((await cancelled())[0]!.data.reason).toBe(null)
     for (const reply of [await t.request('GET', path), await post(path, { reason: 'again' })]) {
       expect([reply.status, reply.body]).toEqual([200, expect.stringContaining('This booking is already cancelled')])
@@ -203,14 +204,14 @@ describe('the cancel link', () => {
 
   test('cancels once when pressed ten times concurrently', async () => {
     const { path } = await booked()
-    await Promise.all(Array.from({ length: 10 }, () => post(path)))
+    await Promise.all(Array.from({ length: 10 }, () => ok(post(path))))
     expect(await cancelled()).toHaveLength(1)
     expect(await bookingMails(t, account.id)).toHaveLength(2)
   })
 
   test('after a cancellation the block can be answered again: a new booking with its own event, email and link', async () => {
     const { path, id } = await booked()
-    await post(path)
+    await ok(post(path))
     expect((await book(0)).body).toEqual({ ok: true, duplicate: false })
     const events = (await bookingEvents(t, account)).filter(({ type }) => type !== 'booking.cancelled')
     expect(events).toHaveLength(4)
@@ -219,7 +220,7 @@ describe('the cancel link', () => {
     expect((await post(path)).body).toContain('already cancelled')
     expect(await statuses()).toEqual(['cancelled', 'confirmed'])
     const mails = await bookingMails(t, account.id)
-    await post(cancelPath(mails.find(({ calendar }) => entryOf(calendar, 'UID') === again.id)!))
+    await ok(post(cancelPath(mails.find(({ calendar }) => entryOf(calendar, 'UID') === again.id)!)))
     expect(await statuses()).toEqual(['cancelled', 'cancelled'])
   })
 
@@ -353,10 +354,10 @@ describe('svc bookings', () => {
 test('bookings are listed in pages, newest first; upcoming ones by start time', async () => {
   const own = { status: null, email: null }
   for (const [i, name] of ['bo', 'cy', 'di'].entries())
-    await book(5 - i, await sendProject(t, sink, account, { to: `${name}@people.example` }))
-  await book(20)
-  await post(cancelPath((await bookingMails(t, account.id)).find(({ to }) => to === 'ada@people.example')!))
-  await book(20)
+    await ok(book(5 - i, await sendProject(t, sink, account, { to: `${name}@people.example` })))
+  await ok(book(20))
+  await ok(post(cancelPath((await bookingMails(t, account.id)).find(({ to }) => to === 'ada@people.example')!)))
+  await ok(book(20))
   const pages = async (list: (work: Work, page: PageRequest) => ReturnType<typeof listUpcoming>) => {
     const emails: string[] = []
     for (let cursor: string | null | undefined; cursor !== null; ) {

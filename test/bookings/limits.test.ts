@@ -9,6 +9,7 @@ import { type BusySpan, readBusy } from '../../src/bookings/bookings.ics.ts'
 import { remindBookings } from '../../src/bookings/bookings.remind.ts'
 import { freeStarts } from '../../src/bookings/bookings.slots.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import {
   type Arrived,
   answer,
@@ -113,7 +114,7 @@ describe('maxPerDay', () => {
       'select text from messages where account_id = $1 and key like $2',
       [account.id, 'booking:%'],
     )
-    await t.request('POST', cancelPath(mail as never) as '/', { body: {} })
+    await ok(t.request('POST', cancelPath(mail as never) as '/', { body: {} }))
     booked(await book(bo!, ten))
   })
 

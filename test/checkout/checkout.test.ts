@@ -3,6 +3,7 @@ import { personalData } from '../../src/app/personal-data.ts'
 import { unsetProvider } from '../../src/checkout/checkout.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import { answer, type EngagedApp, publicUrl, sendProject, startEngaged } from '../support/engagement.ts'
 import { settlesWithin } from '../support/eventually.ts'
 import {
@@ -130,9 +131,9 @@ test('20 concurrent answers create one order and one session', async () => {
 })
 
 test('two emails of one project are two orders', async () => {
-  await pay()
+  await ok(pay())
   const other = await sendProject(t, engaged.sink, shop.account)
-  await answer(t, other, 'pay', {})
+  await ok(answer(t, other, 'pay', {}))
   expect((await orders()).map(({ status }) => status)).toEqual(['open', 'open'])
   expect(stripe.sessions).toHaveLength(2)
 })
@@ -202,7 +203,7 @@ test('concurrent reports of one payment fire once', async () => {
 })
 
 test('a paid block is answered: its state, and a further answer is a duplicate without redirectUrl', async () => {
-  await postStripeEvent(t, accountId, 'checkout.session.completed', completed(await opened()))
+  await ok(postStripeEvent(t, accountId, 'checkout.session.completed', completed(await opened())))
   expect(await state()).toEqual({
     pay: { kind: 'purchase', value: { amount: 39.85, currency: 'USD' }, answeredAt: expect.any(Number) },
   })
@@ -218,7 +219,7 @@ test('the contact of purchase.completed is the payer’s', async () => {
     const { id } = await createList(work, { name: 'Friends' })
     await writeContacts(work, id, [{ email: 'ada@people.example', fields: { first_name: 'Ada' } }], new Map())
   })
-  await postStripeEvent(t, accountId, 'checkout.session.completed', completed(await opened()))
+  await ok(postStripeEvent(t, accountId, 'checkout.session.completed', completed(await opened())))
   const [purchase] = await t.events(accountId, 'purchase.completed')
   expect(purchase!.data.contact).toMatchObject({ email: 'ada@people.example', fields: { first_name: 'Ada' } })
 })
@@ -230,7 +231,7 @@ test('async_payment_succeeded pays; a completed session that is not paid changes
   expect((await postStripeEvent(t, accountId, 'checkout.session.async_payment_failed', unpaid)).status).toBe(200)
   expect(await orders()).toMatchObject([{ status: 'open' }])
   expect(await firedEvents()).toEqual([])
-  await postStripeEvent(t, accountId, 'checkout.session.async_payment_succeeded', completed(session))
+  await ok(postStripeEvent(t, accountId, 'checkout.session.async_payment_succeeded', completed(session)))
   expect(await orders()).toMatchObject([{ status: 'paid' }])
 })
 
@@ -245,13 +246,13 @@ test('checkout.session.expired closes the order; the next answer opens a new one
   expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
   expect(await firedEvents()).toEqual([])
   // A late event about the first session does not close the second order.
-  await postStripeEvent(t, accountId, 'checkout.session.expired', { ...session, status: 'expired' })
+  await ok(postStripeEvent(t, accountId, 'checkout.session.expired', { ...session, status: 'expired' }))
   expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
 })
 
 test('a paid order can not be closed', async () => {
   const session = await opened()
-  await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))
+  await ok(postStripeEvent(t, accountId, 'checkout.session.completed', completed(session)))
   expect((await postStripeEvent(t, accountId, 'checkout.session.expired', session)).status).toBe(200)
   expect(await orders()).toMatchObject([{ status: 'paid' }])
 })
@@ -350,14 +351,14 @@ test('a crash between session and record: the next answer gets the same session,
   stripe.manner = 'well'
   expect(stripe.sessions).toHaveLength(1)
   expect(await orders()).toMatchObject([{ status: 'open', sessionId: null }])
-  const { body } = await pay()
+  const { body } = await ok(pay())
   expect(body.redirectUrl).toBe(stripe.sessions[0]!.url)
   expect(stripe.sessions).toHaveLength(1)
 })
 
 test('a session that was not recorded is matched by its order when it is paid', async () => {
   stripe.manner = 'drop'
-  await pay()
+  await ok(pay(), 502)
   const session = stripe.sessions[0]!
   expect((await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
   expect(await orders()).toMatchObject([{ status: 'paid', sessionId: session.id }])
@@ -418,7 +419,7 @@ test('a change of the Stripe account closes the order and ends its session befor
   const next = await opened()
   expect([former.status, former.account, next.account]).toEqual(['expired', 'AbCdEf', 'XyXyXy'])
   expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
-  const { body } = await pay()
+  const { body } = await ok(pay())
   expect(body.redirectUrl).toBe(next.url)
   expect(stripe.sessions).toHaveLength(2)
   expect(await firedEvents()).toEqual([])

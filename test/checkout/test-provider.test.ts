@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { setTest, showProvider } from '../../src/checkout/checkout.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import { answer, type EngagedApp, publicUrl, startEngaged } from '../support/engagement.ts'
 import { openShop, ordersOf, payByStripe, type Shop } from './support.ts'
 
@@ -23,7 +24,7 @@ beforeEach(async () => {
 afterAll(() => engaged.close())
 
 const opened = async () => {
-  const { body } = await answer(t, shop.mail, 'pay', {})
+  const { body } = await ok(answer(t, shop.mail, 'pay', {}))
   expect(body).toEqual({ ok: true, duplicate: false, redirectUrl: expect.stringContaining(`${publicUrl}/p/test/`) })
   return body.redirectUrl!.slice(publicUrl.length)
 }
@@ -123,7 +124,7 @@ test('an order of the former provider is closed, and one of the current provider
   const stripe = await openStripe()
   const moved = await startEngaged({ development: true, env: { SVC_STRIPE_API_URL: stripe.url } })
   const other = await openShop(moved)
-  await answer(moved.t, other.mail, 'pay', {})
+  await ok(answer(moved.t, other.mail, 'pay', {}))
   await payByStripe(moved.t, other.account.id)
   expect((await answer(moved.t, other.mail, 'pay', {})).body.redirectUrl).toBe(stripe.sessions[0]!.url)
   expect((await ordersOf(moved.t, other.account.id)).map(({ status }) => status)).toEqual(['expired', 'open'])

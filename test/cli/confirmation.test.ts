@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { loadCommands } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { audience } from '../support/broadcasts.ts'
 import { type Step, svc } from '../support/cli.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
@@ -174,7 +174,7 @@ test('the code of a command reads each of its flags', async () => {
 
 test('webinars cancel shows how many people it emails; without a terminal it does nothing unless --yes is given', async () => {
   const { id } = (await run('webinars', 'create', '--title', 'Growing', '--at', '2d', '--json')).json
-  await register(t, account, id, 'ada@people.example')
+  await ok(register(t, account, id, 'ada@people.example'))
   const mails = async () => (await t.app.sql('select from messages where account_id = $1', [account.id])).length
   const before = await mails()
   const asked = await run('webinars', 'cancel', id)

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 
 let account: TestAccount
@@ -185,9 +185,9 @@ test('an upsert fires the same events as the API; with --no-events none, and no 
     data.contact.fields,
     'previous' in data ? data.previous : {},
   ])
-  await api('bob@example.org', 'Rome')
-  await api('bob@example.org', 'Rome')
-  await api('bob@example.org', 'Oslo')
+  await ok(api('bob@example.org', 'Rome'))
+  await ok(api('bob@example.org', 'Rome'))
+  await ok(api('bob@example.org', 'Oslo'))
   const byApi = (await t.events<'contact.created' | 'contact.updated'>(account.id)).slice(fired.length)
   expect(fired).toEqual(
     byApi.map(({ type, data }) => [type, data.contact.fields, 'previous' in data ? data.previous : {}]),
@@ -283,8 +283,8 @@ test('a list is verified again, with the count of each verification status', asy
 
 test('each read with a key is in the access log, newest first', async () => {
   await run(['contacts', 'import', '-', '--list', 'A', '--create-list'], awkward)
-  await t.request('GET', '/contacts?email=1@example.org', { key: account.key })
-  await t.request('GET', '/contacts?email=none@example.org', { key: account.key })
+  await ok(t.request('GET', '/contacts?email=1@example.org', { key: account.key }))
+  await ok(t.request('GET', '/contacts?email=none@example.org', { key: account.key }))
   const { accessLog } = await json(['access-log'])
   const actor = `key:${account.keyId}`
   expect(accessLog).toMatchObject([

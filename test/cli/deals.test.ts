@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { drawBoard } from '../../src/deals/board.commands.ts'
 import type { Board } from '../../src/deals/deals.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 
 let account: TestAccount
@@ -17,10 +17,12 @@ beforeEach(async () => {
     const people = [email, 'bo@example.org'].map((address) => ({ email: address, fields: {} }))
     await writeContacts(work, id, people, new Map())
   })
-  await t.request('POST', '/webhooks', {
-    key: account.key,
-    body: { url: 'https://example.com/hook', events: ['deal.created', 'deal.stage_changed'] },
-  })
+  await ok(
+    t.request('POST', '/webhooks', {
+      key: account.key,
+      body: { url: 'https://example.com/hook', events: ['deal.created', 'deal.stage_changed'] },
+    }),
+  )
 })
 
 const run = (...args: string[]) => svc(t, [...args, '--account', account.id], { env: { SVC_USER: 'ada' } })

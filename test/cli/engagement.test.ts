@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import {
   type Arrived,
@@ -22,8 +23,8 @@ beforeAll(async () => {
   ;({ t } = engaged)
   account = await engagedAccount(t)
   mail = await sendProject(t, engaged.sink, account)
-  await answer(t, mail, 'colour', 'Blue')
-  await answer(t, mail, 'stars', 4)
+  await ok(answer(t, mail, 'colour', 'Blue'))
+  await ok(answer(t, mail, 'stars', 4))
 })
 afterAll(() => engaged.close())
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { choicesOf } from '../../src/app/choices.ts'
 import { closedValues } from '../../src/app/closed-values.ts'
 import { fullCommand } from '../../src/cli/next.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import { buildCommands, leavesOf } from '../support/commands.ts'
 import { useDnsServer } from '../support/dns.ts'
@@ -259,7 +259,7 @@ const furnish = async (account: TestAccount): Promise<Things> => {
   await json('bindings set', `course:${course.id}`, 'enrolled', project.id)
   const webhook = await json('webhooks create', ...hook, '--events', 'deal.created')
   await json('deals create', '--title', of('other deal'), '--email', email, '--stage', stage.id)
-  await t.request('GET', `/contacts?email=${email}`, { key })
+  await ok(t.request('GET', `/contacts?email=${email}`, { key }))
   const [event] = (await json('events list')).events
   const [delivery] = (await json('deliveries list')).deliveries
   const booking = `bkg_${slug}`

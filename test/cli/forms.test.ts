@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { createList, deleteList } from '../../src/contacts/contacts.ts'
 import { type FormBench, formBench, publicUrl, useForms } from '../forms/support.ts'
+import { ok } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 
 let bench: FormBench
@@ -176,7 +177,7 @@ test('a form whose list was deleted can be renamed, and gets another list', asyn
 
 test('delete asks, and deletes only the form', async () => {
   const { id } = await bench.form({ name: 'News' })
-  await t.request('POST', `/f/${id}`, { body: { email: 'ada@acme.test' } })
+  await ok(t.request('POST', `/f/${id}`, { body: { email: 'ada@acme.test' } }))
   expect(await run(['delete', 'News'])).toMatchObject({
     status: 2,
     stdout: '',

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openShop, payByStripe, type Shop } from '../checkout/support.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import { answer, type EngagedApp, publicUrl, startEngaged } from '../support/engagement.ts'
 import { type FakeStripe, openStripe, postStripeEvent, stripeKey, webhookSecret } from '../support/stripe.ts'
@@ -112,7 +113,7 @@ test('an unknown provider and an invalid secret are exit 2; the provider test is
 
 test('payments are listed newest first, page by page, and shown with their items', async () => {
   await payByStripe(t, shop.account.id)
-  await answer(t, shop.mail, 'pay', {})
+  await ok(answer(t, shop.mail, 'pay', {}))
   const paid = { ...stripe.sessions.at(-1), payment_status: 'paid' }
   const { payments } = await json(['payments', 'list'])
   expect(payments).toEqual([
@@ -134,12 +135,14 @@ test('payments are listed newest first, page by page, and shown with their items
       paidAt: null,
     },
   ])
-  await postStripeEvent(t, shop.account.id, 'checkout.session.expired', paid)
-  await answer(t, shop.mail, 'pay', {})
-  await postStripeEvent(t, shop.account.id, 'checkout.session.completed', {
-    ...stripe.sessions.at(-1),
-    payment_status: 'paid',
-  })
+  await ok(postStripeEvent(t, shop.account.id, 'checkout.session.expired', paid))
+  await ok(answer(t, shop.mail, 'pay', {}))
+  await ok(
+    postStripeEvent(t, shop.account.id, 'checkout.session.completed', {
+      ...stripe.sessions.at(-1),
+      payment_status: 'paid',
+    }),
+  )
   const first = await json(['payments', '--limit', '1'])
   expect(first.payments).toMatchObject([{ status: 'paid', paidAt: expect.any(Number) }])
   const second = await json(['payments', '--limit', '1', '--cursor', first.nextCursor])

@@ -1,7 +1,7 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createCourse } from '../../src/courses/courses.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { mailed, register, sendAll } from '../webinars/support.ts'
@@ -54,7 +54,7 @@ test('a webinar is created, registered for, promoted on, started, ended and list
     createdAt: expect.any(Number),
     updatedAt: expect.any(Number),
   })
-  for (const name of ['ada', 'bob', 'cyd']) await register(t, account, made.id, `${name}@people.example`)
+  for (const name of ['ada', 'bob', 'cyd']) await ok(register(t, account, made.id, `${name}@people.example`))
   const { registrations } = await json('webinars', 'registrations', 'Growing')
   expect(registrations).toMatchObject([
     { email: 'ada@people.example', status: 'confirmed', joinUrl: expect.stringContaining('/join/') },
@@ -110,7 +110,7 @@ test('only the CLI lists a subscribers session; a wrong flag is exit 2, an unkno
 
 test('cancel emails the registered people; --dry-run counts them and changes nothing', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d')
-  await register(t, account, id, 'ada@people.example')
+  await ok(register(t, account, id, 'ada@people.example'))
   expect((await run('webinars', 'cancel', id, '--dry-run')).stderr).toContain('cancel Growing and email 1 person')
   const webinar = await json('webinars', 'show', id)
   expect(webinar).toMatchObject({ status: 'scheduled' })
@@ -128,7 +128,7 @@ test('cancel emails the registered people; --dry-run counts them and changes not
 
 test('the plan of a change or a cancellation waits for no lock, and counts nobody who was erased', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d', '--capacity', '2')
-  for (const name of ['ada', 'bob', 'cyd', 'dee']) await register(t, account, id, `${name}@people.example`)
+  for (const name of ['ada', 'bob', 'cyd', 'dee']) await ok(register(t, account, id, `${name}@people.example`))
   await json('contacts', 'erase', 'ada@people.example', '--yes')
   const session = await t.app.database.connect()
   onTestFinished(() => session.end())
@@ -174,7 +174,7 @@ test('bindings are set, listed and unset; a wrong event or subject is exit 2, an
 
 test('the seat of an erased person is freed for the first in line; the seat of any other person is not', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Full', '--capacity', '1')
-  for (const name of ['ada', 'bob']) await register(t, account, id, `${name}@people.example`)
+  for (const name of ['ada', 'bob']) await ok(register(t, account, id, `${name}@people.example`))
   const { registrations } = await json('webinars', 'registrations', 'Full')
   const [ada, bob] = registrations
   const statuses = async (...flags: string[]) => (await run('webinars', 'free', 'Full', ...flags)).status
@@ -196,7 +196,7 @@ test('the seat of an erased person is freed for the first in line; the seat of a
 
 test('update asks only if it emails people; --dry-run counts them and changes nothing', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d', '--capacity', '1')
-  for (const name of ['ada', 'bob']) await register(t, account, id, `${name}@people.example`)
+  for (const name of ['ada', 'bob']) await ok(register(t, account, id, `${name}@people.example`))
   await sendAll(t, account)
   const before = await json('webinars', 'show', id)
   const flags = ['--title', 'Later', '--stream', 'https://s.example/1', '--replay-url', 'https://s.example/2']
@@ -255,7 +255,7 @@ test('update asks only if it emails people; --dry-run counts them and changes no
 
 test('delete takes a webinar that is over, with its registrations; one with people registered is exit 6', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Growing', '--at', '2d')
-  await register(t, account, id, 'ada@people.example')
+  await ok(register(t, account, id, 'ada@people.example'))
   await demand('webinars', [
     [6, 'delete', id, '--yes'],
     [6, 'delete', id, '--dry-run'],
@@ -277,14 +277,14 @@ test('delete takes a webinar that is over, with its registrations; one with peop
 
 test('show --stats has the numbers of its registrations beside the webinar', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Growing')
-  await register(t, account, id, 'ada@acme.test')
+  await ok(register(t, account, id, 'ada@acme.test'))
   const { stats, ...webinar } = await json('webinars', 'show', 'Growing', '--stats')
   const numbers = { registrations: 1, confirmed: 1, waitlisted: 0, cancelled: 0 }
   expect(stats).toEqual({ ...numbers, days: [{ date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/), ...numbers }] })
   expect(await json('webinars', 'show', id)).toMatchObject(webinar)
   await json('webinars', 'start', id)
   const [path] = await pathsOf(id)
-  await t.request('POST', `${path}/presence`)
+  await ok(t.request('POST', `${path}/presence`))
   const started = await json('webinars', 'show', id, '--stats')
   expect(started.stats).toMatchObject({ ...numbers, attended: 1, days: [{ ...numbers, attended: 1 }] })
 })
@@ -292,14 +292,14 @@ test('show --stats has the numbers of its registrations beside the webinar', asy
 test('attendees are listed by page, and written as CSV that a spreadsheet runs no formula of', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Growing')
   for (const [i, name] of ['=1+1', 'Bob, B.', 'Cyd', 'Dee'].entries())
-    await register(t, account, id, `p${i}@acme.test`, name)
+    await ok(register(t, account, id, `p${i}@acme.test`, name))
   await json('webinars', 'start', id)
   const paths = await pathsOf(id)
   expect((await json('webinars', 'attendees', id)).attendees).toEqual([])
   expect((await run('webinars', 'attendees', id, '--format', 'csv')).stdout).toBe(
     'email,name,firstSeenAt,lastSeenAt,minutes\r\n',
   )
-  await Promise.all(paths.slice(0, 3).map((path: string) => t.request('POST', `${path}/presence`)))
+  await Promise.all(paths.slice(0, 3).map((path: string) => ok(t.request('POST', `${path}/presence`))))
   const first = await json('webinars', 'attendees', 'Growing', '--limit', '2')
   const [at, row] = [expect.any(Number), { minutes: 1 }]
   expect(first.attendees).toEqual([
@@ -321,7 +321,7 @@ test('attendees are listed by page, and written as CSV that a spreadsheet runs n
 
 test('end asks only if it emails people; --dry-run shows how many, and ends nothing', async () => {
   const { id } = await json('webinars', 'create', '--title', 'Growing')
-  await register(t, account, id, 'ada@acme.test')
+  await ok(register(t, account, id, 'ada@acme.test'))
   await json('webinars', 'start', id)
   await work((w) =>
     applyProjects(w, [{ name: 'Sorry', theme: {}, blocks: [{ id: 'a', type: 'text', props: { text: 'Hi' } }] }]),

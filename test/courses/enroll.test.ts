@@ -4,7 +4,7 @@ import { createList, eraseContact, writeContacts } from '../../src/contacts/cont
 import { createCourse, listMembers } from '../../src/courses/courses.ts'
 import { setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 import { journeyBench } from '../support/journeys.ts'
 import { sendingAccount } from '../support/messages.ts'
@@ -61,27 +61,27 @@ test('the address is trimmed and lowercased; subscriberId is stable per address;
 })
 
 test('revoking deactivates the key, sends nothing, and keeps the id; enrolling again sends the email again', async () => {
-  const { body } = await enroll({ email: 'ada@people.example' })
+  const { body } = await ok(enroll({ email: 'ada@people.example' }))
   expect(await enroll({ email: 'ada@people.example', active: false })).toMatchObject({
     status: 200,
     body: { ...body, active: false },
   })
   expect(await members()).toMatchObject([{ active: false, entitled: false }])
   expect(await subjects()).toHaveLength(1)
-  await enroll({ email: 'ada@people.example' })
+  await ok(enroll({ email: 'ada@people.example' }))
   expect(await subjects()).toHaveLength(2)
 })
 
 test('a member is entitled while any key is active', async () => {
   const rye = (await course(t, account, 'Rye')).id
-  await enroll({ email: 'ada@people.example' })
-  await enroll({ email: 'ada@people.example' }, rye)
-  await enroll({ email: 'ada@people.example', active: false })
+  await ok(enroll({ email: 'ada@people.example' }))
+  await ok(enroll({ email: 'ada@people.example' }, rye))
+  await ok(enroll({ email: 'ada@people.example', active: false }))
   expect(await members()).toMatchObject([{ active: false, entitled: true }])
-  await enroll({ email: 'ada@people.example' })
+  await ok(enroll({ email: 'ada@people.example' }))
   expect(await subjects()).toHaveLength(1)
-  await enroll({ email: 'ada@people.example', active: false }, rye)
-  await enroll({ email: 'ada@people.example', active: false })
+  await ok(enroll({ email: 'ada@people.example', active: false }, rye))
+  await ok(enroll({ email: 'ada@people.example', active: false }))
   expect(await members(rye)).toMatchObject([{ active: false, entitled: false }])
 })
 
@@ -166,7 +166,7 @@ test('a bound email is rendered from its project, with email, title and portalUr
   await t.app.work(account.id, 'cli:test', (work) =>
     setBinding(t.app, work, `course:${courseId}`, 'enrolled', applied!.id!),
   )
-  await enroll({ email: 'ada@people.example' })
+  await ok(enroll({ email: 'ada@people.example' }))
   expect(await mailsOf(t, account)).toMatchObject([
     {
       subject: 'Welcome',
@@ -183,9 +183,9 @@ test('a bound email is rendered from its project, with email, title and portalUr
 })
 
 test('the email has a link only if the account has a slug', async () => {
-  await enroll({ email: 'ada@people.example' })
+  await ok(enroll({ email: 'ada@people.example' }))
   await claim(t, account, `s-${account.id.slice(-8)}`.toLowerCase())
-  await enroll({ email: 'bob@people.example' })
+  await ok(enroll({ email: 'bob@people.example' }))
   const [first, second] = await mailsOf(t, account)
   expect(first!.text).not.toContain('https:')
   expect(second!.text).toContain(`/${courseId}/embed?token=`)
@@ -222,8 +222,8 @@ test('course-enrolled starts journeys when a contact’s key becomes active; by 
 })
 
 test('no event is emitted', async () => {
-  await enroll({ email: 'ada@people.example' })
-  await enroll({ email: 'ada@people.example', active: false })
+  await ok(enroll({ email: 'ada@people.example' }))
+  await ok(enroll({ email: 'ada@people.example', active: false }))
   expect(await t.events(account.id)).toEqual([])
 })
 
@@ -233,7 +233,7 @@ test('erasing a person deletes their membership and no other', async () => {
     await writeContacts(work, id, [{ email: 'ada@people.example', fields: {} }], new Map())
   })
   const before = (await enroll({ email: 'ada@people.example' })).body
-  await enroll({ email: 'bob@people.example' })
+  await ok(enroll({ email: 'bob@people.example' }))
   await t.app.work(account.id, 'cli:test', (work) => eraseContact(work, 'ada@people.example', { dryRun: false }))
   expect((await members()).map(({ email }) => email)).toEqual(['bob@people.example'])
   const held = await t.app.sql('select from members where account_id = $1 and email like $2', [account.id, 'ada%'])
@@ -242,7 +242,7 @@ test('erasing a person deletes their membership and no other', async () => {
 })
 
 test('a member without a list can be erased too', async () => {
-  await enroll({ email: 'ada@people.example' })
+  await ok(enroll({ email: 'ada@people.example' }))
   const personalData = await t.app.personalData()
   const erase = () =>
     t.app.work(account.id, 'cli:test', (work) =>
@@ -254,7 +254,7 @@ test('a member without a list can be erased too', async () => {
 })
 
 test('deleting an account deletes its courses and members', async () => {
-  await enroll({ email: 'ada@people.example' })
+  await ok(enroll({ email: 'ada@people.example' }))
   expect(await countOwned(t.app, account.id)).toMatchObject({ courses: 1, members: 1, enrolments: 1 })
   const { deleted } = await deleteAccount(t.app, account.id, { actor: 'cli:test' })
   expect(deleted).toMatchObject({ courses: 1, members: 1, enrolments: 1 })

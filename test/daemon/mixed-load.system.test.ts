@@ -13,7 +13,7 @@ import {
 } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import type { Work } from '../../src/store/work.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { countsOf } from '../support/database.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
@@ -120,7 +120,7 @@ test(`${seconds} s of concurrent work of all kinds: no deadlock, no orphaned row
       for (let i = 0; i < 5; i++) ended.push((await subscribe(t.app, account.id, gone.url)).id)
       await emitEvents(t.app, account.id, 40)
       for (const id of ended.splice(0, ended.length - 20)) {
-        await t.request('DELETE', `/webhooks/${id}`, { key: account.key })
+        await ok(t.request('DELETE', `/webhooks/${id}`, { key: account.key }))
       }
     }),
     // Deletes accounts while they emit events.

@@ -6,7 +6,7 @@ import { loadRoutes } from '../../src/app/features.ts'
 import { type Contact, createList, renameList, writeContacts } from '../../src/contacts/contacts.ts'
 import { dealHistory, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
 import { buildServer } from '../../src/http/server.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 
 let account: TestAccount
 let stranger: TestAccount
@@ -21,7 +21,7 @@ beforeEach(async () => {
   stranger = await t.account()
   listId = await addContact(account, 'Customers', email)
   pipeline = await t.app.work(account.id, 'cli:test', async (work) => (await listPipelines(work))[0]!)
-  await subscribe(account)
+  await ok(subscribe(account))
 })
 
 const addContact = (owner: TestAccount, list: string, address: string) =>
@@ -95,7 +95,7 @@ describe('POST /deals', () => {
 
   test('the first deal of an account creates its default pipeline', async () => {
     await addContact(stranger, 'Customers', email)
-    const { body } = await post({ title: 'First', email }, {}, stranger.key)
+    const { body } = await ok(post({ title: 'First', email }, {}, stranger.key))
     expect(body.deal).toMatchObject({ stage: 'New', status: 'open' })
     const { pipelines } = (await t.request('GET', '/pipelines', { key: stranger.key })).body
     expect(pipelines).toHaveLength(1)
@@ -162,18 +162,18 @@ describe('POST /deals', () => {
   test('an email names the most recently updated list that has it, unless listId is given', async () => {
     const other = await addContact(account, 'Newsletter', email)
     expect((await create()).listId).toBe(other)
-    await t.request('POST', '/contacts', { key: account.key, body: { listId, email, fields: { city: 'Faro' } } })
+    await ok(t.request('POST', '/contacts', { key: account.key, body: { listId, email, fields: { city: 'Faro' } } }))
     expect((await create()).listId).toBe(listId)
     expect((await create({ listId: other })).listId).toBe(other)
     // The most recently updated list, not the most recently updated contact.
     await t.app.work(account.id, 'cli:test', (work) => renameList(work, other, 'Newest'))
-    await t.request('POST', '/contacts', { key: account.key, body: { listId, email, fields: { city: 'Porto' } } })
+    await ok(t.request('POST', '/contacts', { key: account.key, body: { listId, email, fields: { city: 'Porto' } } }))
     expect((await create()).listId).toBe(other)
   })
 
   test('listId and rowId name a contact without its email', async () => {
     const [contact] = await contacts()
-    const { body } = await post({ title: 'By row', listId, rowId: contact!.rowId })
+    const { body } = await ok(post({ title: 'By row', listId, rowId: contact!.rowId }))
     expect(body.deal).toMatchObject({ listId, rowId: contact!.rowId, email })
   })
 
@@ -272,7 +272,7 @@ describe('Idempotency-Key', () => {
 
   test('the replay shows the current deal', async () => {
     const { deal } = (await once({ title: 'Seats', email })).body
-    await patch(deal.id, { title: 'Chairs', stageId: stage('Won').id })
+    await ok(patch(deal.id, { title: 'Chairs', stageId: stage('Won').id }))
     expect((await once({})).body.deal).toMatchObject({ id: deal.id, title: 'Chairs', status: 'won' })
   })
 
@@ -350,7 +350,7 @@ describe('PATCH /deals/{id}', () => {
   test('its own stage is not a move: moved is false, without event and history', async () => {
     const deal = await create()
     await expectNothingWritten(async () => {
-      const { body } = await patch(deal.id, { stageId: deal.stageId })
+      const { body } = await ok(patch(deal.id, { stageId: deal.stageId }))
       expect(body).toEqual({ deal, moved: false })
     })
   })
@@ -358,9 +358,9 @@ describe('PATCH /deals/{id}', () => {
   test('title, value and currency change without an event; identical values write nothing', async () => {
     const deal = await create()
     const change = { title: 'Chairs', value: '12.345', currency: 'eur', stageId: deal.stageId }
-    const { body } = await patch(deal.id, change)
+    const { body } = await ok(patch(deal.id, change))
     expect(body).toEqual({ deal: { ...deal, title: 'Chairs', value: 12.35, currency: 'EUR' }, moved: false })
-    await expectNothingWritten(() => patch(deal.id, change))
+    await expectNothingWritten(() => ok(patch(deal.id, change)))
     expect(await types()).toEqual(['deal.created'])
   })
 

@@ -22,7 +22,7 @@ import {
 } from '../../src/deals/deals.ts'
 import { Problem } from '../../src/lib/problem.ts'
 import type { Work } from '../../src/store/work.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 
 let account: TestAccount
 let sales: PipelineView
@@ -39,10 +39,12 @@ beforeEach(async () => {
     await writeContacts(work, id, [{ email, fields: {} }], new Map())
     return id
   })
-  await t.request('POST', '/webhooks', {
-    key: account.key,
-    body: { url: 'https://example.com/hook', events: ['deal.created', 'deal.stage_changed'] },
-  })
+  await ok(
+    t.request('POST', '/webhooks', {
+      key: account.key,
+      body: { url: 'https://example.com/hook', events: ['deal.created', 'deal.stage_changed'] },
+    }),
+  )
 })
 
 const inWork = <T>(run: (work: Work) => Promise<T>): Promise<T> => t.app.work(account.id, 'cli:test', run)
@@ -169,7 +171,7 @@ describe('stages', () => {
     await inWork((work) => renameStage(work, paused, 'On hold'))
     const ordered = await inWork((work) => reorderStages(work, sales.id, ['On hold', sales.stages[4]!.id]))
     expect(names(ordered)).toEqual(['On hold', 'Lost', 'New', 'Qualified', 'Proposal', 'Won'])
-    const { body } = await t.request('POST', '/deals', { key: account.key, body: { title: 'x', email } })
+    const { body } = await ok(t.request('POST', '/deals', { key: account.key, body: { title: 'x', email } }))
     expect(body.deal).toMatchObject({ stageId: paused.id, stage: 'On hold' })
   })
 

@@ -10,7 +10,7 @@ import { recordResults, resultOf } from '../../src/deliveries/queue/record.ts'
 import { findClaims } from '../../src/queue/claims.ts'
 import { isUnavailable } from '../../src/store/database.ts'
 import type { Statement } from '../../src/store/statement.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
 import { settlesWithin } from '../support/eventually.ts'
 import { openProxy } from '../support/proxy.ts'
@@ -44,8 +44,16 @@ const wide: ClaimCapacity = {
   unknown: { capacity: 1000, targets: 100, perAccount: 100, accounts: {} },
   hanging: { targets: 10, perAccount: 5, accounts: {} },
 }
-const ok = { ok: true, status: 200, error: null, retryAfterSeconds: null, durationMs: 5, snippet: '', stopped: false }
-const failed = { ...ok, ok: false, status: 500, error: 'answered 500' }
+const answered = {
+  ok: true,
+  status: 200,
+  error: null,
+  retryAfterSeconds: null,
+  durationMs: 5,
+  snippet: '',
+  stopped: false,
+}
+const failed = { ...answered, ok: false, status: 500, error: 'answered 500' }
 
 /** Claims what is due, as a process that has just started does. */
 const claim = async (capacity: Partial<ClaimCapacity> = {}, worker = 1) => {
@@ -191,7 +199,7 @@ describe('recording', () => {
     const [second] = await claim({}, 2)
     await recordResults(t.app.sql, [resultOf(first!, failed, 0.5)])
     expect(await deliveries()).toMatchObject([{ status: 'pending', tries: 0, attempts: [], claim: 3 }])
-    await recordResults(t.app.sql, [resultOf(second!, ok, 0.5)])
+    await recordResults(t.app.sql, [resultOf(second!, answered, 0.5)])
     await recordResults(t.app.sql, [resultOf(first!, failed, 0.5)])
     expect(await deliveries()).toMatchObject([{ status: 'delivered', tries: 1, attempts: [{ status: 200 }] }])
   })
@@ -200,8 +208,8 @@ describe('recording', () => {
     const { id } = await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id)
     const claims = await claim()
-    await t.request('DELETE', `/webhooks/${id}`, { key: account.key })
-    expect(await recordResults(t.app.sql, [resultOf(claims[0]!, ok, 0.5)])).toEqual({
+    await ok(t.request('DELETE', `/webhooks/${id}`, { key: account.key }))
+    expect(await recordResults(t.app.sql, [resultOf(claims[0]!, answered, 0.5)])).toEqual({
       written: [],
       locked: [],
     })
@@ -211,7 +219,7 @@ describe('recording', () => {
   test('returns deliveries that another transaction has locked for a later try, without waiting', async () => {
     await subscribe(t.app, account.id, receiver.url)
     await emitEvents(t.app, account.id, 2)
-    const results = (await claim()).map((claimed) => resultOf(claimed, ok, 0.5))
+    const results = (await claim()).map((claimed) => resultOf(claimed, answered, 0.5))
     await t.app.database.transaction(async (sql) => {
       await sql('select from pending_deliveries where id = $1 for update', [results[0]!.claimed.id])
       const { written, locked } = await recordResults(t.app.sql, results)

@@ -6,7 +6,7 @@ import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { eventTypes } from '../../src/events/types.ts'
 import type { Work } from '../../src/store/work.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { ok, startApp, type TestApp } from '../support/app.ts'
 import { deliveriesOf, emitEvents, endPending, eventually, subscribe, tally } from '../support/deliveries.ts'
 import { answer, type EngagedAccount, engagedAccount, sendProject, useEngaged } from '../support/engagement.ts'
 import { journeyBench } from '../support/journeys.ts'
@@ -39,12 +39,12 @@ const stored = async () =>
 
 describe('an erased address', () => {
   test('is removed from all events with all data about it; events about other people stay', async () => {
-    await add(ada, { first_name: 'Adalind' })
-    await add(longer, { first_name: 'Xavier' })
-    await add(ada, { first_name: 'Adaline' })
-    await post('/deals', { title: 'For Adalind', email: ada })
+    await ok(add(ada, { first_name: 'Adalind' }))
+    await ok(add(longer, { first_name: 'Xavier' }))
+    await ok(add(ada, { first_name: 'Adaline' }))
+    await ok(post('/deals', { title: 'For Adalind', email: ada }))
     const mail = await sendProject(t, sink, account)
-    await answer(t, mail, 'about', { company: 'Adacorp' })
+    await ok(answer(t, mail, 'about', { company: 'Adacorp' }))
     const before = await t.events(account.id)
     const about = before.filter((event) => JSON.stringify(event).includes(`"${ada}"`))
     expect(new Set(about.map(({ type }) => type))).toEqual(
@@ -65,9 +65,9 @@ describe('an erased address', () => {
   })
 
   test('is also removed from answers to forms that it gave while it was in no list', async () => {
-    await answer(t, await sendProject(t, sink, account), 'about', { company: 'Adacorp' })
+    await ok(answer(t, await sendProject(t, sink, account), 'about', { company: 'Adacorp' }))
     const [other] = [await sendProject(t, sink, account, { to: 'bob@people.example' })]
-    await answer(t, other!, 'about', { company: 'Bobcorp' })
+    await ok(answer(t, other!, 'about', { company: 'Bobcorp' }))
     expect(
       (await t.events<'contact.created' | 'form.submitted'>(account.id)).map(({ type, data }) => [type, data.contact]),
     ).toContainEqual(['form.submitted', null])
@@ -77,15 +77,15 @@ describe('an erased address', () => {
   })
 
   test('is removed from the answers of receivers; its pending deliveries are cancelled and not replayed', async () => {
-    await add(ada, {})
+    await ok(add(ada, {}))
     await endPending(t.app, account.id, 'exhausted')
     const attempts = [{ at: 5, status: 500, error: 'answered 500', durationMs: 7, snippet: `no ${ada} here` }]
     await t.app.sql('update ended_deliveries set attempts = $2 where account_id = $1', [
       account.id,
       JSON.stringify(attempts),
     ])
-    await add(ada, { plan: 'pro' })
-    await add(longer, {})
+    await ok(add(ada, { plan: 'pro' }))
+    await ok(add(longer, {}))
     expect(await tally(t.app, account.id)).toEqual({ exhausted: 1, pending: 2 })
     await erase()
     const rows = await deliveriesOf(t.app, account.id)
@@ -99,8 +99,8 @@ describe('an erased address', () => {
   })
 
   test('is exported with its events and their deliveries, without those of a longer address that contains it', async () => {
-    await add(ada, { first_name: 'Adalind' })
-    await add(longer, {})
+    await ok(add(ada, { first_name: 'Adalind' }))
+    await ok(add(longer, {}))
     const [event] = await t.events(account.id)
     const [delivery] = await deliveriesOf(t.app, account.id)
     const person = await inWork((work) => readPerson(t.app, work, ada))
@@ -123,7 +123,7 @@ describe('an erased address', () => {
   })
 
   test('is not found if only its erasure is left', async () => {
-    await add(ada, {})
+    await ok(add(ada, {}))
     await erase()
     await expect(erase()).rejects.toMatchObject({ kind: 'not_found' })
     expect((await add(ada, {})).status).toBe(201)
@@ -157,7 +157,7 @@ describe('an erasure while deliveries run', () => {
     receiver.always({ status: 500 })
     const stop = new AbortController()
     const running = runDeliveries(target.app, stop.signal)
-    await target.request('POST', '/contacts', { key, body: { listId: list, email: ada } })
+    await ok(target.request('POST', '/contacts', { key, body: { listId: list, email: ada } }))
     await eventually(() => receiver.requests.length > 0)
     await eventually(async () => (await deliveriesOf(target.app, id))[0]!.attempts.length > 0)
     await target.app.work(id, 'cli:test', (work) => eraseContact(work, ada, { dryRun: false, personalData }))

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { ok } from '../support/app.ts'
 import { answer, engagedAccount, person, sendProject, useEngaged } from '../support/engagement.ts'
 
 const { t, sink } = useEngaged()
@@ -59,14 +60,14 @@ describe('a hidden block', () => {
 
   test('is in neither the live view nor its page, and no condition is', async () => {
     const { mail } = await send({ plan: '' })
-    const { body } = await t.request('GET', `/liveview/${mail.token}` as '/liveview/:token')
+    const { body } = await ok(t.request('GET', `/liveview/${mail.token}` as '/liveview/:token'))
     expect(body.blocks.map(({ id }) => id)).toEqual(['two', 'three', 'vote'])
     expect(JSON.stringify(body)).not.toContain('showIf')
-    const { body: page } = await t.request('GET', mail.view as '/docs')
+    const { body: page } = await ok(t.request('GET', mail.view as '/docs'))
     expect(String(page)).toContain('Which?')
     expect(String(page)).not.toContain('How?')
     const pro = await send({ plan: 'pro' })
-    const { body: all } = await t.request('GET', `/liveview/${pro.mail.token}` as '/liveview/:token')
+    const { body: all } = await ok(t.request('GET', `/liveview/${pro.mail.token}` as '/liveview/:token'))
     expect(all.blocks.map(({ id }) => id)).toEqual(['one', 'two', 'box', 'three', 'rate'])
   })
 

@@ -3,6 +3,7 @@ import { noteContention } from '../../src/contacts/write/contention.ts'
 import type { EventType } from '../../src/events/types.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import {
   type Arrived,
@@ -205,13 +206,15 @@ test('a form fires form.submitted with contact null for an address in no list; i
 })
 
 test("a known contact's first form answer in a project fires lead.new, the next one in it does not", async () => {
-  const { body } = await t.request('POST', '/contacts', {
-    key: account.key,
-    body: { listId: await newList(), email: 'ada@people.example' },
-  })
-  await answer(t, mail, 'about', { company: 'Acme' })
+  const { body } = await ok(
+    t.request('POST', '/contacts', {
+      key: account.key,
+      body: { listId: await newList(), email: 'ada@people.example' },
+    }),
+  )
+  await ok(answer(t, mail, 'about', { company: 'Acme' }))
   const second = await sendProject(t, sink, account)
-  await answer(t, second, 'about', { company: 'Acme' })
+  await ok(answer(t, second, 'about', { company: 'Acme' }))
   expect((await told('form.submitted')).map(({ data }) => data.contact!.rowId)).toEqual([
     body.contact!.rowId,
     body.contact!.rowId,
@@ -256,7 +259,7 @@ test('merge data is escaped on the page, and its URLs can only be web addresses'
   })
   const mergeData = { name: '<script>alert(1)</script>', url: 'javascript:alert(1)' }
   const sent = await sendProject(t, sink, evil, { mergeData })
-  const { body, headers } = await t.request('GET', sent.view)
+  const { body, headers } = await ok(t.request('GET', sent.view))
   expect(body).not.toContain('<script>alert')
   expect(body).not.toContain('javascript:')
   expect(String(headers['content-security-policy'])).not.toContain('unsafe-inline')
@@ -290,7 +293,7 @@ test('a form field named email is in the event, but is not a column of the list'
   expect((await answer(t, sent, 'ask', given)).body).toEqual({ ok: true, duplicate: false })
   const [submitted] = await told('form.submitted')
   expect(submitted!.data).toMatchObject({ fields: given, contact: { fields: { company: 'Acme' } } })
-  const { body } = await t.request('GET', '/lists', { key: account.key })
+  const { body } = await ok(t.request('GET', '/lists', { key: account.key }))
   expect(body.lists.find((list) => list.id === listId)!.fields).toEqual(['company'])
 })
 

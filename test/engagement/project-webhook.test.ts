@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createList, eraseContact } from '../../src/contacts/contacts.ts'
 import { setProjectWebhook, testProjectWebhook, unsetProjectWebhook } from '../../src/engagement/engagement.webhook.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import {
   answer,
   type EngagedAccount,
@@ -44,7 +45,7 @@ test("a project's webhook gets its interactions beside the account's, as the sam
     secret: expect.stringMatching(/^whsec_/),
   })
   const mail = await sendProject(t, sink, account)
-  await answer(t, mail, 'about', { company: 'Acme' })
+  await ok(answer(t, mail, 'about', { company: 'Acme' }))
   const events = await t.events(account.id)
   expect(events.map(({ type }) => type).sort()).toEqual(['form.submitted', 'interaction.received'])
   const interaction = events.find(({ type }) => type === 'interaction.received')
@@ -57,7 +58,7 @@ test("a project's webhook gets its interactions beside the account's, as the sam
 test("a project's webhook does not receive interactions of other projects", async () => {
   const other = await engagedAccount(t)
   await set('Welcome')
-  await answer(t, await sendProject(t, sink, other), 'colour', 'Red')
+  await ok(answer(t, await sendProject(t, sink, other), 'colour', 'Red'))
   expect(await queued()).toEqual([])
 })
 
@@ -72,7 +73,7 @@ test('the webhook has its own secret; setting it again keeps the id and changes 
   expect(JSON.stringify(await t.events(account.id))).toContain('"test":true')
   expect(key).not.toBe('')
   await t.app.work(account.id, 'cli:test', (work) => unsetProjectWebhook(work, 'Welcome'))
-  await answer(t, await sendProject(t, sink, account), 'colour', 'Red')
+  await ok(answer(t, await sendProject(t, sink, account), 'colour', 'Red'))
   expect((await queued()).map((row) => row.url)).toEqual(['https://receiver.example/hook'])
 })
 
@@ -80,10 +81,10 @@ test('answers of an erased address stay counted, without the address and the tex
   const { id: listId } = await t.app.work(account.id, 'cli:test', (work) =>
     createList(work, { name: 'People', fields: [] }),
   )
-  await t.request('POST', '/contacts', { key: account.key, body: { listId, email: 'ada@people.example' } })
+  await ok(t.request('POST', '/contacts', { key: account.key, body: { listId, email: 'ada@people.example' } }))
   const mail = await sendProject(t, sink, account)
-  await answer(t, mail, 'colour', 'Red')
-  await answer(t, mail, 'about', { company: 'Acme' })
+  await ok(answer(t, mail, 'colour', 'Red'))
+  await ok(answer(t, mail, 'about', { company: 'Acme' }))
   await t.app.work(account.id, 'cli:test', (work) => eraseContact(work, 'ada@people.example', { dryRun: false }))
   expect(
     await t.app.sql('select email, value from interactions where account_id = $1 order by kind', [account.id]),

@@ -9,6 +9,7 @@ import type { Work } from '../../src/store/work.ts'
 import type { Part } from '../../src/studio/studio.template.ts'
 import { linkFields, loadTemplate, loadVersion, sampleProject } from '../../src/studio/studio.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import {
   type Arrived,
   answer,
@@ -148,7 +149,7 @@ test('an Idempotency-Key never expires: a repeat returns the first response and 
 })
 
 test('unsubscribing still works', async () => {
-  await t.request('POST', '/send', { key: account.key, body: freeform({ type: 'marketing' }) })
+  await ok(t.request('POST', '/send', { key: account.key, body: freeform({ type: 'marketing' }) }))
   const header = sink.mails.at(-1)!.header('list-unsubscribe')!
   await t.advance(91 * day)
   await keep()
@@ -182,14 +183,14 @@ test('a message that has not ended keeps its content at any age, and does not bl
 test('the end of a message writes to no index', async () => {
   const { t: own, close } = await startEngaged()
   const sender = await sendingAccount(own)
-  for (let i = 0; i < 20; i++) await own.request('POST', '/send', { key: sender.key, body: freeform() })
+  for (let i = 0; i < 20; i++) await ok(own.request('POST', '/send', { key: sender.key, body: freeform() }))
   const updates = `select n_tup_upd as ends, n_tup_hot_upd as hot from pg_stat_user_tables where relname = 'messages'`
   await expect.poll(() => own.app.sql(updates)).toEqual([{ ends: 20, hot: 20 }])
   await close()
 })
 
 test('the content of a message is dropped once: the next round does not read it', async () => {
-  for (let i = 0; i < 5; i++) await t.request('POST', '/send', { key: account.key, body: freeform() })
+  for (let i = 0; i < 5; i++) await ok(t.request('POST', '/send', { key: account.key, body: freeform() }))
   await t.advance(91 * day)
   const before = new Date(t.app.now().getTime() - 90 * day)
   expect(await dropContents(t.app, before, undefined, 2)).toBe(5)

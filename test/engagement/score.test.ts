@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
 import { setScore, showScore } from '../../src/engagement/engagement.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import {
   answer,
   type EngagedAccount,
@@ -26,7 +27,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   account = await engagedAccount(t)
   const { id } = await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People', fields: [] }))
-  await t.request('POST', '/contacts', { key: account.key, body: { listId: id, email } })
+  await ok(t.request('POST', '/contacts', { key: account.key, body: { listId: id, email } }))
 })
 afterAll(() => engaged.close())
 
@@ -37,11 +38,11 @@ const hot = async () => (await t.events(account.id)).filter(({ type }) => type =
 
 test('vote 5, rating 5, quiz 5, form 10; a changed answer counts once, and the score halves in 30 days', async () => {
   const mail = await sendProject(t, sink, account)
-  await answer(t, mail, 'colour', 'Red')
-  await answer(t, mail, 'colour', 'Blue')
-  await answer(t, mail, 'stars', 3)
-  await answer(t, mail, 'knots', '1 km/h')
-  await answer(t, mail, 'about', { company: 'Acme' })
+  await ok(answer(t, mail, 'colour', 'Red'))
+  await ok(answer(t, mail, 'colour', 'Blue'))
+  await ok(answer(t, mail, 'stars', 3))
+  await ok(answer(t, mail, 'knots', '1 km/h'))
+  await ok(answer(t, mail, 'about', { company: 'Acme' }))
   expect(await score()).toBeCloseTo(25, 1)
   await t.advance(30 * day)
   expect(await score()).toBeCloseTo(12.5, 1)
@@ -50,8 +51,8 @@ test('vote 5, rating 5, quiz 5, form 10; a changed answer counts once, and the s
 test('reaching 50 fires lead.hot, and again only after the score was below 40', async () => {
   await set(48)
   const mail = await sendProject(t, sink, account)
-  await answer(t, mail, 'colour', 'Red')
-  await answer(t, mail, 'stars', 3)
+  await ok(answer(t, mail, 'colour', 'Red'))
+  await ok(answer(t, mail, 'stars', 3))
   expect(await hot()).toEqual([
     {
       contact: expect.objectContaining({ email }),
@@ -71,7 +72,7 @@ test('reaching 50 fires lead.hot, and again only after the score was below 40', 
 test('an address in no list is not a lead: its score grows and nothing fires', async () => {
   const mail = await sendProject(t, sink, account, { to: 'nobody@people.example' })
   await t.app.work(account.id, 'cli:test', (w) => setScore(w, 'nobody@people.example', 49))
-  await answer(t, mail, 'colour', 'Red')
+  await ok(answer(t, mail, 'colour', 'Red'))
   const shown = await t.app.work(account.id, 'cli:test', (w) => showScore(w, 'nobody@people.example'))
   expect(shown).toMatchObject({ score: expect.closeTo(54, 1), hot: true })
   expect(await hot()).toEqual([])
@@ -88,10 +89,12 @@ test('20 concurrent answers add up', async () => {
 
 /** Sends several emails at once, unlike `sendProject`, and signs the tokens of their live views. */
 const sendProjectAlone = async () => {
-  const { body } = await t.request('POST', '/send', {
-    key: account.key,
-    body: { to: email, projectId: account.projectId },
-  })
+  const { body } = await ok(
+    t.request('POST', '/send', {
+      key: account.key,
+      body: { to: email, projectId: account.projectId },
+    }),
+  )
   return { token: t.app.tokens.sign('liveview', [account.id, body.id], null) } as Awaited<
     ReturnType<typeof sendProject>
   >

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { isMachine } from '../../src/engagement/tracking/tracking.ts'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import {
   type Arrived,
   type EngagedAccount,
@@ -50,7 +51,7 @@ test('a link in the email redirects with 302 to its URL and emits one event per 
   const [harbour, start] = mail.clicks
   const reply = await ask(harbour!)
   expect([reply.status, reply.headers.location]).toEqual([302, 'https://example.com/harbour'])
-  await ask(harbour!)
+  await ok(ask(harbour!), 302)
   expect((await ask(start!)).headers.location).toBe('https://example.com/start?email=')
   expect(await emittedInteractions()).toEqual([
     ['click', 'https://example.com/harbour'],
@@ -101,21 +102,21 @@ test.each([
   'Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)',
   'YahooMailProxy; https://help.yahoo.com/kb/yahoo-mail-proxy-SLN28749.html',
 ])('an open through a mail provider’s proxy counts as a person’s, a click does not: %s', async (agent) => {
-  await ask(mail.open, { 'user-agent': agent })
+  await ok(ask(mail.open, { 'user-agent': agent }))
   expect(await emittedInteractions()).toEqual([['open', null]])
   expect(await score()).toBe(1)
-  await ask(mail.clicks[0]!, { 'user-agent': agent })
+  await ok(ask(mail.clicks[0]!, { 'user-agent': agent }), 302)
   expect(await emittedInteractions()).toHaveLength(1)
   // A prefetch by the proxy still counts as a machine.
-  await ask((await sendProject(t, sink, account)).open, { 'user-agent': agent, purpose: 'prefetch' })
+  await ok(ask((await sendProject(t, sink, account)).open, { 'user-agent': agent, purpose: 'prefetch' }))
   expect(await emittedInteractions()).toHaveLength(1)
 })
 
 test('opens and clicks without a User-Agent count as a machine’s', async () => {
   // light-my-request sends its own name if no agent is given.
   const bare = { 'user-agent': '' }
-  await ask(mail.open, bare)
-  await ask(mail.clicks[0]!, bare)
+  await ok(ask(mail.open, bare))
+  await ok(ask(mail.clicks[0]!, bare), 302)
   expect(await emittedInteractions()).toEqual([])
   expect(await score()).toBe(0)
   expect(isMachine({ method: 'GET', headers: {} }, 'open')).toBe(true)
@@ -125,7 +126,7 @@ test('an open returns a GIF of one pixel and fires once per message', async () =
   const reply = await ask(mail.open)
   expect([reply.status, reply.headers['content-type']]).toEqual([200, 'image/gif'])
   expect(reply.headers['cache-control']).toBe('private, no-store')
-  await ask(mail.open)
+  await ok(ask(mail.open))
   expect(await emittedInteractions()).toEqual([['open', null]])
 })
 
@@ -148,7 +149,7 @@ test.each([
     expect(await score()).toBe(0)
     const rows = await t.app.sql('select kind, is_bot as "isBot" from interactions where account_id = $1', [account.id])
     expect(rows).toEqual([{ kind: 'click', isBot: true }])
-    await ask(mail.clicks[0]!)
+    await ok(ask(mail.clicks[0]!), 302)
     expect(await emittedInteractions()).toHaveLength(1)
     expect(await score()).toBe(3)
   },

@@ -6,6 +6,7 @@ import { deleteForm } from '../../src/forms/forms.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { addSender, deleteSender, listSenders, suppressAddresses } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'
+import { ok } from '../support/app.ts'
 import { testClock } from '../support/journeys.ts'
 import { freeform } from '../support/messages.ts'
 import { useSink } from '../support/smtp.ts'
@@ -77,7 +78,7 @@ test('POST makes the contact active: lead.new and the list’s journeys fire exa
 test('submitting again never turns an active contact back to pending, and sends no link', async () => {
   const { id } = await optIn()
   await submit(id)
-  await t.request('POST', await bench.link())
+  await ok(t.request('POST', await bench.link()))
   clock.advance(10 * minute)
   expect(await submit(id)).toEqual({ ok: true, status: 'pending' })
   expect((await bench.contact()).status).toBe('active')
@@ -97,7 +98,7 @@ test('while pending, every form of the list sends the link again, at most once i
   await submit(second.id)
   expect(await bench.mails()).toHaveLength(2)
   expect((await bench.types()).filter((type) => type === 'contact.created')).toHaveLength(1)
-  await t.request('POST', await bench.link())
+  await ok(t.request('POST', await bench.link()))
   expect((await bench.events())['lead.new'].form).toEqual({ id: second.id, name: 'Other' })
 })
 
@@ -106,7 +107,7 @@ test('a form without double opt-in makes a pending contact of its list active', 
   const link = await bench.link()
   expect(await submit((await bench.form()).id)).toEqual({ ok: true, status: 'active' })
   expect([(await bench.contact()).status, await signups()]).toEqual(['active', []])
-  await t.request('POST', link)
+  await ok(t.request('POST', link))
   expect((await bench.types()).filter((type) => type === 'lead.new')).toHaveLength(1)
 })
 
@@ -119,9 +120,9 @@ test('marketing to a pending contact is suppressed until the confirmation, which
   await submit((await optIn()).id)
   expect(await send()).toMatchObject({ status: 'suppressed', reason: 'unsubscribed' })
   const link = await bench.link()
-  await t.request('GET', link)
+  await ok(t.request('GET', link))
   expect(await send()).toMatchObject({ status: 'suppressed' })
-  await t.request('POST', link)
+  await ok(t.request('POST', link))
   expect(await send()).toMatchObject({ status: 'sent' })
 })
 
@@ -133,7 +134,7 @@ const reasons = async () =>
 const confirmed = async () => {
   const form = await optIn()
   await submit(form.id)
-  await t.request('POST', await bench.link())
+  await ok(t.request('POST', await bench.link()))
   clock.advance(10 * minute)
   return form
 }
@@ -143,7 +144,7 @@ test('an unsubscribed contact signs up again: the link is sent, and only its but
   const oldLink = await bench.link()
   await work((w) => suppressAddresses(w, ['ada@acme.test'], 'unsubscribed'))
   expect((await t.request('GET', oldLink)).body).not.toContain('<button')
-  await t.request('POST', oldLink)
+  await ok(t.request('POST', oldLink))
   expect(await reasons()).toEqual(['unsubscribed'])
   expect(await submit(id)).toEqual({ ok: true, status: 'pending' })
   expect(await bench.mails()).toHaveLength(2)
@@ -157,7 +158,7 @@ test('an unsubscribed contact signs up again: the link is sent, and only its but
   // An active contact is not a new lead, and the link does not end a later unsubscription.
   expect((await bench.types()).filter((type) => type === 'lead.new')).toHaveLength(1)
   await work((w) => suppressAddresses(w, ['ada@acme.test'], 'unsubscribed'))
-  await t.request('POST', link)
+  await ok(t.request('POST', link))
   expect(await reasons()).toEqual(['unsubscribed'])
 })
 
@@ -169,7 +170,7 @@ test('the link removes no other suppression, and an address with one gets no lin
   })
   await submit(id)
   expect((await bench.mails()).map(({ status }) => status)).toEqual(['pending', 'suppressed'])
-  await t.request('POST', await bench.link())
+  await ok(t.request('POST', await bench.link()))
   expect(await reasons()).toEqual(['manual'])
 })
 
@@ -184,7 +185,7 @@ test('an active contact is unchanged before the confirmation, which saves the su
   const held = await work((w) => readPerson(t.app, w, 'ada@acme.test'))
   expect(held.signups).toMatchObject([{ listId: bench.listId, formId: id, fields: { first_name: 'Mallory' } }])
   const link = await bench.link()
-  await Promise.all(Array.from({ length: 5 }, () => t.request('POST', link)))
+  await Promise.all(Array.from({ length: 5 }, () => ok(t.request('POST', link))))
   expect((await bench.contact()).fields).toEqual({ first_name: 'Mallory' })
   expect((await bench.types()).filter((type) => type === 'contact.updated')).toHaveLength(1)
   expect(await signups()).toEqual([])
@@ -194,7 +195,7 @@ test('a double opt-in form answers the same for unknown, pending, active and uns
   const { id } = await confirmed()
   await submit(id, 'pending@acme.test')
   await submit(id, 'gone@acme.test')
-  await t.request('POST', await bench.link())
+  await ok(t.request('POST', await bench.link()))
   await work((w) => suppressAddresses(w, ['gone@acme.test'], 'unsubscribed'))
   const said = []
   for (const name of ['new', 'pending', 'ada', 'gone']) {
@@ -246,7 +247,7 @@ test('a link whose email failed is retried with growing delays until it is sent 
   clock.advance(100 * minute)
   await keepHouseOnce()
   expect(await statuses()).toEqual(['failed', 'failed', 'pending'])
-  await t.request('POST', await bench.link())
+  await ok(t.request('POST', await bench.link()))
   expect((await bench.contact()).status).toBe('active')
 })
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { noteContention } from '../../src/contacts/write/contention.ts'
 import { honeypotName, requireSubmission, submitForm, updateForm } from '../../src/forms/forms.ts'
+import { ok } from '../support/app.ts'
 import { costOf } from '../support/cost.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import { type FormBench, formBench, urlencoded, useForms } from './support.ts'
@@ -58,9 +59,9 @@ describe('a form without double opt-in', () => {
 
   test('a contact of the list is not a new lead: changed fields fire contact.updated, and form.submitted fires too', async () => {
     const { id } = await bench.form({ fields: ['first_name', 'city'] })
-    await postJson(id, ada)
-    await postJson(id, { email: 'ada@acme.test', first_name: ' ', city: 'Rome' })
-    await postJson(id, ada)
+    await ok(postJson(id, ada))
+    await ok(postJson(id, { email: 'ada@acme.test', first_name: ' ', city: 'Rome' }))
+    await ok(postJson(id, ada))
     expect(await bench.types()).toEqual(
       'contact.created contact.updated form.submitted form.submitted form.submitted lead.new'.split(' '),
     )
@@ -77,16 +78,16 @@ describe('a form without double opt-in', () => {
 
   test('values without a field of the form are ignored: not stored and in no event', async () => {
     const { id } = await bench.form()
-    await postJson(id, { ...ada, role: 'admin', status: 'x', fields: { listId: 'y' } })
+    await ok(postJson(id, { ...ada, role: 'admin', status: 'x', fields: { listId: 'y' } }))
     expect((await bench.contact()).fields).toEqual({ first_name: 'Ada' })
     expect((await bench.events())['form.submitted'].fields).toEqual({ first_name: 'Ada' })
-    const { body } = await t.request('GET', '/lists', { key: bench.account.key })
+    const { body } = await ok(t.request('GET', '/lists', { key: bench.account.key }))
     expect(body.lists[0]!.fields).toEqual(['first_name'])
   })
 
   test('the fields may be in an object, as in the API', async () => {
     const { id } = await bench.form()
-    await postJson(id, { email: 'ada@acme.test', fields: { first_name: 'Ada' } })
+    await ok(postJson(id, { email: 'ada@acme.test', fields: { first_name: 'Ada' } }))
     expect((await bench.contact()).fields).toEqual({ first_name: 'Ada' })
   })
 })
@@ -128,14 +129,14 @@ describe('refusals', () => {
 
   test('fields of all types are stored as text, a checkbox as true or false', async () => {
     const { id } = await bench.form({ fields: every })
-    await postJson(id, { ...good, age: 36, work: 'ADA@work.test', plan: 'Large', about: 'a\r\nb' })
+    await ok(postJson(id, { ...good, age: 36, work: 'ADA@work.test', plan: 'Large', about: 'a\r\nb' }))
     const whole = { age: '36', work: 'ada@work.test', plan: 'Large', terms: 'true', about: 'a\nb', first_name: 'Ada' }
     expect((await bench.contact()).fields).toEqual(whole)
     // A script that omits a checkbox leaves it unchanged; a browser omits checkboxes that are not ticked.
     const other = await bench.form({ fields: [{ name: 'news', type: 'checkbox' }] })
-    await postJson(other.id, { email: 'ada@acme.test' })
+    await ok(postJson(other.id, { email: 'ada@acme.test' }))
     expect((await bench.contact()).fields.news).toBeUndefined()
-    await postForm(other.id, { email: 'ada@acme.test' })
+    await ok(postForm(other.id, { email: 'ada@acme.test' }), 303)
     expect((await bench.contact()).fields.news).toBe('false')
   })
 
@@ -207,7 +208,7 @@ describe('refusals', () => {
   test('options with two spaces or quotes can be chosen as browsers post them', async () => {
     const options = ['Large  size', '"x" <y>']
     const { id } = await bench.form({ fields: [{ name: 'plan', type: 'select', options }] })
-    const { body } = await t.request('GET', `/f/${id}`)
+    const { body } = await ok(t.request('GET', `/f/${id}`))
     expect(body).toContain('<option value="Large  size">')
     expect(body).toContain('<option value="&quot;x&quot; &lt;y&gt;">')
     expect((await postForm(id, { email: 'ada@acme.test', plan: 'Large  size' })).status).toBe(303)
@@ -326,9 +327,9 @@ test('the page of a form forbids caching, indexing and frames, and loads nothing
 
 test('an erased contact may sign up again, and is a new lead', async () => {
   const { id } = await bench.form()
-  await postJson(id, ada)
+  await ok(postJson(id, ada))
   await t.app.work(bench.account.id, 'cli:test', (work) => eraseContact(work, 'ada@acme.test', { dryRun: false }))
-  await postJson(id, ada)
+  await ok(postJson(id, ada))
   expect((await bench.types()).filter((type) => type === 'lead.new')).toHaveLength(2)
 })
 

@@ -5,7 +5,7 @@ import { createForm, FormFile, type FormView, viewForm } from '../../src/forms/f
 import { addSender } from '../../src/messages/identity/identity.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import type { StartOptions, TestAccount, TestApp } from '../support/app.ts'
-import { startApp } from '../support/app.ts'
+import { ok, startApp } from '../support/app.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'
 import { type Given, opened, resolved } from '../support/fixture.ts'
 
@@ -77,7 +77,7 @@ export const formBench = async (t: TestApp, plan = 'unlimited'): Promise<FormBen
     },
     types: async () => (await t.events(account.id)).map(({ type }) => type).sort(),
     async contact(email = 'ada@acme.test') {
-      const { body } = await t.request('GET', `/contacts?email=${email}&listId=${listId}`, { key: account.key })
+      const { body } = await ok(t.request('GET', `/contacts?email=${email}&listId=${listId}`, { key: account.key }))
       return body.contacts[0]!
     },
     async link() {

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { useApp } from '../support/app.ts'
+import { ok, useApp } from '../support/app.ts'
 
 const root = join(import.meta.dirname, '../..')
 const client = join(root, 'test/client')
@@ -25,7 +25,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test('a typed client generated from the document compiles and runs the calls of the README', async () => {
   const { default: generate, astToString } = require('openapi-typescript')
-  const { body: document } = await t.request('GET', '/openapi.json')
+  const { body: document } = await ok(t.request('GET', '/openapi.json'))
   await writeFile(join(folder, 'api.ts'), astToString(await generate(document, { silent: true })))
   await copyFile(join(client, 'calls.ts'), join(folder, 'calls.ts'))
   const config = { extends: join(root, 'tsconfig.json'), include: ['*.ts'], exclude: [] }

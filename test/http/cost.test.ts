@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
 import { createValueCounter, mergeChunks } from '../../src/http/bodies.ts'
 import { type FormBench, formBench, urlencoded, useForms } from '../forms/support.ts'
+import { ok } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { costOf } from '../support/cost.ts'
 
@@ -348,7 +349,7 @@ describe('uploads that never end', () => {
       socket.write('0\r\n\r\n')
       expect(await answered).toMatch(/^HTTP\/1\.1 20[01] /)
       socket.destroy()
-      const { body: found } = await t.request('GET', '/contacts?email=chunks@acme.test', { key: bench.account.key })
+      const { body: found } = await ok(t.request('GET', '/contacts?email=chunks@acme.test', { key: bench.account.key }))
       expect(found.contacts[0]!.fields.name).toBe(name)
     }
   })

@@ -5,7 +5,7 @@ import { createCourse } from '../../src/courses/courses.ts'
 import { createDeal, listPipelines } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { createWebinar, NewWebinar } from '../../src/webinars/webinars.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { plainProjects } from '../support/projects.ts'
 
@@ -76,10 +76,12 @@ const ownersId = async (name: string): Promise<string> => {
   if (name.includes('courses') || name === 'POST /webinars') return courseId
   if (name.includes('deals/:id')) return dealId
   if (!name.includes('webhooks')) return listId
-  const { body } = await t.request('POST', '/webhooks', {
-    key: owner.key,
-    body: { url: 'https://example.com/hook', event: 'contact.created' },
-  })
+  const { body } = await ok(
+    t.request('POST', '/webhooks', {
+      key: owner.key,
+      body: { url: 'https://example.com/hook', event: 'contact.created' },
+    }),
+  )
   return body.id
 }
 

@@ -3,19 +3,26 @@ import { admit, createKey, purgeRateWindows, revokeKey } from '../../src/account
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import type { Sql } from '../../src/store/database.ts'
-import { useApp } from '../support/app.ts'
+import { ok, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 
 const t = useApp({ env: { SVC_RATE_LIMIT: '60', SVC_RATE_LIMIT_WEBHOOKS: '30' } })
 
 const times = <T>(n: number, run: (i: number) => Promise<T>) => Promise.all(Array.from({ length: n }, (_, i) => run(i)))
 
+/** Returns how many of the calls are answered with each status. */
+const statuses = async (n: number, call: () => Promise<{ status: number }>): Promise<Record<number, number>> => {
+  const counts: Record<number, number> = {}
+  for (const { status } of await times(n, call)) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
 test('60 calls a minute pass, the 61st is 429 with Retry-After', async () => {
   const { key } = await t.account()
   const first = await t.request('GET', '/lists', { key })
   expect(first.headers).toMatchObject({ 'ratelimit-limit': '60', 'ratelimit-remaining': '59', 'ratelimit-reset': '60' })
-  await times(58, () => t.request('GET', '/lists', { key }))
-  expect((await t.request('GET', '/lists', { key })).headers['ratelimit-remaining']).toBe('0')
+  await times(58, () => ok(t.request('GET', '/lists', { key })))
+  expect((await ok(t.request('GET', '/lists', { key }))).headers['ratelimit-remaining']).toBe('0')
   const over = await t.request('GET', '/lists', { key })
   expect(over.status).toBe(429)
   expect(over.body).toEqual({ error: 'Rate limit exceeded' })
@@ -27,7 +34,7 @@ test('60 calls a minute pass, the 61st is 429 with Retry-After', async () => {
 test('429 comes before 400, and each family and each key has its own window', async () => {
   const one = await t.account()
   const two = await t.account()
-  await times(60, () => t.request('GET', '/contacts', { key: one.key }))
+  expect(await statuses(60, () => t.request('GET', '/contacts', { key: one.key }))).toEqual({ 400: 60 })
   expect((await t.request('POST', '/contacts', { key: one.key, body: '{' })).status).toBe(429)
   expect((await t.request('GET', '/lists', { key: one.key })).status).toBe(200)
   expect((await t.request('GET', '/contacts', { key: two.key })).status).toBe(400)
@@ -36,14 +43,14 @@ test('429 comes before 400, and each family and each key has its own window', as
 test('webhook routes are limited to 30 a minute together', async () => {
   const { key } = await t.account()
   const replies = await times(15, () => t.request('GET', '/webhooks', { key }))
-  await times(15, () => t.request('DELETE', '/webhooks/whk_none', { key }))
+  expect(await statuses(15, () => t.request('DELETE', '/webhooks/whk_none', { key }))).toEqual({ 404: 15 })
   expect(replies[0]!.headers['ratelimit-limit']).toBe('30')
   expect((await t.request('GET', '/webhooks', { key })).status).toBe(429)
 })
 
 test('a 401 uses no limit', async () => {
   const { key, keyId, id } = await t.account()
-  await times(5, () => t.request('GET', '/lists', { key: `${key}x` }))
+  expect(await statuses(5, () => t.request('GET', '/lists', { key: `${key}x` }))).toEqual({ 401: 5 })
   expect((await t.request('GET', '/lists', { key })).headers['ratelimit-remaining']).toBe('59')
   await t.app.work(id, 'cli:test', (work) => revokeKey(work, keyId))
   expect((await t.request('GET', '/lists', { key })).status).toBe(401)
@@ -53,7 +60,7 @@ test('a 401 uses no limit', async () => {
 
 test('a window ends after a minute, and 429 responses do not extend it', async () => {
   const { key, keyId } = await t.account()
-  await times(70, () => t.request('GET', '/lists', { key }))
+  expect(await statuses(70, () => t.request('GET', '/lists', { key }))).toEqual({ 200: 60, 429: 10 })
   await t.app.sql(`update rate_windows set started_at = started_at - interval '60 seconds' where key_id = $1`, [keyId])
   expect((await t.request('GET', '/lists', { key })).headers['ratelimit-remaining']).toBe('59')
 })
@@ -61,8 +68,7 @@ test('a window ends after a minute, and 429 responses do not extend it', async (
 test('a key without the required scope is counted, and 429 comes before 403', async () => {
   const account = await t.account()
   const { key } = await t.app.work(account.id, 'cli:test', (work) => createKey(work, { name: 'x', scopes: ['send'] }))
-  const statuses = await times(61, async () => (await t.request('GET', '/lists', { key })).status)
-  expect(statuses.toSorted()).toEqual([...Array(60).fill(403), 429])
+  expect(await statuses(61, () => t.request('GET', '/lists', { key }))).toEqual({ 403: 60, 429: 1 })
 })
 
 test('the limit is exact across daemons that share the database', async () => {
@@ -147,4 +153,11 @@ test('a revoked key stops at the next request on every daemon', async () => {
   await t.app.work(id, 'cli:test', (work) => revokeKey(work, keyId))
   expect(await admit(other, key, 'lists', 60)).toBeNull()
   await other.close()
+})
+
+test('a call that a test only needs for its effect fails the test if it is refused', async () => {
+  const { key } = await t.account()
+  await expect(ok(t.request('GET', '/lists'))).rejects.toThrow(/^The call was answered with 401: \{"error":/)
+  await ok(t.request('GET', '/lists'), 401)
+  await expect(ok(t.request('GET', '/lists', { key }), 401)).rejects.toThrow(/ 200: /)
 })

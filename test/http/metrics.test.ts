@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createMetrics } from '../../src/app/daemon/metrics.ts'
 import { createCounters } from '../../src/lib/counters.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { costOf } from '../support/cost.ts'
 import { freePort } from '../support/daemon.ts'
 import { emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
@@ -119,12 +119,12 @@ test('a series without a number is omitted', async () => {
 
 test('requests are counted by pattern, method and status: no label holds an account, an address or an id', async () => {
   const { key } = account
-  await t.request('GET', '/contacts?email=ada%40people.example', { key })
-  await t.request('PATCH', '/deals/deal_01known', { key, body: { title: 'x' } })
-  await t.request('GET', '/liveview/a-token-of-somebody')
-  await t.request('GET', '/u/another-token')
-  await t.request('GET', '/nowhere/at/all/ada@people.example')
-  await t.request('GET', '/lists', { key: 'svc_live_unknown' })
+  await ok(t.request('GET', '/contacts?email=ada%40people.example', { key }))
+  await ok(t.request('PATCH', '/deals/deal_01known', { key, body: { title: 'x' } }), 404)
+  await ok(t.request('GET', '/liveview/a-token-of-somebody'), 404)
+  await ok(t.request('GET', '/u/another-token'), 404)
+  await ok(t.request('GET', '/nowhere/at/all/ada@people.example'), 404)
+  await ok(t.request('GET', '/lists', { key: 'svc_live_unknown' }), 401)
   const text = await scrape()
   const requests = (route: string, method: string, status: number) =>
     numberOf(text, `svc_http_requests_total{route="${route}",method="${method}",status="${status}"}`)

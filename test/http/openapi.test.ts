@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { loadRoutes } from '../../src/app/features.ts'
 import { eventShape } from '../../src/events/shapes.ts'
 import { type EventType, eventTypes } from '../../src/events/types.ts'
-import { useApp } from '../support/app.ts'
+import { ok, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { testWith } from '../support/tools.ts'
 
@@ -35,7 +35,7 @@ test('/openapi.json describes every route, with its successes and its refusals',
 })
 
 const operation = async (method: string, path: string): Promise<Schema> => {
-  const { body } = await t.request('GET', '/openapi.json')
+  const { body } = await ok(t.request('GET', '/openapi.json'))
   return { ...body.paths[path]![method], components: body.components }
 }
 const bodyOf = async (method: string, path: string) =>
@@ -47,7 +47,7 @@ const partsOf = async (method: string, path: string) => {
 }
 
 test('every reference resolves, and each operation has its own id', async () => {
-  const { body } = await t.request('GET', '/openapi.json')
+  const { body } = await ok(t.request('GET', '/openapi.json'))
   const references = [...JSON.stringify(body).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path]) => path!)
   expect(references.length).toBeGreaterThan(50)
   for (const path of new Set(references))
@@ -126,7 +126,7 @@ test('refusals have a schema, routes with a body include 413 and 415, and 429 ha
 })
 
 test('exactly the idempotent routes have an Idempotency-Key', async () => {
-  const { body } = await t.request('GET', '/openapi.json')
+  const { body } = await ok(t.request('GET', '/openapi.json'))
   const taking = Object.entries(body.paths).flatMap(([path, all]) =>
     Object.entries(all).flatMap(([method, { parameters = [] }]) =>
       parameters.some(({ name }) => name === 'Idempotency-Key') ? `${method} ${path}` : [],
@@ -136,7 +136,7 @@ test('exactly the idempotent routes have an Idempotency-Key', async () => {
 })
 
 test('a schema has one type, or null beside it, and none has alternatives of `required` beside its properties', async () => {
-  const { body } = await t.request('GET', '/openapi.json')
+  const { body } = await ok(t.request('GET', '/openapi.json'))
   const faults: string[] = []
   const look = (node: unknown, path: string) => {
     if (typeof node !== 'object' || node === null) return
@@ -150,7 +150,7 @@ test('a schema has one type, or null beside it, and none has alternatives of `re
 })
 
 test('the routes of a resource share one tag', async () => {
-  const { body } = await t.request('GET', '/openapi.json')
+  const { body } = await ok(t.request('GET', '/openapi.json'))
   const tags = Object.values(body.paths).flatMap((path) => Object.values(path).flatMap((one) => one.tags))
   expect([...new Set(tags)]).toEqual([
     'Contacts and lists',
@@ -164,7 +164,7 @@ test('the routes of a resource share one tag', async () => {
 })
 
 test('each webhook has its own operation id and needs no key; the document names its licence', async () => {
-  const { body } = await t.request('GET', '/openapi.json')
+  const { body } = await ok(t.request('GET', '/openapi.json'))
   const deliveries = Object.values<Schema>(body.webhooks).map(({ post }) => post)
   expect(deliveries.map(({ security }) => security)).toEqual(eventTypes.map(() => []))
   expect(new Set(deliveries.map(({ operationId }) => operationId)).size).toBe(eventTypes.length)
@@ -172,7 +172,7 @@ test('each webhook has its own operation id and needs no key; the document names
 })
 
 test('each event is a webhook with its signature headers, schema and a valid sample', async () => {
-  const { body } = await t.request('GET', '/openapi.json')
+  const { body } = await ok(t.request('GET', '/openapi.json'))
   expect(Object.keys(body.webhooks)).toEqual([...eventTypes])
   for (const [type, { post }] of Object.entries<Schema>(body.webhooks)) {
     expect(post.parameters.map(({ name }: { name: string }) => name)).toEqual([
@@ -187,7 +187,7 @@ test('each event is a webhook with its signature headers, schema and a valid sam
 })
 
 test('the route accepts the example of each body', async () => {
-  const { body } = await t.request('GET', '/openapi.json')
+  const { body } = await ok(t.request('GET', '/openapi.json'))
   let seen = 0
   for (const route of await loadRoutes()) {
     if (!route.body) continue
@@ -203,7 +203,7 @@ test('the route accepts the example of each body', async () => {
 })
 
 test('svc openapi prints the same document', async () => {
-  const { body } = await t.request('GET', '/openapi.json')
+  const { body } = await ok(t.request('GET', '/openapi.json'))
   expect((await svc(t, ['openapi'])).json).toEqual(body)
 })
 

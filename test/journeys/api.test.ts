@@ -3,7 +3,7 @@ import { createList, eraseContact } from '../../src/contacts/contacts.ts'
 import { noteContention } from '../../src/contacts/write/contention.ts'
 import { dropRunData } from '../../src/journeys/journeys.purge.ts'
 import { applyJourneys, switchJourney, triggerJourney } from '../../src/journeys/journeys.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import { useDnsServer } from '../support/dns.ts'
 import type { Query } from '../support/replies.ts'
@@ -79,7 +79,7 @@ test('a trigger adds the address to the list, normalised and verified, and enter
 test('an address that is already in the list stays unchanged', async () => {
   const id = await apply()
   const body = { listId, email: 'ada@example.com', fields: { plan: 'pro' } }
-  await t.request('POST', '/contacts', { key: account.key, body })
+  await ok(t.request('POST', '/contacts', { key: account.key, body }))
   const before = await t.app.sql('select * from contacts where account_id = $1', [account.id])
   clockMs += 1_000
   expect((await trigger(id)).status).toBe(200)
@@ -103,9 +103,9 @@ test('with reentry always, each trigger starts a run', async () => {
 
 test('a contact enters the newest version', async () => {
   const id = await apply()
-  await trigger(id)
+  await ok(trigger(id))
   await apply({ steps: [{ kind: 'delay', for: '2d' }] })
-  await trigger(id, { email: 'bob@example.com', listId })
+  await ok(trigger(id, { email: 'bob@example.com', listId }))
   expect((await runs()).map(({ version }) => version)).toEqual([1, 2])
 })
 
@@ -143,7 +143,7 @@ test('data of ended runs is dropped after the retention of messages, and the run
   const id = await apply({ steps: [{ kind: 'exit' }], reentry: 'always' })
   for (const data of [{ a: '1' }, { b: '2' }]) {
     clockMs++
-    await trigger(id, { email: 'ada@example.com', listId, data })
+    await ok(trigger(id, { email: 'ada@example.com', listId, data }))
   }
   const [first] = await t.app.sql<{ id: string }>('select id from journey_runs where account_id = $1 order by id', [
     account.id,
@@ -215,7 +215,7 @@ test('a new address on a full plan returns 409 and nothing is added; a known add
   account = await t.account({ plan: 'free' })
   listId = await newList(account)
   const id = await apply()
-  await t.request('POST', '/contacts', { key: account.key, body: { listId, email: 'ada@example.com' } })
+  await ok(t.request('POST', '/contacts', { key: account.key, body: { listId, email: 'ada@example.com' } }))
   await t.app.sql('update accounts set contact_count = 1000 where id = $1', [account.id])
   const refused = await trigger(id, { email: 'new@example.com', listId })
   expect(refused).toMatchObject({ status: 409, body: { error: "The plan's contact limit is reached" } })

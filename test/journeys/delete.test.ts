@@ -6,7 +6,7 @@ import { purgeVersions } from '../../src/journeys/journeys.purge.ts'
 import { countJourneyRemoval, deleteJourney, endRun, listRuns, startJourneys } from '../../src/journeys/journeys.ts'
 import { addSender, queueMessage } from '../../src/messages/messages.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
-import { useApp } from '../support/app.ts'
+import { ok, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
 
@@ -52,7 +52,7 @@ test('a deleted journey is gone at once, its open runs are cancelled, others sta
   const { completed: kept, cancelled } = await statusesOf(journey)
   expect([kept!.length, cancelled!.length]).toEqual([1, 2])
   expect(cancelled![0]).toMatchObject({ reason: 'the journey was deleted' })
-  const { body } = await target.request('GET', '/journeys', { key: bench.account.key })
+  const { body } = await ok(target.request('GET', '/journeys', { key: bench.account.key }))
   expect(body.journeys.map(({ id }: { id: string }) => id)).toEqual([other])
   const trigger = await target.request('POST', `/journeys/${journey}/trigger`, {
     key: bench.account.key,

@@ -8,7 +8,7 @@ import { createList, deleteList, eraseContact, readPerson, writeContacts } from 
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { applyJourneys, triggerJourney } from '../../src/journeys/journeys.ts'
 import { ingestBounces, suppressAddresses } from '../../src/messages/messages.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { eventually } from '../support/deliveries.ts'
 import { messagesOf, queueMany, sendingAccount, startMail } from '../support/messages.ts'
 import { postfix } from '../support/reports.ts'
@@ -186,7 +186,7 @@ describe('all personal data of an address', () => {
     const listId = await contact(ada)
     const sent = await send(ada)
     await inWork((work) => suppressAddresses(work, [ada], 'unsubscribed'))
-    await t.request('GET', `/contacts?email=${ada}`, { key: account.key })
+    await ok(t.request('GET', `/contacts?email=${ada}`, { key: account.key }))
     const { deal } = await inWork((work) =>
       createDeal(work, NewDeal.parse({ title: 'T', email: ada }), { source: 'api' }),
     )

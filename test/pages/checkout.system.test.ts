@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openShop, payByStripe } from '../checkout/support.ts'
+import { ok } from '../support/app.ts'
 import { type EngagedApp, startEngaged } from '../support/engagement.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
 import { type FakeStripe, openStripe, postStripeEvent } from '../support/stripe.ts'
@@ -63,7 +64,9 @@ describePages('a checkout in a real browser', (openPage) => {
       const session = stripe.sessions.at(-1)!
       expect(page.url()).toBe(session.url)
       expect(faultsOf(page)).toEqual([])
-      await postStripeEvent(engaged.t, account.id, 'checkout.session.completed', { ...session, payment_status: 'paid' })
+      await ok(
+        postStripeEvent(engaged.t, account.id, 'checkout.session.completed', { ...session, payment_status: 'paid' }),
+      )
       await page.goto(session.asked.success_url!)
       await page.getByText('Paid.').waitFor()
     },

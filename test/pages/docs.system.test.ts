@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { useAccount, useApp } from '../support/app.ts'
+import { ok, useAccount, useApp } from '../support/app.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
 
 let url: string
@@ -83,7 +83,7 @@ describePages('/docs in Chromium', (openPage) => {
     const made = await call('postWebhooks', async () => {})
     expect(made).toMatch(/^201 in \d+ ms\nx-request-id: req_/)
     expect(made).toContain('"url": "https://example.com/hooks"')
-    const { body } = await t.request('GET', '/webhooks', { key: account.key })
+    const { body } = await ok(t.request('GET', '/webhooks', { key: account.key }))
     expect(body.subscriptions).toHaveLength(1)
     expect(await call('getContacts', (form) => form.getByLabel('email').fill('a+b&c@people.example'))).toMatch(
       /"contacts": \[\]/,

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import { type EngagedAccount, type EngagedApp, engagedAccount, startEngaged } from '../support/engagement.ts'
 import {
   describePages,
@@ -28,7 +29,7 @@ let page: Page
 
 const view = async (query = ''): Promise<string> => {
   const body = { to: 'ada@people.example', projectId: account.projectId, mergeData: { name: 'Ada' } }
-  const { body: sent } = await t.request('POST', '/send', { key: account.key, body })
+  const { body: sent } = await ok(t.request('POST', '/send', { key: account.key, body }))
   return `${origin}/v/${t.app.tokens.sign('liveview', [account.id, sent.id], null)}${query}`
 }
 const interactions = async () =>

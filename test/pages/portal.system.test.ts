@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { Frame, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { addLesson, updateLesson } from '../../src/courses/courses.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 import { sendingAccount } from '../support/messages.ts'
 import {
@@ -82,7 +82,9 @@ describePages('the portal', (openPage) => {
   })
 
   const mint = async (): Promise<string> => {
-    const { body } = await t.request('POST', `/courses/${courseId}/embed-token`, { key: account.key, body: { email } })
+    const { body } = await ok(
+      t.request('POST', `/courses/${courseId}/embed-token`, { key: account.key, body: { email } }),
+    )
     const { pathname, search } = new URL(body.portalUrl)
     return `${origin}${pathname}${search}`
   }

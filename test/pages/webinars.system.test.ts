@@ -4,7 +4,7 @@ import { setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { remindDue } from '../../src/webinars/reminders/reminders.ts'
 import { endWebinar, listAttendees, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
 import { hour, mailsOf, makeWebinar, register } from '../webinars/support.ts'
@@ -177,7 +177,7 @@ describePages('the join page', (openPage) => {
 
   test('is accessible and fits every screen: live, on the waitlist, ended, and with an invalid token', async () => {
     const { id, path } = await prepare({ capacity: 1 })
-    await register(t, account, id, 'bob@people.example')
+    await ok(register(t, account, id, 'bob@people.example'))
     const [, waitlist] = await mailsOf(t, account)
     const waiting = new URL(/Leave the waitlist: (\S+)/.exec(waitlist!.text!)![1]!).pathname
     await open(waiting)

@@ -74,6 +74,23 @@ export interface StartOptions {
   bindable?: App['bindable']
 }
 
+/**
+ * Returns a reply whose status is 2xx, or the given one, such as that of a redirect. Throws otherwise: for calls that are only there for
+ * their effects.
+ */
+export const ok = async <R extends { status: number; body: unknown }>(
+  promised: Promise<R>,
+  expected?: number,
+): Promise<R> => {
+  const reply = await promised
+  const { status, body } = reply
+  if (expected === undefined ? status >= 200 && status < 300 : status === expected) return reply
+  const error = new Error(`The call was answered with ${status}: ${JSON.stringify(body)}`)
+  // The trace begins at the call.
+  Error.captureStackTrace(error, ok)
+  throw error
+}
+
 let accounts = 0
 
 /** Every other path is relative to `/api/v1`. */

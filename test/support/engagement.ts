@@ -2,7 +2,7 @@ import PostalMime from 'postal-mime'
 import { eventTypes } from '../../src/events/types.ts'
 import { applyProjects, loadTemplate, sampleProject } from '../../src/studio/studio.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
-import { type StartOptions, startApp, type TestAccount, type TestApp } from './app.ts'
+import { ok, type StartOptions, startApp, type TestAccount, type TestApp } from './app.ts'
 import { openDnsServer } from './dns.ts'
 import { type Given, opened, resolved, standIn } from './fixture.ts'
 import { sendingAccount } from './messages.ts'
@@ -75,7 +75,7 @@ export const sendProject = async (
 ): Promise<Arrived> => {
   const before = sink.mails.length
   const body = { to: 'ada@people.example', projectId: account.projectId, mergeData: { name: 'Ada' }, ...more }
-  const { body: result } = await t.request('POST', '/send', { key: account.key, body })
+  const { body: result } = await ok(t.request('POST', '/send', { key: account.key, body }))
   if (result.status !== 'sent') throw new Error(JSON.stringify(result))
   await sink.arrived(before + 1)
   const { html = '', text = '' } = await PostalMime.parse(sink.mails.at(-1)!.raw)

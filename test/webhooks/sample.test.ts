@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { WebhookEventShape } from '../../src/events/shapes.ts'
 import { eventTypes } from '../../src/events/types.ts'
-import { useAccount, useApp } from '../support/app.ts'
+import { ok, useAccount, useApp } from '../support/app.ts'
 import type { Query } from '../support/replies.ts'
 
 const t = useApp()
@@ -36,6 +36,6 @@ test.each<[Query, string]>([
 })
 
 test('samples are not stored', async () => {
-  await sample()
+  await ok(sample())
   expect(await t.events(account.id)).toEqual([])
 })

@@ -5,7 +5,7 @@ import { eventTypes } from '../../src/events/types.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { routes } from '../../src/webhooks/webhooks.routes.ts'
 import { createWebhook, disableWebhook, enableWebhook } from '../../src/webhooks/webhooks.ts'
-import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { useDnsServer } from '../support/dns.ts'
 
 let t: TestApp
@@ -50,16 +50,18 @@ describe('POST /webhooks', () => {
   })
 
   test('takes the union of event and events without duplicates, in the order of the contract', async () => {
-    const { body } = await subscribe({
-      url,
-      events: ['deal.created', 'contact.created', 'deal.created'],
-      event: 'contact.updated',
-    })
+    const { body } = await ok(
+      subscribe({
+        url,
+        events: ['deal.created', 'contact.created', 'deal.created'],
+        event: 'contact.updated',
+      }),
+    )
     expect(body.subscription.events).toEqual(['contact.created', 'contact.updated', 'deal.created'])
   })
 
   test('takes every event type', async () => {
-    const { body } = await subscribe({ url, events: eventTypes })
+    const { body } = await ok(subscribe({ url, events: eventTypes }))
     expect(body.subscription.events).toEqual(eventTypes)
   })
 
@@ -73,7 +75,7 @@ describe('POST /webhooks', () => {
   })
 
   test('keeps the url as it was written', async () => {
-    const { body } = await subscribe({ url: 'https://hooks.test', event: 'lead.hot' })
+    const { body } = await ok(subscribe({ url: 'https://hooks.test', event: 'lead.hot' }))
     expect(body.subscription.url).toBe('https://hooks.test')
   })
 
@@ -118,7 +120,7 @@ describe('POST /webhooks', () => {
     const [first] = await subscriptions(full)
     await t.app.work(full.id, 'cli:test', (work) => disableWebhook(work, first!.id))
     expect((await subscribe({ url, event: 'lead.hot' }, full)).status).toBe(409)
-    await t.request('DELETE', `/webhooks/${first!.id}`, { key: full.key })
+    await ok(t.request('DELETE', `/webhooks/${first!.id}`, { key: full.key }))
     expect((await subscribe({ url, event: 'lead.hot' }, full)).status).toBe(201)
     expect((await subscribe({ url, event: 'lead.hot' })).status).toBe(201)
   })

@@ -5,7 +5,7 @@ import { listBindings, setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { personalData } from '../../src/webinars/webinars.personal-data.ts'
 import { cancelWebinar, deleteWebinar, endWebinar, startWebinar } from '../../src/webinars/webinars.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { hour, linkIn, mailsOf, makeWebinar, register, webinarOf } from './support.ts'
@@ -22,7 +22,7 @@ const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account
 const remove = (id: string) => work((w) => deleteWebinar(w, id))
 const make = async (...names: string[]) => {
   const { id } = await makeWebinar(t, account, { scheduledAt: clock.now.getTime() + 48 * hour })
-  for (const name of names) await register(t, account, id, `${name}@people.example`)
+  for (const name of names) await ok(register(t, account, id, `${name}@people.example`))
   return id
 }
 
@@ -64,7 +64,7 @@ test('one that is not over stays while anyone is registered, waits or had a seat
   await upsertBatch(t.app, account.id, 'cli:test', { listId, contacts })
   const seat = await make('ada')
   const { id: waiting } = await makeWebinar(t, account, { capacity: 0 })
-  await register(t, account, waiting, 'bob@people.example')
+  await ok(register(t, account, waiting, 'bob@people.example'))
   const live = await make('bob')
   await work((w) => startWebinar(w, live))
   await work((w) => eraseContact(w, 'ada@people.example', { dryRun: false }))
@@ -79,7 +79,7 @@ test('one that is not over stays while anyone is registered, waits or had a seat
 test('without registrations a scheduled or live one goes, with those who cancelled; the minutes of a live one are counted', async () => {
   const scheduled = await make('ada')
   const [mail] = await mailsOf(t, account)
-  await t.request('POST', linkIn(mail!, 'Cancel my registration'))
+  await ok(t.request('POST', linkIn(mail!, 'Cancel my registration')))
   const live = await make()
   await work((w) => startWebinar(w, live))
   clock.now = new Date(clock.now.getTime() + 90_000)

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createList, eraseContact, upsertBatch } from '../../src/contacts/contacts.ts'
 import { withdrawMails } from '../../src/messages/messages.ts'
-import { useApp } from '../support/app.ts'
+import { ok, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
 import { hour, makeWebinar, register } from './support.ts'
@@ -21,7 +21,7 @@ test('the erasure of an address locks the webinar before its queued emails, as a
   const listId = (await inWork((work) => createList(work, { name: 'People' }))).id
   const email = 'ada@people.example'
   const { id } = await makeWebinar(t, account, { scheduledAt: Date.now() + 48 * hour })
-  await register(t, account, id, email)
+  await ok(register(t, account, id, email))
   await upsertBatch(t.app, account.id, 'cli:test', { listId, contacts: [{ email, fields: {} }] })
   const mover = await begin()
   await mover.query('select from webinars where id = $1 for no key update', [id])

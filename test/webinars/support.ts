@@ -1,5 +1,6 @@
 import { createWebinar, NewWebinar, type WebinarView } from '../../src/webinars/webinars.ts'
 import type { TestAccount, TestApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 
 export const hour = 3_600_000
 
@@ -11,7 +12,7 @@ export const register = (t: TestApp, account: TestAccount, id: string, email: st
   t.request('POST', `/webinars/${id}/register`, { key: account.key, body: { email, name } })
 
 export const webinarOf = async (t: TestApp, account: TestAccount, id: string): Promise<WebinarView> => {
-  const { body } = await t.request('GET', '/webinars', { key: account.key })
+  const { body } = await ok(t.request('GET', '/webinars', { key: account.key }))
   return body.webinars.find((webinar) => webinar.id === id)!
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import { useApp } from '../support/app.ts'
+import { ok, useApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
 import { untilLocked } from '../support/database.ts'
 import { sendingAccount } from '../support/messages.ts'
@@ -12,7 +12,7 @@ test('kill -9 between the change and its emails leaves neither; the next call do
   const account = await sendingAccount(t)
   const now = Date.now()
   const { id } = await makeWebinar(t, account, { scheduledAt: now + 48 * hour })
-  await register(t, account, id, 'ada@people.example')
+  await ok(register(t, account, id, 'ada@people.example'))
   const before = [await webinarOf(t, account, id), await mailed(t, account)]
   const update = ['webinars', 'update', id, '--at', `${now + 72 * hour}`, '--yes', '--account', account.id]
   const session = await t.app.database.connect()

@@ -14,7 +14,7 @@ import {
   updateWebinar,
   type WebinarChange,
 } from '../../src/webinars/webinars.ts'
-import { startApp, type TestAccount, useApp } from '../support/app.ts'
+import { ok, startApp, type TestAccount, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
 import { eventually } from '../support/deliveries.ts'
 import { sendingAccount, startMail } from '../support/messages.ts'
@@ -55,7 +55,7 @@ const keyed = async () =>
     .toSorted()
 const prepare = async (more: object, ...names: string[]) => {
   const { id } = await makeWebinar(t, account, { scheduledAt: at(48), ...more })
-  for (const name of names) await register(t, account, id, `${name}@people.example`, name)
+  for (const name of names) await ok(register(t, account, id, `${name}@people.example`, name))
   await sendAll(t, account)
   return id
 }
@@ -76,7 +76,7 @@ describe('a new time', () => {
   test('emails everyone with a seat once, with the calendar entry’s UID and a higher SEQUENCE; the waitlist without it', async () => {
     const id = await prepare({ capacity: 1 }, 'ada', 'bob', 'cyd')
     const [ada, bob, cyd] = await mailsOf(t, account)
-    await t.request('POST', linkIn(cyd!, 'Leave the waitlist'))
+    await ok(t.request('POST', linkIn(cyd!, 'Leave the waitlist')))
     const path = linkIn(ada!, 'Add to your calendar')
     const before: string = (await t.request('GET', path)).body
     expect(property(before, 'SEQUENCE') ?? '0').toBe('0')
@@ -230,13 +230,13 @@ describe('capacity', () => {
     const id = await prepare({ capacity: 3 }, 'ada', 'bob', 'cyd')
     const [ada, bob] = await mailsOf(t, account)
     await update(id, { capacity: 1 })
-    await register(t, account, id, 'dee@people.example')
+    await ok(register(t, account, id, 'dee@people.example'))
     const counts = async () => {
       const { registeredCount, waitlistedCount } = await webinarOf(t, account, id)
       return [registeredCount, waitlistedCount]
     }
     expect(await counts()).toEqual([3, 1])
-    for (const mail of [ada, bob]) await t.request('POST', linkIn(mail!, 'Cancel my registration'))
+    for (const mail of [ada, bob]) await ok(t.request('POST', linkIn(mail!, 'Cancel my registration')))
     expect(await counts()).toEqual([1, 1])
     expect(await update(id, { capacity: 2 })).toMatchObject({ promoted: 1 })
   })
@@ -255,8 +255,8 @@ describe('capacity', () => {
     const mails = await mailsOf(t, account)
     await Promise.all([
       ...[3, 4, 5, 6].map((capacity) => update(id, { capacity })),
-      ...[10, 11, 12].map((i) => register(t, account, id, `p${i}@people.example`)),
-      ...[0, 1].map((i) => t.request('POST', linkIn(mails[i]!, 'Cancel my registration'))),
+      ...[10, 11, 12].map((i) => ok(register(t, account, id, `p${i}@people.example`))),
+      ...[0, 1].map((i) => ok(t.request('POST', linkIn(mails[i]!, 'Cancel my registration')))),
     ])
     await update(id, { capacity: 6 })
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 6, waitlistedCount: 3 })
@@ -268,7 +268,7 @@ describe('capacity', () => {
 test('the join page shows the recording after the end, to those with a seat', async () => {
   const id = await prepare({ capacity: 2 }, 'ada', 'bob', 'cyd')
   const [ada, bob] = await mailsOf(t, account)
-  await t.request('POST', linkIn(bob!, 'Cancel my registration'))
+  await ok(t.request('POST', linkIn(bob!, 'Cancel my registration')))
   await work((w) => startWebinar(w, id))
   await update(id, { replayUrl: 'https://stream.example/again?a=1&b="2"' })
   const shows = async (mail: typeof ada) =>
@@ -365,10 +365,10 @@ test('while the relay is unreachable, a move replaces the emails that were not s
   account = await sendingAccount(mine)
   const { id } = await makeWebinar(mine, account, { scheduledAt: at(48), capacity: 2 })
   const other = await makeWebinar(mine, account, { scheduledAt: at(48), title: 'Other' })
-  await register(mine, account, id, 'zoe@people.example')
+  await ok(register(mine, account, id, 'zoe@people.example'))
   await sendAll(mine, account)
-  for (const name of ['ada', 'bob', 'cyd']) await register(mine, account, id, `${name}@people.example`)
-  await register(mine, account, other.id, 'ada@people.example')
+  for (const name of ['ada', 'bob', 'cyd']) await ok(register(mine, account, id, `${name}@people.example`))
+  await ok(register(mine, account, other.id, 'ada@people.example'))
   const move = (change: object) => mine.app.work(account.id, 'cli:test', (w) => updateWebinar(mine.app, w, id, change))
   expect(await move({ scheduledAt: at(72) })).toMatchObject({ moved: 4, promoted: 0 })
   expect(await move({ scheduledAt: at(96), capacity: 3 })).toMatchObject({ moved: 3, promoted: 1 })
@@ -407,7 +407,7 @@ test('a reminder that the relay is receiving during the move is not tried again 
   })
   account = await sendingAccount(mine)
   const { id } = await makeWebinar(mine, account, { scheduledAt: at(48) })
-  await register(mine, account, id, 'ada@people.example')
+  await ok(register(mine, account, id, 'ada@people.example'))
   const mail = startMail(mine.app)
   await sink.arrived(1)
   const { promise: until, resolve: answer } = Promise.withResolvers<void>()
@@ -436,7 +436,7 @@ test('a reminder that the relay is receiving during the move is not tried again 
 
 test('a connection that is lost between the change and its emails leaves neither; the next call does both once', async () => {
   const { id } = await makeWebinar(t, account, { scheduledAt: at(48) })
-  await register(t, account, id, 'ada@people.example')
+  await ok(register(t, account, id, 'ada@people.example'))
   const before = await webinarOf(t, account, id)
   const session = await t.app.database.connect()
   onTestFinished(() => session.end())

@@ -11,7 +11,7 @@ import {
   promoteRegistration,
   startWebinar,
 } from '../../src/webinars/webinars.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { journeyBench } from '../support/journeys.ts'
 import { sendingAccount } from '../support/messages.ts'
 import { hour, linkIn, mailed, mailsOf, makeWebinar, register, webinarOf } from './support.ts'
@@ -162,9 +162,9 @@ describe('a session', () => {
 
   test('that is cancelled sends a plain email to everyone who is still registered', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1, scheduledAt: clock.now.getTime() + hour })
-    for (const name of ['ada', 'bob', 'cyd']) await register(t, account, id, `${name}@people.example`)
+    for (const name of ['ada', 'bob', 'cyd']) await ok(register(t, account, id, `${name}@people.example`))
     const mails = await mailsOf(t, account)
-    await t.request('POST', linkIn(mails[2]!, 'Leave the waitlist'))
+    await ok(t.request('POST', linkIn(mails[2]!, 'Leave the waitlist')))
     expect(await work((w) => cancelWebinar(t.app, w, id))).toMatchObject({ status: 'cancelled' })
     await expect(work((w) => cancelWebinar(t.app, w, id))).rejects.toMatchObject({ kind: 'conflict' })
     expect((await mailed(t, account)).filter((mail) => mail.includes('Cancelled'))).toEqual([
@@ -194,7 +194,7 @@ describe('promotion', () => {
 
   test('seats the first on the waitlist, even beyond the capacity, with the confirmation email', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 0 })
-    for (const name of ['zoe', 'ada']) await register(t, account, id, `${name}@people.example`)
+    for (const name of ['zoe', 'ada']) await ok(register(t, account, id, `${name}@people.example`))
     await promote(id)
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 1 })
     expect(await mailed(t, account)).toEqual([
@@ -207,24 +207,24 @@ describe('promotion', () => {
 
   test('seats the given registration, once; a freed seat beyond the capacity is not assigned again', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
-    for (const name of ['ada', 'bob', 'cyd']) await register(t, account, id, `${name}@people.example`)
+    for (const name of ['ada', 'bob', 'cyd']) await ok(register(t, account, id, `${name}@people.example`))
     const cyd = (await waiting(id))[1]!
     for (let i = 0; i < 2; i++) expect(await promote(id, cyd.id)).toBe(cyd.id)
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 2, waitlistedCount: 1 })
     expect((await mailed(t, account)).filter((mail) => mail.includes('registered:'))).toHaveLength(2)
-    await t.request('POST', linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration'))
+    await ok(t.request('POST', linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration')))
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 1 })
   })
 
   test('refuses an empty waitlist, a cancelled registration, and another webinar’s registration', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
     const other = await makeWebinar(t, account, { capacity: 0 })
-    await register(t, account, id, 'ada@people.example')
-    await register(t, account, other.id, 'bob@people.example')
+    await ok(register(t, account, id, 'ada@people.example'))
+    await ok(register(t, account, other.id, 'bob@people.example'))
     await expect(promote(id)).rejects.toMatchObject({ kind: 'conflict' })
     await expect(promote(id, (await waiting(other.id))[0]!.id)).rejects.toMatchObject({ kind: 'not_found' })
     await expect(promote(id, 'reg_none')).rejects.toMatchObject({ kind: 'not_found' })
-    await t.request('POST', linkIn((await mailsOf(t, account))[1]!, 'Leave the waitlist'))
+    await ok(t.request('POST', linkIn((await mailsOf(t, account))[1]!, 'Leave the waitlist')))
     const [left] = await work((w) => listRegistrations(t.app, w, other.id))
     await expect(promote(other.id, left!.id)).rejects.toMatchObject({ kind: 'conflict' })
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 0 })
@@ -250,12 +250,12 @@ describe('a journey with the trigger webinar-registered', () => {
       Promise.all(
         [any, byId, byTitle].map(async (id) => (await bench.runs(id)).map(({ email }) => email.slice(0, 3)).sort()),
       )
-    await register(t, account, mine.id, 'ada@people.example')
-    await register(t, account, mine.id, 'ada@people.example')
-    await register(t, account, mine.id, 'bob@people.example')
-    await register(t, account, other.id, 'stranger@people.example')
+    await ok(register(t, account, mine.id, 'ada@people.example'))
+    await ok(register(t, account, mine.id, 'ada@people.example'))
+    await ok(register(t, account, mine.id, 'bob@people.example'))
+    await ok(register(t, account, other.id, 'stranger@people.example'))
     expect(await runs()).toEqual([['ada'], ['ada'], ['ada']])
-    await register(t, account, other.id, 'bob@people.example')
+    await ok(register(t, account, other.id, 'bob@people.example'))
     expect(await runs()).toEqual([['ada', 'bob'], ['ada'], ['ada']])
     await work((w) => promoteRegistration(t.app, w, mine.id, null))
     expect(await runs()).toEqual([
@@ -274,7 +274,7 @@ test('an erased person is removed from registrations and waitlists, has no page,
     listId,
     contacts: names.slice(0, 3).map((name) => ({ email: `${name}@people.example`, fields: {} })),
   })
-  for (const name of names) await register(t, account, id, `${name}@people.example`)
+  for (const name of names) await ok(register(t, account, id, `${name}@people.example`))
   const [mail] = await mailsOf(t, account)
   const about = () => work((w) => personalData[0]!.read(w, 'ada@people.example'))
   expect(await about()).toMatchObject([{ webinarId: id, title: 'Live!', name: 'Ada', status: 'confirmed' }])

@@ -10,7 +10,7 @@ import { encodeJson, readFrames } from '../../../src/store/backup/format.ts'
 import { readBackup } from '../../../src/store/backup/read.ts'
 import { writeBackup } from '../../../src/store/backup/write.ts'
 import { type Database, openDatabase } from '../../../src/store/database.ts'
-import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { cloneDatabase } from '../../support/database.ts'
 import { emitEvents, startDeliveries, subscribe, tally } from '../../support/deliveries.ts'
@@ -43,8 +43,8 @@ beforeAll(async () => {
   account = await t.account({ name: 'Kept' })
   const made = await svc(t, ['lists', 'create', '--name', 'Leads', '--account', account.id, '--json'])
   listId = made.json.id
-  for (let i = 0; i < 20; i++) await upsert(`a${i}@example.com`, { first_name: `Zoë\t"${i}"\n\\N` })
-  await t.request('POST', '/deals', { key: account.key, body: { title: 'A deal', email: 'a1@example.com' } })
+  for (let i = 0; i < 20; i++) await ok(upsert(`a${i}@example.com`, { first_name: `Zoë\t"${i}"\n\\N` }))
+  await ok(t.request('POST', '/deals', { key: account.key, body: { title: 'A deal', email: 'a1@example.com' } }))
   await subscribe(t.app, account.id, receiver.url)
   await emitEvents(t.app, account.id, 3)
   // The claim of a worker that no longer exists: the backup must include the delivery.
@@ -164,7 +164,7 @@ test('a backup is a snapshot of one moment, whatever is written meanwhile', asyn
     },
   })
   const busy = (async () => {
-    for (let i = 0; !isWritten; i++) await upsert(`later${i}@example.com`)
+    for (let i = 0; !isWritten; i++) await ok(upsert(`later${i}@example.com`))
   })()
   await writeBackup(t.app.database, target, '0', { signal, onRows }).finally(() => {
     isWritten = true

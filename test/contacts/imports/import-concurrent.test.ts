@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Counts, findOrCreateList } from '../../../src/contacts/imports/imports.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { untilLocked } from '../../support/database.ts'
 import { prepareRun } from '../support.ts'
 
@@ -99,10 +99,12 @@ test("two imports into two lists beyond the plan's limit: the plan is filled, no
 
 test('a concurrent import and API batches, with a subscription: counts and events are exact', async () => {
   const account = await t.account()
-  await t.request('POST', '/webhooks', {
-    key: account.key,
-    body: { url: 'https://hooks.example.org/', events: ['contact.created'] },
-  })
+  await ok(
+    t.request('POST', '/webhooks', {
+      key: account.key,
+      body: { url: 'https://hooks.example.org/', events: ['contact.created'] },
+    }),
+  )
   const { id: listId } = await t.app.work(account.id, 'cli:test', (work) =>
     findOrCreateList(work, 'L', true, { email: 0, fields: [] }),
   )

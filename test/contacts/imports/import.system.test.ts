@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { counted, interruptImport, people } from './support.ts'
 
@@ -31,7 +31,7 @@ const contacts = () => t.app.sql<{ status: string }>('select status from contact
 
 test('after a kill (-9) a resume continues after the last complete batch: each row and event once', async () => {
   const body = { url: 'https://hooks.example.org/', events: ['contact.created', 'contact.updated'] }
-  await t.request('POST', '/webhooks', { key: account.key, body })
+  await ok(t.request('POST', '/webhooks', { key: account.key, body }))
   const rejects = join(folder, 'rejects.csv')
   const path = await file(`${people(many)},nobody,\n`)
   const { id, rows, state } = await interruptImport(t, account, path, 'SIGKILL', '--rejects', rejects)

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { untilLocked } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -140,7 +140,7 @@ describe('counts', () => {
   })
 
   test('importing the same file again counts all rows as unchanged, writes nothing and fires nothing', async () => {
-    await subscribe()
+    await ok(subscribe())
     await importFile(people(700))
     const before = await t.app.sql('select * from contacts where account_id = $1 order by email', [account.id])
     expect(await t.events(account.id)).toHaveLength(700)
@@ -202,7 +202,7 @@ describe('counts', () => {
 
 describe('events', () => {
   test('each created and changed contact fires once; --no-events fires none', async () => {
-    await subscribe()
+    await ok(subscribe())
     await importFile('email,name\na@example.org,1\nb@example.org,1\nb@example.org,2\n')
     await importFile('email,name\na@example.org,2\nb@example.org,2\n')
     await importFile('email,name\na@example.org,3\nc@example.org,3\n', '--no-events')
@@ -217,7 +217,7 @@ describe('events', () => {
 
 describe('--dry-run', () => {
   test('shows what an import would do, including events, and writes nothing', async () => {
-    await subscribe()
+    await ok(subscribe())
     await importFile('email,name\na@example.org,1\nb@example.org,1\n')
     const events = await t.events(account.id)
     let content = 'email,name\na@example.org,1\nb@example.org,2\n,none\nc@example.org,1\nc@example.org,2\n'
@@ -277,7 +277,7 @@ describe('interrupted', () => {
   }
 
   test('a resume continues after the last complete batch: each row and event once', async () => {
-    await subscribe()
+    await ok(subscribe())
     const before = await stopped(await file(people(rows), 'stopped.csv'))
     expect(await contacts()).toHaveLength(before.rows)
     const ran = await run(['imports', 'resume', before.id, '--json'])

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { writeContacts } from '../../../src/contacts/contacts.ts'
 import type { TestAccount } from '../../support/app.ts'
+import { ok } from '../../support/app.ts'
 import { useContacts } from '../support.ts'
 
 let account: TestAccount
@@ -82,7 +83,7 @@ describe('POST /contacts with a batch', () => {
   test('new names become columns in order of first appearance', async () => {
     await batch([{ email: 'a@acme.test', zeta: 1, alpha: 2 }])
     await batch([{ email: 'b@acme.test', beta: 1, alpha: 3 }])
-    const { body } = await app.request('GET', '/lists', { key: account.key })
+    const { body } = await ok(app.request('GET', '/lists', { key: account.key }))
     expect(body.lists[0]!.fields).toEqual(['zeta', 'alpha', 'beta'])
   })
 

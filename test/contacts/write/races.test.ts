@@ -14,6 +14,7 @@ import { countContacts } from '../../../src/contacts/write/count.ts'
 import { isUnavailable, openDatabase, SerializationConflict } from '../../../src/store/database.ts'
 import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'
+import { ok } from '../../support/app.ts'
 import { countsOf, untilLocked } from '../../support/database.ts'
 import { randomOfTest } from '../../support/random.ts'
 import { waitLimitMs } from '../../support/slowness.ts'
@@ -206,7 +207,7 @@ test('units of work that add columns to two lists in different orders do not dea
       { x: '1', alpha: '3' },
     ],
   ])
-  const { body } = await app.request('GET', '/lists', { key: account.key })
+  const { body } = await ok(app.request('GET', '/lists', { key: account.key }))
   for (const { fields } of body.lists) expect(fields.sort()).toEqual(['alpha', 'constructor', 'x', 'zeta'])
 })
 
@@ -372,7 +373,7 @@ test('coalesced single writes near the limit fill it exactly; known addresses al
   const answers = await Promise.all(['a', 'known', 'b', 'c', 'd'].map(post))
   const named = (status: number) => answers.filter((answer) => answer[1] === status).map(([name]) => name)
   expect([named(200), named(201).length, named(409).length]).toEqual([['known'], 2, 2])
-  const { body } = await app.request('GET', '/lists', { key: account.key })
+  const { body } = await ok(app.request('GET', '/lists', { key: account.key }))
   expect(body.lists[0]!.rowCount).toBe(3)
   expect(body.lists[0]!.fields.sort()).toEqual([...named(200), ...named(201)].sort())
   expect(await state()).toEqual(exact)

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { renameList, upsertContact } from '../../../src/contacts/contacts.ts'
 import type { TestAccount } from '../../support/app.ts'
+import { ok } from '../../support/app.ts'
 import { useContacts } from '../support.ts'
 
 let account: TestAccount
@@ -238,7 +239,7 @@ describe('the plan limit', () => {
     await fill(3, 3)
     const { status, body } = await app.post(account, { listId, email: 'ada@acme.test', fields: { name: 'Ada' } })
     expect([status, body]).toEqual([409, { error: "The plan's contact limit is reached" }])
-    const { body: lists } = await app.request('GET', '/lists', { key: account.key })
+    const { body: lists } = await ok(app.request('GET', '/lists', { key: account.key }))
     expect(lists.lists).toMatchObject([{ fields: [], rowCount: 0 }])
   })
 

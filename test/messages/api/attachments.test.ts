@@ -5,7 +5,7 @@ import { readConfig } from '../../../src/app/config.ts'
 import { personalData } from '../../../src/app/personal-data.ts'
 import { eraseContact } from '../../../src/contacts/contacts.ts'
 import { dropContents } from '../../../src/messages/messages.retention.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
 import { useSink } from '../../support/smtp.ts'
@@ -33,14 +33,16 @@ const megabytes = Buffer.alloc(10 * 1024 * 1024, 'a line of text\n')
 
 test('files arrive as they were, with name and type, in every copy', async () => {
   const binary = Buffer.from(Array.from({ length: 200_000 }, (_, i) => (i * 7) % 256))
-  const { body } = await send({
-    cc: ['bob@people.example'],
-    attachments: [
-      { filename: 'Größe "x"; y.pdf', contentType: 'application/pdf', content: binary.toString('base64') },
-      { filename: 'empty', content: '' },
-      { filename: 'logo.png', contentType: 'image/png', content: 'AAEC', contentId: 'logo@shop' },
-    ],
-  })
+  const { body } = await ok(
+    send({
+      cc: ['bob@people.example'],
+      attachments: [
+        { filename: 'Größe "x"; y.pdf', contentType: 'application/pdf', content: binary.toString('base64') },
+        { filename: 'empty', content: '' },
+        { filename: 'logo.png', contentType: 'image/png', content: 'AAEC', contentId: 'logo@shop' },
+      ],
+    }),
+  )
   expect(body.status).toBe('sent')
   const expected = [
     { filename: 'Größe "x"; y.pdf', mimeType: 'application/pdf', disposition: 'attachment', content: binary },
@@ -58,7 +60,7 @@ test('files arrive as they were, with name and type, in every copy', async () =>
 })
 
 test('10 MB are sent, by the call and by a job; one byte more returns 400, a body over 16 MB 413', async () => {
-  const { body } = await send({ attachments: [file({ content: megabytes.toString('base64') })] })
+  const { body } = await ok(send({ attachments: [file({ content: megabytes.toString('base64') })] }))
   expect(body.status).toBe('sent')
   expect((await filesOf((await sink.arrived(1))[0]!.raw))[0]!.content.equals(megabytes)).toBe(true)
   await t.app.sql(`update messages set status = 'pending', finished_at = null where id = $1`, [body.id])
@@ -150,12 +152,12 @@ test('of content that is given twice the last one counts', async () => {
 })
 
 test('the erasure of the address, and retention, delete them', async () => {
-  await send({ attachments: [file()] })
+  await ok(send({ attachments: [file()] }))
   await t.app.work(account.id, 'cli:test', (work) =>
     eraseContact(work, 'ada@people.example', { dryRun: false, personalData }),
   )
   expect(await stored()).toEqual([])
-  await send({ to: 'bob@people.example', attachments: [file()] })
+  await ok(send({ to: 'bob@people.example', attachments: [file()] }))
   expect(await stored()).toHaveLength(1)
   await dropContents(t.app, new Date(Date.now() + 60_000))
   expect(await stored()).toEqual([])

@@ -4,7 +4,7 @@ import { readConfig } from '../../../src/app/config.ts'
 import { personalData } from '../../../src/app/personal-data.ts'
 import { eraseContact } from '../../../src/contacts/contacts.ts'
 import { suppressAddresses } from '../../../src/messages/messages.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
 import { type SunkMail, useSink } from '../../support/smtp.ts'
@@ -78,7 +78,7 @@ test('each recipient gets a copy with the same To and Cc, and bcc stands nowhere
 })
 
 test('a job that takes the copies over sends the same headers', async () => {
-  await send({ cc: [dan, bob], bcc: [cleo] })
+  await ok(send({ cc: [dan, bob], bcc: [cleo] }))
   await sink.arrived(4)
   sink.mails.length = 0
   await requeue()
@@ -90,7 +90,7 @@ test('a job that takes the copies over sends the same headers', async () => {
 })
 
 test('an address that is named twice gets one copy, the one that names it', async () => {
-  await send({ to: ada, cc: [bob, ' BOB@people.example', ada], bcc: [bob, cleo, cleo, ada] })
+  await ok(send({ to: ada, cc: [bob, ' BOB@people.example', ada], bcc: [bob, cleo, cleo, ada] }))
   const mails = byRecipient(await sink.arrived(3))
   expect(mails.map(shown)).toEqual([ada, bob, cleo].map((email) => [[email], ada, bob]))
   expect(await sends()).toBe(3)
@@ -117,7 +117,7 @@ test('suppressed copies are left out, also of the headers, and named in the answ
 
 test('if `to` is suppressed, no one gets it', async () => {
   await suppress(ada)
-  const { body } = await send({ cc: [bob], bcc: [cleo] })
+  const { body } = await ok(send({ cc: [bob], bcc: [cleo] }))
   expect(body).toEqual({ id: expect.any(String), status: 'suppressed', reason: 'manual' })
   expect(await messagesOf(t.app, account.id)).toHaveLength(1)
   expect([sink.mails, await sends()]).toEqual([[], 0])
@@ -173,13 +173,13 @@ test('ten of each are taken, and none is none', async () => {
 
 test('a copy that the relay refuses fails alone, and suppresses its own address', async () => {
   sink.next({}, { refuse: { at: 'to', answer: '550 5.1.1 No such user' } })
-  await send({ cc: [bob] })
+  await ok(send({ cc: [bob] }))
   const rows = await messagesOf(t.app, account.id)
   expect(rows.map(({ status }) => status).sort()).toEqual(['failed', 'sent'])
 })
 
 test('the erasure of a copy’s address removes it from the other copies; that of `to` their content', async () => {
-  await send({ cc: [bob, dan], bcc: [cleo] })
+  await ok(send({ cc: [bob, dan], bcc: [cleo] }))
   await sink.arrived(4)
   sink.mails.length = 0
   const erase = (email: string) =>

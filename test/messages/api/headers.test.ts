@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
-import { useApp } from '../../support/app.ts'
+import { ok, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
 import { useSink } from '../../support/smtp.ts'
@@ -94,7 +94,7 @@ test('a marketing email of a project has them beside those of its unsubscription
   const account = await sendingAccount(t)
   const before = sink.mails.length
   const body = { ...freeform(), type: 'marketing', headers: { 'X-A': 'b' } }
-  await t.request('POST', '/send', { key: account.key, body })
+  await ok(t.request('POST', '/send', { key: account.key, body }))
   const mail = await lastMail(before)
   expect([mail.header('x-a'), mail.header('list-unsubscribe-post')]).toEqual(['b', 'List-Unsubscribe=One-Click'])
 })
@@ -102,7 +102,7 @@ test('a marketing email of a project has them beside those of its unsubscription
 test('a mail job that takes the message over sends them, too', async () => {
   const account = await sendingAccount(t)
   const before = sink.mails.length
-  const { body } = await send(account.key, { 'X-A': 'first' })
+  const { body } = await ok(send(account.key, { 'X-A': 'first' }))
   // As after a crash before the hand-over.
   await t.app.sql(`update messages set status = 'pending', finished_at = null where id = $1`, [body.id])
   await t.app.sql('insert into message_queue (account_id, id, due_at, is_patient) values ($1, $2, svc_now(), true)', [

@@ -12,7 +12,7 @@ import {
 } from '../../../src/messages/messages.ts'
 import type { Sql } from '../../../src/store/database.ts'
 import { applyProjects, deleteProject } from '../../../src/studio/studio.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { eventually } from '../../support/deliveries.ts'
 import { settlesWithin } from '../../support/eventually.ts'
@@ -152,7 +152,7 @@ test('suppression is checked at acceptance and again at sending, that of `to` fo
     t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, [email], 'manual'))
   await suppress(bob)
   expect((await send({ to: bob, scheduledAt: later() })).body).toMatchObject({ status: 'suppressed', reason: 'manual' })
-  await send({ to: 'ada@people.example', cc: [cleo], scheduledAt: later() })
+  await ok(send({ to: 'ada@people.example', cc: [cleo], scheduledAt: later() }))
   await suppress('ada@people.example')
   await comeDue()
   await drainMail()
@@ -161,7 +161,7 @@ test('suppression is checked at acceptance and again at sending, that of `to` fo
 })
 
 test('without its sender at that time it fails; a new sender of the address sends it', async () => {
-  await send({ scheduledAt: later() })
+  await ok(send({ scheduledAt: later() }))
   await t.app.sql('delete from senders where account_id = $1', [account.id])
   await comeDue()
   await drainMail()
@@ -173,10 +173,12 @@ test('without its sender at that time it fails; a new sender of the address send
 
 test('without its project at that time it fails', async () => {
   const [made] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [plainProject('Welcome')]))
-  const { body } = await t.request('POST', '/send', {
-    key: account.key,
-    body: { to: bob, projectId: made!.id, scheduledAt: later() },
-  })
+  const { body } = await ok(
+    t.request('POST', '/send', {
+      key: account.key,
+      body: { to: bob, projectId: made!.id, scheduledAt: later() },
+    }),
+  )
   expect(body).toMatchObject({ status: 'pending' })
   await t.app.work(account.id, 'cli:test', (work) => deleteProject(work, made!.id!))
   await comeDue()
@@ -188,20 +190,20 @@ test('without its project at that time it fails', async () => {
 })
 
 test('of a deleted account it is not sent', async () => {
-  await send({ scheduledAt: later() })
+  await ok(send({ scheduledAt: later() }))
   await t.app.sql('update accounts set deleted_at = now() where id = $1', [account.id])
   await comeDue()
   const app = await openApp(readConfig(t.env))
   const loop = startMail(app)
   const neighbour = await sendingAccount(t)
-  await t.request('POST', '/send', { key: neighbour.key, body: freeform({ to: bob }) })
+  await ok(t.request('POST', '/send', { key: neighbour.key, body: freeform({ to: bob }) }))
   await loop.stop()
   await app.close()
   expect(sink.mails.map(({ to }) => to[0])).toEqual([bob])
 })
 
 test('`svc sends cancel` ends it with its copies and gives the volume back; a second one exits 6', async () => {
-  const { body } = await send({ scheduledAt: later(), cc: [bob] })
+  const { body } = await ok(send({ scheduledAt: later(), cc: [bob] }))
   expect((await cancel(body.id, '--dry-run')).status).toBe(0)
   expect([(await rowsOf()).map(({ status }) => status), await uses('sends')]).toEqual([['pending', 'pending'], 2])
   const { status, json } = await cancel(body.id)
@@ -213,7 +215,7 @@ test('`svc sends cancel` ends it with its copies and gives the volume back; a se
 })
 
 test('an unknown send exits 3, one of another account too; one that is not scheduled or is being sent exits 6', async () => {
-  const { body } = await send({ scheduledAt: later() })
+  const { body } = await ok(send({ scheduledAt: later() }))
   const sent = await send({})
   const other = await sendingAccount(t)
   expect((await cancel('msg_x')).status).toBe(3)
@@ -258,7 +260,7 @@ const drainWith = async (after: (name: string) => Promise<void>) => {
 }
 
 test('`svc sends cancel` names the copies that are being sent, and exits 5', async () => {
-  const { body } = await send({ scheduledAt: later(), cc: [bob], bcc: [cleo] })
+  const { body } = await ok(send({ scheduledAt: later(), cc: [bob], bcc: [cleo] }))
   await t.app.sql(
     `update message_queue q set is_handing = true
      where account_id = $1 and id = (select id from messages where account_id = $1 and email = $2)`,
@@ -279,7 +281,7 @@ test('`svc sends cancel` names the copies that are being sent, and exits 5', asy
 const cancelNow = (id: string) => t.app.work(account.id, 'cli:test', (work) => cancelScheduled(work, id))
 
 test('cancelled while a job has loaded it, it is not sent', async () => {
-  const { body } = await send({ scheduledAt: later(), cc: [bob] })
+  const { body } = await ok(send({ scheduledAt: later(), cc: [bob] }))
   await comeDue()
   let cancelled = 0
   await drainWith(async (name) => {
@@ -290,7 +292,7 @@ test('cancelled while a job has loaded it, it is not sent', async () => {
 })
 
 test('once a connection has taken it, it cannot be cancelled', async () => {
-  const { body } = await send({ scheduledAt: later() })
+  const { body } = await ok(send({ scheduledAt: later() }))
   await comeDue()
   let refusal: unknown = null
   await drainWith(async (name) => {
@@ -324,7 +326,7 @@ test('of many that are cancelled while a job sends them, each is either sent or 
 })
 
 test('two cancellations at once give the volume back once', async () => {
-  const { body } = await send({ scheduledAt: later() })
+  const { body } = await ok(send({ scheduledAt: later() }))
   const ends = await Promise.allSettled([1, 2].map(() => cancelNow(body.id)))
   expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   expect(await uses('sends')).toBe(0)

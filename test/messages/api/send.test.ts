@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createList, writeContacts } from '../../../src/contacts/contacts.ts'
 import { addSender } from '../../../src/messages/identity/identity.ts'
 import { suppressAddresses } from '../../../src/messages/messages.ts'
-import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { freePort } from '../../support/daemon.ts'
 import { freeform, messagesOf, sendingAccount } from '../../support/messages.ts'
@@ -63,7 +63,7 @@ describe('a freeform email', () => {
   })
 
   test('a subject is cut to 200 characters without splitting one', async () => {
-    await send(freeform({ subject: '😀'.repeat(201) }))
+    await ok(send(freeform({ subject: '😀'.repeat(201) })))
     const [mail] = await sink.arrived(1)
     const encoded = [...mail!.raw.slice(0, mail!.raw.indexOf('\r\n\r\n')).matchAll(/=\?UTF-8\?B\?([^?]+)\?=/gi)]
     expect(encoded.map(([, text]) => Buffer.from(text!, 'base64').toString()).join('')).toBe('😀'.repeat(200))
@@ -71,11 +71,13 @@ describe('a freeform email', () => {
 
   test('line ends in subject and name inject no header and no recipient', async () => {
     await t.app.work(account.id, 'cli:test', (work) => addSender(work, { email: 'evil@shop.example', name: 'x' }))
-    await send(
-      freeform({
-        subject: 'Hi\r\nBcc: eve@people.example',
-        from: { email: 'evil@shop.example', name: 'Eve\r\nBcc: eve@people.example' },
-      }),
+    await ok(
+      send(
+        freeform({
+          subject: 'Hi\r\nBcc: eve@people.example',
+          from: { email: 'evil@shop.example', name: 'Eve\r\nBcc: eve@people.example' },
+        }),
+      ),
     )
     const [mail] = await sink.arrived(1)
     expect(mail!.to).toEqual(['ada@people.example'])
@@ -121,7 +123,7 @@ describe('from, senderId and replyTo', () => {
 
   test('from takes precedence over senderId, and replyTo over the sender’s', async () => {
     const { id } = await add('team@shop.example', { replyTo: 'answers@shop.example' })
-    await send(freeform({ senderId: id, from: { email: 'hello@shop.example' }, replyTo: 'me@shop.example' }))
+    await ok(send(freeform({ senderId: id, from: { email: 'hello@shop.example' }, replyTo: 'me@shop.example' })))
     const [mail] = await sink.arrived(1)
     expect(mail!.header('from')).toBe('The Shop <hello@shop.example>')
     expect(mail!.header('reply-to')).toBe('me@shop.example')
@@ -162,7 +164,7 @@ describe('the relay’s answer', () => {
 
   test('an unreachable relay returns 200 and failed', async () => {
     await sink.close()
-    const { body } = await send(freeform())
+    const { body } = await ok(send(freeform()))
     expect(body).toMatchObject({ status: 'failed', error: expect.stringContaining('could not be reached') })
     sink = await openSink({ port: sink.port })
   })
@@ -171,14 +173,14 @@ describe('the relay’s answer', () => {
     'a connection cut %s is failed, and the message is not sent again',
     async (drop) => {
       sink.next({ drop })
-      const { body } = await send(freeform({ html: 'x'.repeat(200_000) }))
+      const { body } = await ok(send(freeform({ html: 'x'.repeat(200_000) })))
       expect(body).toMatchObject({ status: 'failed', error: 'delivery state unknown' })
       expect(sink.begun).toBe(1)
     },
   )
 
   test('an idle connection that the relay closed is replaced without an error', async () => {
-    await send(freeform())
+    await ok(send(freeform()))
     await sink.close()
     sink = await openSink({ port: sink.port })
     expect((await send(freeform())).body.status).toBe('sent')
@@ -187,7 +189,7 @@ describe('the relay’s answer', () => {
   test('no answer within 10 s returns 200 and pending; the late answer is recorded, and a replay returns it', async () => {
     const { promise: until, resolve: answer } = Promise.withResolvers<void>()
     sink.next({ until })
-    const { body } = await send(freeform(), { 'idempotency-key': 'slow' })
+    const { body } = await ok(send(freeform(), { 'idempotency-key': 'slow' }))
     expect(body).toEqual({ id: expect.any(String), status: 'pending' })
     answer()
     await sink.arrived(1)
@@ -321,7 +323,7 @@ describe('quotas', () => {
 
   test('a failed send counts against the quotas', async () => {
     sink.next({ refuse: { at: 'to', answer: '550 No' } })
-    await send(freeform())
+    await ok(send(freeform()))
     const uses = await t.app.sql('select used from quota_uses where account_id = $1', [account.id])
     expect(uses).toEqual([{ used: 1 }, { used: 1 }])
   })
@@ -434,7 +436,7 @@ describe('suppression', () => {
     async (answer) => {
       await contact('active')
       sink.next({ refuse: { at: 'to', answer } })
-      const { body } = await send(freeform())
+      const { body } = await ok(send(freeform()))
       expect(body).toMatchObject({ status: 'failed', error: expect.stringContaining('5.1.1') })
       expect(await reasonOf('transactional')).toBe('bounced')
       expect(await verdict()).toEqual({ status: 'invalid', reasons: ['hard_bounced'] })
@@ -461,7 +463,7 @@ describe('suppression', () => {
 })
 
 test('marketing emails have both headers of one-click unsubscription', async () => {
-  await send(freeform({ type: 'marketing' }))
+  await ok(send(freeform({ type: 'marketing' })))
   const [mail] = await sink.arrived(1)
   expect(mail!.header('list-unsubscribe')).toMatch(/^<https:\/\/svc\.example\/u\/[\w.-]+>$/)
   expect(mail!.header('list-unsubscribe-post')).toBe('List-Unsubscribe=One-Click')

@@ -8,7 +8,7 @@ import {
   showDomain,
   verifyDomain,
 } from '../../../src/messages/messages.ts'
-import { startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { type DnsServer, openDnsServer } from '../../support/dns.ts'
 import { freeform, queueMany, sendingAccount, startMail } from '../../support/messages.ts'
 import { openSink, type Sink } from '../../support/smtp.ts'
@@ -168,10 +168,12 @@ const checkDkim = (raw: string, record: string): { domain: string; signed: strin
 
 describe('an email from a verified domain', () => {
   const send = async (from: string, more: object = {}) => {
-    const { body } = await t.request('POST', '/send', {
-      key: account.key,
-      body: freeform({ from: { email: from }, ...more }),
-    })
+    const { body } = await ok(
+      t.request('POST', '/send', {
+        key: account.key,
+        body: freeform({ from: { email: from }, ...more }),
+      }),
+    )
     expect(body).toMatchObject({ status: 'sent' })
     return sink.mails.at(-1)!
   }

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { queueMany, sendingAccount, startMail } from '../../support/messages.ts'
 import { plainProjects } from '../../support/projects.ts'
 import { useSink } from '../../support/smtp.ts'
@@ -23,7 +23,7 @@ const send = (body: object) =>
   t.request('POST', '/send', { key: account.key, body: { to: 'ada@people.example', projectId: 'prj_1', ...body } })
 
 test('a project is rendered for the recipient; the default subject is its name with merge tags filled', async () => {
-  const { body } = await send({ mergeData: { name: '<Ada>' } })
+  const { body } = await ok(send({ mergeData: { name: '<Ada>' } }))
   expect(body.status).toBe('sent')
   const [mail] = await sink.arrived(1)
   expect(mail!.header('subject')).toBe('Welcome, <Ada>')
@@ -32,15 +32,17 @@ test('a project is rendered for the recipient; the default subject is its name w
 })
 
 test('the subject of the call takes precedence; its tags are filled, unknown ones are empty, then it is cut', async () => {
-  await send({ subject: '{{name}}{{ nobody }}!', mergeData: { name: 'x'.repeat(300) } })
+  await ok(send({ subject: '{{name}}{{ nobody }}!', mergeData: { name: 'x'.repeat(300) } }))
   expect((await sink.arrived(1))[0]!.header('subject')).toBe('x'.repeat(200))
 })
 
 test('a fallback in the subject stands for a missing or empty value', async () => {
-  await send({
-    subject: '{{ name | "there" }}, {{ nobody | "you" }}{{ empty | "!" }}',
-    mergeData: { name: 'Ada', empty: '' },
-  })
+  await ok(
+    send({
+      subject: '{{ name | "there" }}, {{ nobody | "you" }}{{ empty | "!" }}',
+      mergeData: { name: 'Ada', empty: '' },
+    }),
+  )
   expect((await sink.arrived(1))[0]!.header('subject')).toBe('Ada, you!')
 })
 
@@ -69,12 +71,12 @@ test('an unknown project and one of another account return 404; a projectId that
 })
 
 test('with projectId the freeform properties are ignored', async () => {
-  await send({ html: '<p>other</p>', text: 'other' })
+  await ok(send({ html: '<p>other</p>', text: 'other' }))
   expect((await sink.arrived(1))[0]!.raw).not.toContain('other')
 })
 
 test('a marketing email contains the unsubscribe link of its header', async () => {
-  await send({ type: 'marketing' })
+  await ok(send({ type: 'marketing' }))
   const [mail] = await sink.arrived(1)
   expect(mail!.header('list-unsubscribe')).toBe(`<${studio.renderings[0]!.links.unsubscribe}>`)
 })

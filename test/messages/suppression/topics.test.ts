@@ -3,7 +3,7 @@ import { personalData } from '../../../src/app/personal-data.ts'
 import { eraseContact, readPerson } from '../../../src/contacts/contacts.ts'
 import { deleteTopic, suppressAddresses } from '../../../src/messages/messages.ts'
 import { purgeTopics } from '../../../src/messages/topics/topics.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { freeform, sendingAccount } from '../../support/messages.ts'
 import { useSink } from '../../support/smtp.ts'
 import { makeTopic, preferencePath } from '../../support/topics.ts'
@@ -90,7 +90,7 @@ describe('the one click of a mail client', () => {
     }
     expect((await t.request('POST', path, multipart)).status).toBe(200)
     expect((await t.request('POST', path)).status).toBe(200)
-    await post(path, { 'List-Unsubscribe': 'One-Click', action: 'everything' })
+    await ok(post(path, { 'List-Unsubscribe': 'One-Click', action: 'everything' }))
     expect(await suppressions()).toEqual([news])
   })
 
@@ -122,7 +122,7 @@ describe('the preference page', () => {
   test('is the page with one button in an account without topics', async () => {
     for (const id of [news, courses]) await work((w) => deleteTopic(w, id))
     const path = await linkOf()
-    const { body } = await t.request('GET', path)
+    const { body } = await ok(t.request('GET', path))
     expect(body).toContain('<form method="post"><button type="submit">Unsubscribe</button></form>')
     expect((await t.request('POST', path)).body).toContain('You are unsubscribed')
     expect(await suppressions()).toEqual(['unsubscribed'])
@@ -133,10 +133,10 @@ describe('the preference page', () => {
     expect((await save(path, courses)).body).toContain('Your choices are saved')
     expect(await suppressions()).toEqual([news])
     expect(String((await t.request('GET', path)).body).match(/ checked/g)).toHaveLength(1)
-    await save(path, news)
+    await ok(save(path, news))
     expect(await suppressions()).toEqual([courses])
     expect(await marketing(news)).toMatchObject({ status: 'sent' })
-    await save(path)
+    await ok(save(path))
     expect(await suppressions()).toEqual([news, courses].sort())
     // Email without a topic has no box.
     expect(await marketing()).toMatchObject({ status: 'sent' })
@@ -167,7 +167,7 @@ describe('the preference page', () => {
 
   test('leaves everything with one button, and undoes it; the topics are left as before', async () => {
     const path = await linkOf(news)
-    await save(path, news)
+    await ok(save(path, news))
     const left = await post(path, { action: 'everything' })
     expect(left.body).toContain('You are unsubscribed')
     expect(left.body).not.toContain('type="checkbox"')
@@ -176,8 +176,8 @@ describe('the preference page', () => {
     // A page that was opened before must not bring it back by the way.
     expect((await save(path, news, courses)).body).toContain('You are unsubscribed')
     expect(await suppressions()).toEqual(['unsubscribed'])
-    await save(path, news)
-    await post(path, { action: 'return' })
+    await ok(save(path, news))
+    await ok(post(path, { action: 'return' }))
     expect(await suppressions()).toEqual([courses])
     expect(await marketing(news)).toMatchObject({ status: 'sent' })
   })
@@ -185,9 +185,9 @@ describe('the preference page', () => {
   test.each(['bounced', 'complained', 'manual'] as const)('does not remove the suppression %s', async (reason) => {
     const path = await linkOf(news)
     await work((w) => suppressAddresses(w, [ada], reason))
-    await post(path, { action: 'everything' })
-    await post(path, { action: 'return' })
-    await save(path, news, courses)
+    await ok(post(path, { action: 'everything' }))
+    await ok(post(path, { action: 'return' }))
+    await ok(save(path, news, courses))
     expect(await suppressions()).toEqual([reason])
     expect(await send()).toMatchObject({ status: 'suppressed', reason })
   })
@@ -235,7 +235,7 @@ describe('topicId of POST /send', () => {
 })
 
 test('an erased person stays out of the topics that it left, and an export names them', async () => {
-  await oneClick(await linkOf(news))
+  await ok(oneClick(await linkOf(news)))
   const person = await work((w) => readPerson(t.app, w, ada))
   expect(person).toMatchObject({
     messages: [{ topicId: news }],
@@ -248,8 +248,8 @@ test('an erased person stays out of the topics that it left, and an export names
 
 test('what people left of a deleted topic is deleted later, in all accounts, and nothing else', async () => {
   const path = await linkOf(news)
-  await save(path)
-  await post(path, { action: 'everything' })
+  await ok(save(path))
+  await ok(post(path, { action: 'everything' }))
   expect(await work((w) => deleteTopic(w, 'News'))).toMatchObject({ id: news, left: 1 })
   const rows = () => t.app.sql<{ id: string }>('select id from topics where account_id = $1', [account.id])
   await purgeTopics(t.app, new Date(Date.now() - 60_000))

@@ -19,7 +19,7 @@ import {
   updateWebinar,
   webinarStats,
 } from '../../../src/webinars/webinars.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { journeyBench, testClock } from '../../support/journeys.ts'
 import { sendingAccount } from '../../support/messages.ts'
 import { hour, linkIn, mailsOf, makeWebinar, register } from '../support.ts'
@@ -165,7 +165,7 @@ describe('a report of presence', () => {
     clock.advance(minute)
     expect(await report(refused[0]!)).toBe(200)
     expect(await minutes(id)).toEqual({ bob: 1 })
-    await t.request('POST', `${paths.ada as '/x'}/cancel`)
+    await ok(t.request('POST', `${paths.ada as '/x'}/cancel`))
     expect(await report(paths.ada!)).toBe(404)
     await work(async (w) =>
       eraseContact(w, 'bob@people.example', { dryRun: false, personalData: await t.app.personalData() }),
@@ -195,11 +195,11 @@ describe('after the end', () => {
     const [attended, missed] = [await bind(id, 'attended'), await bind(id, 'missed')]
     await work((w) => updateWebinar(t.app, w, id, { replayUrl: 'https://stream.example/again' }))
     await report(paths.ada!)
-    await t.request('POST', `${paths.dee as '/x'}/cancel`)
+    await ok(t.request('POST', `${paths.dee as '/x'}/cancel`))
     clock.advance(minute)
     await Promise.all([report(paths.ada!), report(paths.bob!)])
     // Dee's seat went to Eve. Finn registers during the session, and waits.
-    await register(t, account, id, 'finn@people.example', 'finn')
+    await ok(register(t, account, id, 'finn@people.example', 'finn'))
     expect(await work((w) => planEnd(w, id))).toEqual({ mails: 4 })
     await work((w) => endWebinar(w, id))
     await decide()
@@ -228,7 +228,7 @@ describe('after the end', () => {
     const projectId = await bind(second.id, 'attended', 'Gone')
     await Promise.all([report(first.paths.ada!), report(second.paths.ada!)])
     const third = await makeWebinar(t, account, {})
-    await register(t, account, third.id, 'ada@people.example')
+    await ok(register(t, account, third.id, 'ada@people.example'))
     for (const event of ['attended', 'missed']) await bind(third.id, event)
     await work((w) => cancelWebinar(t.app, w, third.id))
     const fourth = await live(['ada'])

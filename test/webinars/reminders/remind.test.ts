@@ -5,7 +5,7 @@ import { setBinding } from '../../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../../src/studio/studio.ts'
 import { remindDue, runReminders } from '../../../src/webinars/reminders/reminders.ts'
 import { cancelWebinar, promoteRegistration, startWebinar } from '../../../src/webinars/webinars.ts'
-import { startApp, type TestAccount, useApp } from '../../support/app.ts'
+import { ok, startApp, type TestAccount, useApp } from '../../support/app.ts'
 import { eventually } from '../../support/deliveries.ts'
 import { settlesWithin } from '../../support/eventually.ts'
 import { sendingAccount } from '../../support/messages.ts'
@@ -44,7 +44,7 @@ const reminders = async () =>
 /** Creates a webinar in 48 h with a registration of Ada. */
 const prepare = async (more: object = {}) => {
   const webinar = await makeWebinar(t, account, { scheduledAt: at(48), ...more })
-  await register(t, account, webinar.id, 'ada@people.example')
+  await ok(register(t, account, webinar.id, 'ada@people.example'))
   return webinar.id
 }
 
@@ -88,7 +88,7 @@ test('no reminder is sent within 15 minutes of the confirmation, and none if the
     ['last', 47.8],
   ] as const) {
     clock.now = at(hours)
-    await register(t, account, id, `${name}@people.example`)
+    await ok(register(t, account, id, `${name}@people.example`))
     await remind(hours + 0.24)
     expect((await reminders()).filter((reminder) => reminder.startsWith(name))).toEqual([])
     if (name === 'last') continue
@@ -103,11 +103,11 @@ test('no reminder is sent within 15 minutes of the confirmation, and none if the
 test('a registration within the last 24 h gets only the 1 h reminder', async () => {
   const id = await makeWebinar(t, account, { scheduledAt: at(48) }).then((webinar) => webinar.id)
   clock.now = at(24)
-  await register(t, account, id, 'day@people.example')
+  await ok(register(t, account, id, 'day@people.example'))
   clock.now = at(23.9)
-  await register(t, account, id, 'early@people.example')
+  await ok(register(t, account, id, 'early@people.example'))
   clock.now = at(47.5)
-  await register(t, account, id, 'late@people.example')
+  await ok(register(t, account, id, 'late@people.example'))
   await remind(24.2)
   expect(await reminders()).toEqual(['early 24h'])
   await remind(47.8)
@@ -116,10 +116,10 @@ test('a registration within the last 24 h gets only the 1 h reminder', async () 
 
 test('the waitlist gets no reminders; an attendee seated from it does, and a cancelled one does not', async () => {
   const id = await prepare({ capacity: 1 })
-  await register(t, account, id, 'bob@people.example')
-  await register(t, account, id, 'cyd@people.example')
+  await ok(register(t, account, id, 'bob@people.example'))
+  await ok(register(t, account, id, 'cyd@people.example'))
   const [ada] = await mailsOf(t, account)
-  await t.request('POST', linkIn(ada!, 'Cancel my registration'))
+  await ok(t.request('POST', linkIn(ada!, 'Cancel my registration')))
   await remind(24)
   expect(await reminders()).toEqual(['bob 24h'])
   await work((w) => promoteRegistration(t.app, w, id, null))
@@ -141,7 +141,7 @@ test('a bound reminder is rendered from its project; without a binding for the w
   const [project] = await work((w) => applyProjects(w, [{ name: 'Soon, {{ name }}', theme: {}, blocks }]))
   const id = await prepare()
   const other = await makeWebinar(t, account, { scheduledAt: at(48), title: 'Other' })
-  await register(t, account, other.id, 'bob@people.example')
+  await ok(register(t, account, other.id, 'bob@people.example'))
   await work((w) => setBinding(t.app, w, `webinar:${id}`, 'reminder', project!.id!))
   await remind(24)
   const mails = (await mailsOf(t, account)).filter(({ key }) => key !== null)
@@ -192,7 +192,7 @@ test('the loop wakes when the clock of a development database moves', async () =
   const dev = await startApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' }, development: true })
   account = await sendingAccount(dev)
   const { id } = await makeWebinar(dev, account, { scheduledAt: dev.app.now().getTime() + 24 * hour })
-  await register(dev, account, id, 'ada@people.example')
+  await ok(register(dev, account, id, 'ada@people.example'))
   const stop = new AbortController()
   const loop = runReminders(dev.app, stop.signal, (fault) => {
     throw fault

@@ -11,7 +11,7 @@ import {
   registerAttendee,
   startWebinar,
 } from '../../../src/webinars/webinars.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { sendingAccount } from '../../support/messages.ts'
 import { hour, linkIn, mailed, mailsOf, makeWebinar, register, webinarOf } from '../support.ts'
 
@@ -73,7 +73,7 @@ describe('a registration', () => {
 
   test('the source of each email names the webinar and the event', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
-    for (const name of ['ada', 'bob']) await register(t, account, id, `${name}@people.example`)
+    for (const name of ['ada', 'bob']) await ok(register(t, account, id, `${name}@people.example`))
     const rows = await t.app.sql(
       'select email, source_kind as kind, source_id as id from messages where account_id = $1 order by email',
       [account.id],
@@ -86,7 +86,7 @@ describe('a registration', () => {
 
   test('beyond the capacity is counted on the waitlist', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 0 })
-    await register(t, account, id, 'ada@people.example')
+    await ok(register(t, account, id, 'ada@people.example'))
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 0, waitlistedCount: 1 })
   })
 
@@ -131,7 +131,7 @@ describe('a registration', () => {
     const closed = await makeWebinar(t, account, { accessMode: 'subscribers' })
     const ended = await makeWebinar(t, account)
     const cancelled = await makeWebinar(t, account)
-    await register(t, account, ended.id, 'early@people.example')
+    await ok(register(t, account, ended.id, 'early@people.example'))
     await work((w) => startWebinar(w, ended.id))
     expect((await register(t, account, ended.id, 'late@people.example')).body.status).toBe('confirmed')
     await work((w) => endWebinar(w, ended.id))
@@ -157,10 +157,10 @@ describe('a registration', () => {
       (await t.app.operate('cli:test', (operation) => accountUsage(operation, account.id))).find(
         ({ quota }) => quota === 'embedApi',
       )!.used
-    await register(t, account, id, 'ada@people.example')
-    await register(t, account, id, 'ada@people.example')
-    await register(t, account, id, 'ada')
-    await register(t, account, 'web_none', 'ada@people.example')
+    await ok(register(t, account, id, 'ada@people.example'))
+    await ok(register(t, account, id, 'ada@people.example'))
+    await ok(register(t, account, id, 'ada'))
+    await ok(register(t, account, 'web_none', 'ada@people.example'))
     expect(await used()).toBe(2)
   })
 
@@ -255,8 +255,8 @@ test('a bound confirmation has the merge fields of a webinar', async () => {
 describe('a seat that is given up', () => {
   test('goes to the first on the waitlist, with the confirmation email, after the button and not before', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
-    await register(t, account, id, 'ada@people.example')
-    for (const name of ['bob', 'cyd']) await register(t, account, id, `${name}@people.example`)
+    await ok(register(t, account, id, 'ada@people.example'))
+    for (const name of ['bob', 'cyd']) await ok(register(t, account, id, `${name}@people.example`))
     const cancel = linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration')
     expect((await t.request('GET', cancel)).body).toContain('<button type="submit">Cancel my registration</button>')
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 2 })
@@ -277,24 +277,24 @@ describe('a seat that is given up', () => {
 
   test('can be registered for again, at the end of the waitlist and with new links', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
-    await register(t, account, id, 'ada@people.example')
+    await ok(register(t, account, id, 'ada@people.example'))
     const cancel = linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration')
-    await register(t, account, id, 'bob@people.example')
-    await post(cancel)
+    await ok(register(t, account, id, 'bob@people.example'))
+    await ok(post(cancel))
     expect((await register(t, account, id, 'ada@people.example')).body.status).toBe('waitlisted')
-    await post(cancel)
+    await ok(post(cancel))
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 1 })
     expect(await mailed(t, account)).toContain('ada@people.example You are on the waitlist: Live!')
   })
 
   test('on the waitlist frees no seat', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
-    for (const name of ['ada', 'bob', 'cyd']) await register(t, account, id, `${name}@people.example`)
+    for (const name of ['ada', 'bob', 'cyd']) await ok(register(t, account, id, `${name}@people.example`))
     const mails = await mailsOf(t, account)
-    await post(linkIn(mails[1]!, 'Leave the waitlist'))
+    await ok(post(linkIn(mails[1]!, 'Leave the waitlist')))
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 1 })
     expect(await mailsOf(t, account)).toHaveLength(3)
-    await post(linkIn(mails[0]!, 'Cancel my registration'))
+    await ok(post(linkIn(mails[0]!, 'Cancel my registration')))
     expect((await mailed(t, account)).filter((mail) => mail.includes('registered:'))).toEqual([
       'ada@people.example You are registered: Live!',
       'cyd@people.example You are registered: Live!',
@@ -303,9 +303,9 @@ describe('a seat that is given up', () => {
 
   test('of twenty concurrent calls goes to the first twenty on the waitlist, once each', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 20 })
-    for (let i = 10; i < 55; i++) await register(t, account, id, `p${i}@people.example`)
+    for (let i = 10; i < 55; i++) await ok(register(t, account, id, `p${i}@people.example`))
     const seated = (await mailsOf(t, account)).slice(0, 20)
-    await Promise.all(seated.map((mail) => post(linkIn(mail, 'Cancel my registration'))))
+    await Promise.all(seated.map((mail) => ok(post(linkIn(mail, 'Cancel my registration')))))
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 20, waitlistedCount: 5 })
     const confirmed = (await mailed(t, account)).filter((mail) => mail.includes('registered:'))
     expect(confirmed).toEqual(
@@ -315,11 +315,11 @@ describe('a seat that is given up', () => {
 
   test('after the session is over changes nothing', async () => {
     const { id } = await makeWebinar(t, account, { capacity: 1 })
-    for (const name of ['ada', 'bob']) await register(t, account, id, `${name}@people.example`)
+    for (const name of ['ada', 'bob']) await ok(register(t, account, id, `${name}@people.example`))
     const cancel = linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration')
     await work((w) => startWebinar(w, id))
     await work((w) => endWebinar(w, id))
-    await post(cancel)
+    await ok(post(cancel))
     expect((await t.request('GET', cancel)).body).toContain('This session has ended')
     expect(await webinarOf(t, account, id)).toMatchObject({ registeredCount: 1, waitlistedCount: 1 })
     expect(await mailsOf(t, account)).toHaveLength(2)

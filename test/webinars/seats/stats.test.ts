@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { eraseContact } from '../../../src/contacts/contacts.ts'
 import type { Work } from '../../../src/store/work.ts'
 import { webinarStats } from '../../../src/webinars/webinars.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { fastest } from '../../support/cost.ts'
 import { testClock } from '../../support/journeys.ts'
 import { sendingAccount } from '../../support/messages.ts'
@@ -26,17 +26,17 @@ test('registrations count by the UTC day on which they were made and by their st
   const stranger = await sendingAccount(t)
   const { id: foreign } = await makeWebinar(t, stranger)
   expect(await stats(id)).toEqual({ registrations: 0, confirmed: 0, waitlisted: 0, cancelled: 0, days: [] })
-  await register(t, account, other, 'dora@acme.test')
-  await register(t, stranger, foreign, 'dora@acme.test')
+  await ok(register(t, account, other, 'dora@acme.test'))
+  await ok(register(t, stranger, foreign, 'dora@acme.test'))
   const first = today()
-  await register(t, account, id, 'ada@acme.test')
-  await register(t, account, id, 'ada@acme.test')
+  await ok(register(t, account, id, 'ada@acme.test'))
+  await ok(register(t, account, id, 'ada@acme.test'))
   clock.advance(minute)
   const second = today()
-  await register(t, account, id, 'bob@acme.test')
+  await ok(register(t, account, id, 'bob@acme.test'))
   clock.advance(2 * day)
-  await register(t, account, id, 'cleo@acme.test')
-  await register(t, account, id, 'dora@acme.test')
+  await ok(register(t, account, id, 'cleo@acme.test'))
+  await ok(register(t, account, id, 'dora@acme.test'))
   const none = { registrations: 0, confirmed: 0, waitlisted: 0, cancelled: 0 }
   const between = new Date(clock.now().getTime() - day).toISOString().slice(0, 10)
   expect(await stats(id)).toEqual({
