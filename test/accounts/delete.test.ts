@@ -8,7 +8,7 @@ import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { countsOf } from '../support/database.ts'
+import { countsOf, reportStatistics } from '../support/database.ts'
 import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
 import { addDeliveries, nothing, remains } from './support.ts'
 
@@ -111,6 +111,29 @@ test('a deletion that is stopped ends after the current batch, and the next one 
   expect(sum(rest)).toBe(sum(owned) - deleted)
   expect((await deleteAccount(t.app, account.id, { actor: 'cli:test' })).deleted).toEqual(rest)
   expect(await remains(t, account)).toEqual(nothing)
+})
+
+test('each batch begins behind the one before it: it does not read again what that one deleted', async () => {
+  const account = await t.account()
+  await addDeliveries(t, account.id, 8_000)
+  // While a snapshot sees the deleted rows, the index keeps their entries.
+  const reader = await t.app.database.connect()
+  await reader.query('begin isolation level repeatable read; select 1')
+  const entries = async () => {
+    await reportStatistics(t.app.database)
+    const [row] = await t.app.sql<{ read: number }>(
+      `select sum(idx_tup_read)::int8 as read from pg_stat_user_indexes where relname = 'ended_deliveries'`,
+    )
+    return row!.read
+  }
+  const before = await entries()
+  expect((await deleteAccount(t.app, account.id, { actor: 'cli:test' })).deleted).toMatchObject({
+    ended_deliveries: 8_000,
+  })
+  const read = (await entries()) - before
+  await reader.end()
+  // Once to delete the rows, and twice to see that none is left.
+  expect(read).toBeLessThan(4 * 8_000)
 })
 
 test('the deletion waits for a locked row while it holds no lock itself', async () => {

@@ -138,3 +138,16 @@ test('the minute of the last use is written once a minute and daemon, and refuse
   await eventually(async () => (await usedAt()) === minute + 60_000)
   expect((await keyOf(account, idle)).lastUsedAt).toBeNull()
 })
+
+test('the use of a key whose row is locked is left out, and that of the others is written without waiting', async () => {
+  const account = await t.account()
+  const [locked, free] = [await newKey(account), await newKey(account)]
+  const holder = await t.app.database.connect()
+  await holder.query('begin')
+  await holder.query('select from api_keys where id = $1 for no key update', [locked.id])
+  for (const { id } of [locked, free]) noteUse(t.app, id)
+  await eventually(async () => (await keyOf(account, free.id)).lastUsedAt)
+  await holder.query('commit')
+  await holder.end()
+  expect((await keyOf(account, locked.id)).lastUsedAt).toBeNull()
+})

@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from 'vitest'
-import { accountUsage, setPlanLimits, takeQuota } from '../../src/accounts/accounts.ts'
+import { accountUsage, nearLimits, setPlanLimits, takeQuota } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { useApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 
 const clock = { now: new Date('2026-11-30T23:59:00Z') }
 
@@ -62,4 +62,38 @@ test('the month is the UTC calendar month', async () => {
   expect(await take(id)).toBe('used up')
   clock.now = new Date('2026-12-01T00:00:00Z')
   expect(await take(id)).toBe('taken')
+})
+
+test('a limit is near from the given share on, also if the share is used exactly; the fullest come first', async () => {
+  const accounts = await Promise.all(
+    ['starter', 'starter', 'starter', 'starter', 'pro', 'free'].map((plan) => t.account({ plan })),
+  )
+  const [almost, exactly, full, gone, one, none] = accounts
+  const limitEmbed = (plan: string, embedApi: number) =>
+    t.app.operate('cli:test', (operation) => setPlanLimits(operation, plan, { embedApi }))
+  await take(almost!.id, 39)
+  await take(exactly!.id, 40)
+  await take(full!.id, 50)
+  await take(gone!.id, 50)
+  await t.app.sql('update accounts set deleted_at = now() where id = $1', [gone!.id])
+  for (const [account, plan] of [
+    [one!, 'pro'],
+    [none!, 'free'],
+  ] as const) {
+    await limitEmbed(plan, 1)
+    expect(await t.app.work(account.id, 'cli:test', (work) => takeQuota(work, 'embedApi'))).toBe('taken')
+  }
+  await limitEmbed('free', 0)
+  const near = await t.app.operate('cli:test', (operation) => nearLimits(operation, 0.8, 100))
+  const ours = near.filter(({ accountId }) => accounts.some(({ id }) => id === accountId))
+  const row = ({ id, name }: TestAccount, quota: string, used: number, limit: number) => {
+    return { accountId: id, account: name, quota, used, limit }
+  }
+  const [fullest, next, ...rest] = ours
+  expect([fullest, next].map((each) => each!.used / each!.limit!)).toEqual([1, 1])
+  expect([fullest, next]).toEqual(
+    expect.arrayContaining([row(full!, 'sendApiCalls', 50, 50), row(one!, 'embedApi', 1, 1)]),
+  )
+  expect(rest).toEqual([row(exactly!, 'sendApiCalls', 40, 50)])
+  expect(await t.app.operate('cli:test', (operation) => nearLimits(operation, 0.8, 1))).toHaveLength(1)
 })

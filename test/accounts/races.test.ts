@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { claimSlug, countOwned, createAccount } from '../../src/accounts/accounts.ts'
+import { claimSlug, countOwned, createAccount, lockAccount } from '../../src/accounts/accounts.ts'
 import { createList, renameList } from '../../src/contacts/contacts.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useApp } from '../support/app.ts'
@@ -118,6 +118,19 @@ test("an account whose deletion begins meanwhile can't claim a slug: the account
   )
   expect(await end).toMatchObject({ kind: 'not_found' })
   expect(await t.app.sql('select from accounts where slug = $1', [slug])).toEqual([])
+})
+
+test('of two units of work that lock the account, the second one waits for the end of the first', async () => {
+  const { id } = await t.account()
+  const rename = async (work: Work) => {
+    await lockAccount(work)
+    await work.sql('update accounts set name = name || $2 where id = $1', [id, '!'])
+  }
+  const named = async (work: Work) => {
+    await lockAccount(work)
+    return (await work.sql<{ name: string }>('select name from accounts where id = $1', [id]))[0]!.name
+  }
+  expect(await during(id, rename, () => t.app.work(id, 'cli:test', named))).toMatch(/!$/)
 })
 
 test('the rows of a deletion are counted in one snapshot: a row that moves meanwhile counts once', async () => {

@@ -50,11 +50,11 @@ test.each([
     ],
   ],
   [
-    '`select a where #{b("x and y is 1")} for update of c skip locked`',
+    '`select a where #{b("x and y in (1)")} for update of c skip locked`',
     [
-      'sql condition: `select a where (#{b("x and y is 1")} or true) for update of c skip locked`',
-      'sql lock: `select a where #{b("x and y is 1")}`',
-      'sql condition: `select a where #{b("x and (y is 1 or true)")} for update of c skip locked`',
+      'sql condition: `select a where (#{b("x and y in (1)")} or true) for update of c skip locked`',
+      'sql lock: `select a where #{b("x and y in (1)")}`',
+      'sql condition: `select a where #{b("x and (y in (1) or true)")} for update of c skip locked`',
     ],
   ],
   ["'select pg_advisory_xact_lock($1)'", ["sql lock: 'select num_nulls($1)'"]],

@@ -97,7 +97,7 @@ const mutationsOfNode = (node: Node, text: string): Mutation[] => {
   }
 }
 
-const isSql = /\b(?:select|where|and|from|update|delete|for update)\b|\bpg_\w+\(|^\s*\w+\.?\w* (?:=|<|>|is|in) /
+const isSql = /\b(?:select|where|returning|for update)\b|\bpg_\w+\(| (?:[<>]?=|[<>]|is null|is not null|in) /
 
 /** Masks what is nested in a text: its `${…}` and the strings of its SQL. Offsets stay the same. */
 const masked = ({ start, end, expressions }: Node, text: string): string => {

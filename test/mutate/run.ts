@@ -1,4 +1,4 @@
-// `npm run mutate [src/<path>[:line] …] [n=100] [seed=…]`: puts faults into the code, one after the other, and shows which ones no
+// `npm run mutate [src/<path>[:line] …] [n=100] [seed=…] [tests=…]`: puts faults into the code, one after the other, and shows which ones no
 // test notices. Each is put into a copy of the checkout, and the nearest tests of the first tier run there.
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
@@ -17,6 +17,7 @@ const elsewhere: Record<string, readonly string[]> = {
   accounts: [
     'http/{limits,manners,order,embed-quota}',
     'cli/{mail,confirmation,manners,terminal}',
+    'courses/embed-token',
     'app/operate/rotate',
   ],
   contacts: ['cli/{contacts,progress,screen,manners}', 'segments/*', 'accounts/delete', 'http/foreign'],
@@ -55,7 +56,20 @@ interface Verdict {
   by?: string
 }
 
+interface Limits {
+  testMs: number
+  runMs: number
+}
+
 const root = join(import.meta.dirname, '../..')
+const args = process.argv.slice(2)
+const places = args.filter((arg) => !arg.includes('='))
+const {
+  n = 100,
+  seed = Math.floor(Math.random() * 1_000_000),
+  /** Only these: a pattern of paths in test/, without their ending. */
+  tests,
+} = Object.fromEntries(args.filter((arg) => arg.includes('=')).map((arg) => arg.split('=')))
 const featureOf = (path: string) => path.split('/')[1]!
 
 /** Returns the test files of a module in the order in which they run: by how near their folder is, and by their name. */
@@ -64,8 +78,12 @@ const testsOf = (path: string): string[] => {
   const own = `test/${dirname(path).split('/').slice(1).join('/')}/`
   const word = basename(path, '.ts').split('.').at(-1)!
   const distance = (file: string) => (file.startsWith(own) ? 0 : file.startsWith(`test/${feature}/`) ? 2 : 4)
-  const patterns = [`${feature}/**/*`, ...(elsewhere[feature] ?? [])].map((pattern) => `test/${pattern}.test.ts`)
-  return [...new Set(globSync(patterns, { cwd: root }))]
+  const patterns = tests ? [tests] : [`${feature}/**/*`, ...(elsewhere[feature] ?? [])]
+  const found = globSync(
+    patterns.map((pattern) => `test/${pattern}.test.ts`),
+    { cwd: root },
+  )
+  return [...new Set(found)]
     .filter((file) => !file.endsWith('.system.test.ts'))
     .map((file) => ({ file, place: distance(file) + (basename(file).includes(word) ? 0 : 1) }))
     .sort((a, b) => a.place - b.place || a.file.localeCompare(b.file))
@@ -136,20 +154,23 @@ const runIn = (
   })
 
 interface Report {
-  testResults: { name: string; message: string; assertionResults: { status: string; fullName: string }[] }[]
+  testResults: {
+    name: string
+    message: string
+    assertionResults: { status: string; fullName: string; duration?: number }[]
+  }[]
 }
 
-/** Returns the first failure of a run: its file and test. */
-const failureIn = (folder: string, report: string): string => {
-  if (!existsSync(report)) return 'the run ended without a report'
+/** Returns the first failure of a run, its file and test, and the duration of its longest test. */
+const resultIn = (folder: string, report: string): { failure: string | null; longestMs: number } => {
   const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report
-  for (const { name, message, assertionResults } of testResults) {
+  const failures = testResults.flatMap(({ name, message, assertionResults }) => {
     const failed = assertionResults.find(({ status }) => status === 'failed')
     const file = name.slice(folder.length + 1)
-    if (failed) return `${file}: ${failed.fullName}`
-    if (message) return `${file}: ${message.split('\n')[0]}`
-  }
-  return 'an error outside of the tests'
+    return failed ? `${file}: ${failed.fullName}` : message ? `${file}: ${message.split('\n')[0]}` : []
+  })
+  const durations = testResults.flatMap(({ assertionResults }) => assertionResults.map(({ duration }) => duration ?? 0))
+  return { failure: failures[0] ?? null, longestMs: Math.max(...durations) }
 }
 
 const mutate = async (places: readonly string[], count: number, seed: number): Promise<void> => {
@@ -175,29 +196,28 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
   // A dropped call may leave an import unused: the mutation is valid all the same.
   const tsc = [join(modules, 'typescript/bin/tsc'), '--noUnusedLocals', 'false', '--noUnusedParameters', 'false']
   const compile = [...tsc, '--incremental', '--tsBuildInfoFile', join(temporary, 'types')]
-  /** Returns the first failure of test files, or null if they pass, or undefined if they took too long. */
-  const test = async (files: readonly string[], limitMs?: number): Promise<string | null | undefined> => {
-    await rm(env.MUTATE_REPORT!, { force: true })
-    const { status } = await runIn(folder, [...vitest, ...files], env, signal, limitMs)
+  const report = env.MUTATE_REPORT!
+  const test = async (files: readonly string[], limits?: Limits): Promise<Verdict & { longestMs: number }> => {
+    await rm(report, { force: true })
+    const limited = { ...env, ...(limits && { MUTATE_TEST_LIMIT: String(limits.testMs) }) }
+    const { status } = await runIn(folder, [...vitest, ...files], limited, signal, limits?.runMs)
     signal.throwIfAborted()
-    return status === 0 ? null : status === null ? undefined : failureIn(folder, env.MUTATE_REPORT!)
+    if (status === null) return { result: 'timed out', longestMs: 0 }
+    if (!existsSync(report)) return { result: 'killed', by: 'a run without a report', longestMs: 0 }
+    const { failure, longestMs } = resultIn(folder, report)
+    if (status === 0) return { result: 'survived', longestMs }
+    return { result: 'killed', by: failure ?? 'an error outside of the tests', longestMs }
   }
 
-  const limits = new Map<string, number>()
-  /** Returns how long the tests of a module may take: several times as long as without a mutation. Throws if they fail without one. */
-  const limitOf = async (path: string): Promise<number> => {
-    const feature = featureOf(path)
-    if (!limits.has(feature)) {
-      const start = performance.now()
-      const failure = await test(testsOf(path))
-      if (failure !== null) throw new Error(`Without a mutation a test fails: ${failure}`)
-      limits.set(feature, 180_000 + 5 * (performance.now() - start))
-    }
-    return limits.get(feature)!
+  /** Returns several times the duration of tests without a mutation. Throws if they fail. */
+  const limitsOf = async (files: readonly string[]): Promise<Limits> => {
+    const start = performance.now()
+    const { result, by, longestMs } = await test(files)
+    if (result !== 'survived') throw new Error(`Without a mutation a test fails: ${by}`)
+    return { testMs: 20_000 + 5 * longestMs, runMs: 60_000 + 5 * (performance.now() - start) }
   }
 
-  const verdictOf = async ({ path, kind, text, ...mutation }: Candidate): Promise<Verdict> => {
-    const limitMs = await limitOf(path)
+  const verdictOf = async ({ path, kind, text, ...mutation }: Candidate, limits: Limits): Promise<Verdict> => {
     const file = join(folder, path)
     await writeFile(file, mutated(text, { kind, ...mutation }))
     try {
@@ -207,9 +227,7 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
         if (status !== 0) return { result: 'invalid', by: stdout.split('\n')[0]! }
       }
       const first = kind === 'await' ? ['test/promises.test.ts'] : []
-      const failure = await test([...first, ...testsOf(path)], limitMs)
-      if (failure === undefined) return { result: 'timed out' }
-      return failure === null ? { result: 'survived' } : { result: 'killed', by: failure }
+      return await test([...first, ...testsOf(path)], limits)
     } finally {
       await writeFile(file, text)
     }
@@ -220,8 +238,11 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
   try {
     await copyTo(folder)
     const candidates = chosen(places, count, seed)
+    const limits = new Map<string, Limits>()
+    for (const { path } of candidates)
+      if (!limits.has(featureOf(path))) limits.set(featureOf(path), await limitsOf(testsOf(path)))
     for (const [i, candidate] of candidates.entries()) {
-      const verdict = await verdictOf(candidate)
+      const verdict = await verdictOf(candidate, limits.get(featureOf(candidate.path))!)
       done.push({ ...candidate, ...verdict })
       const { line, diff } = diffOf(candidate.text, candidate)
       process.stderr.write(
@@ -259,8 +280,4 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
   )
 }
 
-const args = process.argv.slice(2)
-const settings = Object.fromEntries(args.filter((arg) => arg.includes('=')).map((arg) => arg.split('=')))
-const places = args.filter((arg) => !arg.includes('='))
-const { n = 100, seed = Math.floor(Math.random() * 1_000_000) } = settings
 await mutate(places.length > 0 ? places : globSync('src/*/', { cwd: root }).sort(), Number(n), Number(seed))

@@ -10,7 +10,11 @@ class Given extends BaseSequencer {
   }
 }
 
-const report = { reporters: ['json'], outputFile: process.env.MUTATE_REPORT! }
+const { MUTATE_REPORT, MUTATE_TEST_LIMIT } = process.env
+const report = { reporters: ['json'], outputFile: MUTATE_REPORT! }
+const limitMs = Number(MUTATE_TEST_LIMIT)
+// A fault makes tests wait for what never comes. Without faults, no test takes a fifth of it.
+const limits = limitMs > 0 && { testTimeout: limitMs, hookTimeout: limitMs }
 export default defineConfig({
-  test: { ...base.test, ...report, maxWorkers: 1, bail: 1, sequence: { sequencer: Given } },
+  test: { ...base.test, ...report, ...limits, maxWorkers: 1, bail: 1, sequence: { sequencer: Given } },
 })
