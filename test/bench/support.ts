@@ -8,7 +8,7 @@ import { openEmbedded } from '../../src/embedded/embedded.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { migrate } from '../../src/store/schema.ts'
 import type { Statement } from '../../src/store/statement.ts'
-import { urlOf } from '../support/global.ts'
+import { urlOf } from '../support/server.ts'
 
 /** A statement that stays prepared under its name. Its columns are not declared, so nothing compares them. */
 export const named = <Row extends object = Record<string, unknown>>(name: string, text: string): Statement<Row> => ({

@@ -8,8 +8,9 @@ import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { createOutput } from '../../src/cli/output.ts'
 import { openEmbedded } from '../../src/embedded/embedded.ts'
-import { createInMemory, fast } from '../support/global.ts'
+import { createInMemory } from '../support/global.ts'
 import { createRandom } from '../support/random.ts'
+import { fast } from '../support/server.ts'
 import { diffOf, kinds, type Mutation, mutated, mutationsOf } from './mutations.ts'
 
 /** Tests of a feature that are in folders of other ones. */

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
-import { urlOf } from '../support/global.ts'
+import { urlOf } from '../support/server.ts'
 
 /* Runs vitest on the fixtures of this folder: how a run of the tests starts, and what it says. */
 

@@ -3,7 +3,7 @@ import { inject, onTestFinished } from 'vitest'
 import { lockKey } from '../../src/lib/locks.ts'
 import type { Database, Sql } from '../../src/store/database.ts'
 import { eventually } from './eventually.ts'
-import { urlOf } from './global.ts'
+import { urlOf } from './server.ts'
 
 let made = 0
 

@@ -4,11 +4,9 @@ import { chmod, mkdtemp, open, readdir, rm, statfs, writeFile } from 'node:fs/pr
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import type { TestProject, Vitest } from 'vitest/node'
-import { openEmbedded } from '../../src/embedded/embedded.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { migrate } from '../../src/store/schema.ts'
+import { createTemplate, onServer, openServer } from './server.ts'
 import { slowness } from './slowness.ts'
 
 declare module 'vitest' {
@@ -18,18 +16,6 @@ declare module 'vitest' {
     template: string
   }
 }
-
-const onServer = async (url: string, statement: string): Promise<void> => {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query(statement).finally(() => client.end())
-}
-
-export const urlOf = (serverUrl: string, database: string): string =>
-  Object.assign(new URL(serverUrl), { pathname: `/${database}` }).href
-
-// Tests crash processes, never the machine: without fsync the same statements take a fraction of the time.
-export const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
 
 const memory = '/dev/shm'
 const prefix = 'svc-test-'
@@ -146,18 +132,15 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
   // The workers end between the teardown and this.
   project.vitest.onClose(await startSweeper(temporary))
   const given = process.env.DATABASE_URL
-  const embedded = given ? null : await openEmbedded(join(temporary, 'server'), { settings: fast })
+  const template = `svc_template_${process.pid}`
+  const embedded = given ? null : await openServer(join(temporary, 'server'), template)
   left.defer(() => embedded?.close())
   const serverUrl = given ?? embedded!.url
   if (given) {
     await dropDatabases(given)
     left.defer(() => dropDatabases(given))
+    await createTemplate(given, template)
   }
-  const template = `svc_template_${process.pid}`
-  await onServer(serverUrl, `create database ${template}`)
-  const url = urlOf(serverUrl, template)
-  const database = openDatabase(url, { max: 2 })
-  await migrate(database, url).finally(() => database.close())
   project.provide('serverUrl', serverUrl)
   project.provide('template', template)
   const later = left.move()
