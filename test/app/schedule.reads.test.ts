@@ -105,8 +105,9 @@ const schedulers: [string, () => Promise<unknown>][] = [
 describe('beside rows that are not due', () => {
   beforeAll(async () => {
     await insertRows(neighbour, `now() + interval '1 hour'`)
-    // These changes are always due.
+    // These changes are always due. Scans read the index entries of deleted rows until a vacuum.
     await foldResults(t.app, undefined, fail)
+    await t.app.sql('vacuum message_result_changes')
   })
 
   test.each(schedulers)('%s read nothing of them', async (_, turn) => {

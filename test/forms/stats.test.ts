@@ -213,7 +213,8 @@ test('deleting a form deletes its counts and people, also after an interruption,
 test('a submission and the deletion of its form at once leave no counts and no people', async () => {
   for (let i = 0; i < 8; i++) {
     const { id } = await bench.form()
-    await Promise.all([ok(submit(id, `${i}@acme.test`)), work((w) => deleteForm(w, id))])
+    // The submission may come too late.
+    await Promise.all([submit(id, `${i}@acme.test`), work((w) => deleteForm(w, id))])
     expect(await stats(id)).toMatchObject({ submissions: 0, days: [] })
   }
   await runHousekeeping(t.app, new AbortController().signal)

@@ -75,8 +75,8 @@ export interface StartOptions {
 }
 
 /**
- * Returns a reply whose status is 2xx, or the given one, such as that of a redirect. Throws otherwise: for calls that are only there for
- * their effects.
+ * Returns a reply whose status is 2xx or a redirect, as of a page after its form, or the given one. Throws otherwise: for calls that are
+ * only there for their effects.
  */
 export const ok = async <R extends { status: number; body: unknown }>(
   promised: Promise<R>,
@@ -84,7 +84,7 @@ export const ok = async <R extends { status: number; body: unknown }>(
 ): Promise<R> => {
   const reply = await promised
   const { status, body } = reply
-  if (expected === undefined ? status >= 200 && status < 300 : status === expected) return reply
+  if (expected === undefined ? status >= 200 && status < 400 : status === expected) return reply
   const error = new Error(`The call was answered with ${status}: ${JSON.stringify(body)}`)
   // The trace begins at the call.
   Error.captureStackTrace(error, ok)

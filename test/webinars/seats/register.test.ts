@@ -159,8 +159,8 @@ describe('a registration', () => {
       )!.used
     await ok(register(t, account, id, 'ada@people.example'))
     await ok(register(t, account, id, 'ada@people.example'))
-    await ok(register(t, account, id, 'ada'))
-    await ok(register(t, account, 'web_none', 'ada@people.example'))
+    await ok(register(t, account, id, 'ada'), 400)
+    await ok(register(t, account, 'web_none', 'ada@people.example'), 404)
     expect(await used()).toBe(2)
   })
 
