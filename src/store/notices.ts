@@ -64,6 +64,7 @@ export const openNotices = (url: string, run: Run): Notices => {
   const waiting = new Map<string, Notice>()
   let sending: Promise<void> | undefined
   let toThreads: Notice[] = []
+  let isClosed = false
 
   const openThreads = (): BroadcastChannel => {
     if (threads) return threads
@@ -76,7 +77,7 @@ export const openNotices = (url: string, run: Run): Notices => {
   }
 
   const postToThreads = () => {
-    if (toThreads.length > 0) openThreads().postMessage(toThreads)
+    if (!isClosed && toThreads.length > 0) openThreads().postMessage(toThreads)
     toThreads = []
   }
 
@@ -93,6 +94,8 @@ export const openNotices = (url: string, run: Run): Notices => {
 
   return {
     announce(channel, payload = '') {
+      // What runs after the close, such as the end of a request, leaves its work to the polls.
+      if (isClosed) return
       const notice = { channel, payload }
       for (const hearer of hearers) hearer(notice)
       // One message for all notices of a turn of the event loop: each message wakes every thread.
@@ -111,6 +114,7 @@ export const openNotices = (url: string, run: Run): Notices => {
     },
     async close() {
       postToThreads()
+      isClosed = true
       await sending
       threads?.close()
     },

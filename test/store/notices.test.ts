@@ -87,6 +87,18 @@ test('notices that wait are sent before the pool closes', async () => {
   await expect.poll(() => received).toEqual([expect.stringMatching(/ last$/)])
 })
 
+test('notices that are announced after the close are dropped', async () => {
+  const other = openDatabase(t.url)
+  other.notices.announce(channel, 'before')
+  await other.close()
+  const received = await receive()
+  other.notices.announce(channel, 'after')
+  // The threads would be told in the next turn of the event loop.
+  await new Promise(setImmediate)
+  await t.app.sql(`select pg_notify('${channel}', 'elsewhere end')`)
+  await expect.poll(() => received).toEqual(['elsewhere end'])
+})
+
 test('a pool with a connection for notices sends them while every connection of the pool is busy', async () => {
   const received = await receive()
   const other = openDatabase(t.url, { max: 1, hasNoticeConnection: true })
