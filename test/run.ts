@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 
-/** Each command has a process group of its own: a signal reaches its own processes too, whoever sends it. */
+/** Each command has a process group of its own: a signal also reaches the processes that it has started. */
 const start = (command: string, args: string[], stdio: 'inherit' | 'pipe'): ChildProcess =>
   spawn(command, args, { stdio: ['ignore', stdio, stdio], detached: true })
 

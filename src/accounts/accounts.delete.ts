@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noSuch, Problem } from '../lib/problem.ts'
 import { isAccountIdle } from '../store/account-guard.ts'
-import { forceIndexOrder } from '../store/database.ts'
+import { forceIndexOrder, isUnavailable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
@@ -123,13 +123,18 @@ const findClosed = statement<{ id: string }>(
   `select id from ${closedAccountIds} a order by id`,
 )
 
-/** Continues interrupted deletions of accounts, until `signal` is aborted. */
+/**
+ * Continues interrupted deletions of accounts, until `signal` is aborted. One that fails is reported and does not delay the others.
+ * Rejects while the database is unavailable.
+ */
 export const finishAccountDeletions = async (app: App, signal: AbortSignal): Promise<void> => {
   for (const { id } of await app.sql(findClosed)) {
     if (signal.aborted) return
     await deleteAccount(app, id, { actor: 'job:housekeeping', signal }).catch((error) => {
       // Another process has completed the deletion.
-      if (!(error instanceof Problem && error.kind === 'not_found')) throw error
+      if (error instanceof Problem && error.kind === 'not_found') return
+      if (isUnavailable(error)) throw error
+      app.report(error, { account: id })
     })
   }
 }

@@ -186,8 +186,8 @@ const addDocument = (server: FastifyInstance, document: () => OpenApi) => {
 }
 
 /**
- * Adds `/healthz` and `/readyz`. `/readyz` is 503 while the database is unavailable, read-only or out of disk space, its schema is older or newer than
- * expected, or the server drains. The states of this process's jobs do not affect it: the API works without them.
+ * Adds `/healthz` and `/readyz`. `/readyz` is 503 while the database is unavailable, read-only or out of disk space, its schema is
+ * older or newer than expected, or the server drains. The states of this process's jobs do not affect it: the API works without them.
  */
 const addProbes = (
   server: FastifyInstance,

@@ -299,7 +299,8 @@ const cancel: CommandSet = (cli) => {
         notCancelled: await cancelScheduled(w, id),
         ...(await showMessage(w, id)),
       }))
-      out.one({ id, to, subject, status, error, scheduledAt, ...(notCancelled.length > 0 && { notCancelled }) })
+      const result = { id, to, subject, status, error, scheduledAt }
+      out.one({ ...result, ...(notCancelled.length > 0 && { notCancelled }) }, result)
       if (notCancelled.length === 0) return
       out.note(`Not cancelled, because they are being sent: ${notCancelled.map((one) => one.to).join(', ')}`)
       exit(5)

@@ -46,6 +46,12 @@ const sendNotices = statement<{ sent: '' }>(
    select pg_notify(n.channel, n.payload) as sent from setting, unnest($1::text[], $2::text[]) as n(channel, payload)`,
 )
 
+/**
+ * The end of a payload: the process that sent it. Daemons of earlier versions, which send none, take it for one more id that they do
+ * not know.
+ */
+const markPattern = /(?:^| )(@[\w-]{12})$/
+
 type Run = (sending: Statement<{ sent: '' }>, params: readonly unknown[]) => Promise<unknown>
 
 /**
@@ -58,6 +64,7 @@ export const openNotices = (url: string, run: Run): Notices => {
     .update(`${getEnvironmentData(processKey)} ${url}`)
     .digest('base64url')
     .slice(0, 12)
+  const mark = `@${origin}`
   const hearers = new Set<(notice: Notice) => void>()
   let threads: BroadcastChannel | undefined
   /** By channel and payload: equal notices are sent once. */
@@ -86,7 +93,7 @@ export const openNotices = (url: string, run: Run): Notices => {
     while (waiting.size > 0) {
       const notices = [...waiting.values()]
       waiting.clear()
-      const payloads = notices.map(({ payload }) => `${origin} ${payload}`)
+      const payloads = notices.map(({ payload }) => (payload === '' ? mark : `${payload} ${mark}`))
       await run(sendNotices, [notices.map(({ channel }) => channel), payloads]).catch(() => {})
     }
     sending = undefined
@@ -109,8 +116,8 @@ export const openNotices = (url: string, run: Run): Notices => {
       return () => void hearers.delete(hearer)
     },
     fromElsewhere(received) {
-      const end = received.indexOf(' ')
-      return received.slice(0, end) === origin ? null : received.slice(end + 1)
+      const [marked = '', found] = markPattern.exec(received) ?? []
+      return found === mark ? null : received.slice(0, received.length - marked.length)
     },
     async close() {
       postToThreads()

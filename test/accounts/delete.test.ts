@@ -251,3 +251,19 @@ test('housekeeping continues an interrupted deletion, and deletes nothing of oth
   expect(await remains(t, account)).toEqual(nothing)
   expect(await countOwned(t.app, neighbour.id)).toEqual(kept)
 })
+
+test('a deletion that fails is reported and does not delay that of another account', async () => {
+  const [failing, other] = [await t.account(), await t.account()]
+  await t.app.sql(
+    `create function refuse() returns trigger as $$ begin raise exception 'refused'; end $$ language plpgsql`,
+  )
+  await t.app.sql(
+    `create trigger refuse before delete on api_keys for each row when (old.account_id = '${failing.id}') execute function refuse()`,
+  )
+  await t.app.sql('update accounts set deleted_at = now() where id = any($1)', [[failing.id, other.id]])
+  const reported: unknown[] = []
+  await finishAccountDeletions({ ...t.app, report: (_, about) => reported.push(about) }, new AbortController().signal)
+  expect(reported).toEqual([{ account: failing.id }])
+  expect(await remains(t, other)).toEqual(nothing)
+  await t.app.sql('drop function refuse cascade')
+})

@@ -28,7 +28,7 @@ test('while svc dev runs, email goes to its catcher and webhooks may reach this 
 })
 
 test('the file left by the catcher of a killed process catches no email and opens no page', async () => {
-  // Beyond the highest id that Linux gives to a process.
+  // No process has this id: it is above the limit of Linux.
   const pid = 2 ** 22 + 1
   await writeFile(catcherFile(folder), `smtp://127.0.0.1:4802\n${pid}\n`)
   expect(places()).toEqual({ smtpUrl: null, opens: false })

@@ -22,7 +22,7 @@ interface Caller {
   account: Account
 }
 
-/** Each commit takes at least this long, alone or in a group, as on a slow disk or with a synchronous standby. */
+/** Makes each commit, or group of commits, take at least `ms`, as on a slow disk or with a synchronous standby. */
 const slowCommits = async (serverUrl: string, url: string, ms: number): Promise<void> => {
   const server = openDatabase(serverUrl, { max: 1 })
   const name = new URL(url).pathname.slice(1)

@@ -7,6 +7,7 @@ import { deliverEvents } from '../../src/webhooks/webhooks.listeners.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { startSvc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { retryNow } from '../support/deliveries.ts'
 import { eventually } from '../support/eventually.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { outOfScope } from '../support/scope.ts'
@@ -94,20 +95,7 @@ test('with --jsonl a delivery is one JSON object a line, and a repeated id is ma
   const listener = await startListener(['--jsonl', '--reply', '500,204'])
   const [event] = await emit('deal.created')
   await listener.arrived(1)
-  // Make it due now instead of in 10 s.
-  await eventually(async () => {
-    const rows = await target.app.sql(
-      `with made_due as (
-         update pending_deliveries set due_at = now() where account_id = $1 and key = $2 and tries = 1 and worker is null
-         returning target_id
-       )
-       update delivery_targets set next_due_at = now(), version = version + 1 where id in (select target_id from made_due)
-       returning id`,
-      [account.id, event!.id],
-    )
-    return rows.length
-  })
-  await target.app.sql(`select pg_notify('svc_deliveries', '')`)
+  await retryNow(target.app, account.id, event!.id)
   await listener.arrived(2)
   expect(listener.heard()).toMatchObject([
     { type: 'deal.created', id: event!.id, status: 500, verified: true, duplicate: false, event },

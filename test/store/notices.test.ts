@@ -35,7 +35,7 @@ test('a unit of work announces after its commit, to this process and to others',
     expect(heard).toEqual([])
   })
   expect(heard).toEqual([{ channel, payload: 'one' }])
-  await expect.poll(() => received).toEqual([expect.stringMatching(/^\S+ one$/)])
+  await expect.poll(() => received).toEqual([expect.stringMatching(/^one @[\w-]{12}$/)])
 })
 
 test('a unit of work that is rolled back announces nothing, and one that is repeated announces once', async () => {
@@ -53,13 +53,13 @@ test('a unit of work that is rolled back announces nothing, and one that is repe
     if (tries === 1) await sql(`do $$ begin raise exception 'a deadlock' using errcode = '40P01'; end $$`)
   })
   expect(heard).toEqual([{ channel, payload: 'try 2' }])
-  await expect.poll(() => received).toEqual([expect.stringMatching(/ try 2$/)])
+  await expect.poll(() => received).toEqual([expect.stringMatching(/^try 2 @/)])
 })
 
 test('equal notices that wait together are sent to other processes once', async () => {
   const received = await receive()
   for (let i = 0; i < 1000; i++) t.app.database.notices.announce(channel, i % 2 ? 'odd' : 'even')
-  await expect.poll(() => received).toEqual([expect.stringMatching(/ even$/), expect.stringMatching(/ odd$/)])
+  await expect.poll(() => received).toEqual([expect.stringMatching(/^even @/), expect.stringMatching(/^odd @/)])
 })
 
 test('a listener is called once for a notice of its own process, also of another pool, and for one of another process', async () => {
@@ -79,12 +79,20 @@ test('a listener is called once for a notice of its own process, also of another
   await expect.poll(() => calls).toHaveLength(4)
 })
 
+test('the payload of another process arrives without its mark, and that of an earlier version, which has none, as it is', () => {
+  const { fromElsewhere } = t.app.database.notices
+  for (const payload of ['+1 acc_1 tgt_1 tgt_2', '5 acc_1 ', '']) {
+    expect(fromElsewhere(payload)).toBe(payload)
+    expect(fromElsewhere(payload === '' ? '@another-name' : `${payload} @another-name`)).toBe(payload)
+  }
+})
+
 test('notices that wait are sent before the pool closes', async () => {
   const received = await receive()
   const other = openDatabase(t.url)
   other.notices.announce(channel, 'last')
   await other.close()
-  await expect.poll(() => received).toEqual([expect.stringMatching(/ last$/)])
+  await expect.poll(() => received).toEqual([expect.stringMatching(/^last @/)])
 })
 
 test('notices that are announced after the close are dropped', async () => {
@@ -104,7 +112,7 @@ test('a pool with a connection for notices sends them while every connection of 
   const other = openDatabase(t.url, { max: 1, hasNoticeConnection: true })
   await other.transaction(async () => {
     other.notices.announce(channel, 'meanwhile')
-    await expect.poll(() => received).toEqual([expect.stringMatching(/ meanwhile$/)])
+    await expect.poll(() => received).toEqual([expect.stringMatching(/^meanwhile @/)])
   })
   await other.close()
 })

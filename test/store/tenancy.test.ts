@@ -24,7 +24,7 @@ import { exceptions, given } from './tenancy/exceptions.ts'
 import { type Parameters, parametersOf, valuesOf } from './tenancy/parameters.ts'
 
 /*
- * Runs every declared statement on tables of accounts in two databases. In one, account m is alone. In the other there are
+ * Runs every declared statement on tables of accounts in two databases. In one, account m is the only one. In the other there are
  * accounts with equal content, too (tenancy/content.ts). What a statement returns and changes for account m must be the same in both:
  * - with parameters from rows of m, also from rows that m lacks and another account has
  * - with one parameter from the rows of another account

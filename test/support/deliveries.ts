@@ -4,8 +4,9 @@ import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
+import { eventually } from './eventually.ts'
 
-export { eventually } from './eventually.ts'
+export { eventually }
 
 export interface DeliveryRow {
   id: string
@@ -18,6 +19,23 @@ export interface DeliveryRow {
   worker: number | null
   finishedAt: Date | null
   attempts: DeliveryAttempt[]
+}
+
+/** Makes the second attempt of an event's delivery due now instead of in 10 s, once the first one is recorded. */
+export const retryNow = async ({ sql }: Pick<OpenApp, 'sql'>, accountId: string, eventId: string): Promise<void> => {
+  await eventually(async () => {
+    const rows = await sql(
+      `with made_due as (
+         update pending_deliveries set due_at = now() where account_id = $1 and key = $2 and tries = 1 and worker is null
+         returning target_id
+       )
+       update delivery_targets set next_due_at = now(), version = version + 1 where id in (select target_id from made_due)
+       returning id`,
+      [accountId, eventId],
+    )
+    return rows.length
+  })
+  await sql(`select pg_notify('svc_deliveries', '')`)
 }
 
 /** Creates a webhook of contact.created, with `apiKeyId` as an API client does; returns its id and secret. */

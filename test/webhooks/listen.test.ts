@@ -9,7 +9,7 @@ import { listen, type ReceivedDelivery } from '../../src/webhooks/listen.ts'
 import { deliverEvents } from '../../src/webhooks/webhooks.listeners.ts'
 import { deleteWebhook } from '../../src/webhooks/webhooks.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { startDeliveries } from '../support/deliveries.ts'
+import { retryNow, startDeliveries } from '../support/deliveries.ts'
 import { eventually } from '../support/eventually.ts'
 import { openProxy } from '../support/proxy.ts'
 import { openReceiver } from '../support/receiver.ts'
@@ -85,20 +85,7 @@ test('deliveries are verified and answered, and a repeated id is marked', async 
   const listener = await start({ reply: replies(500, 204) })
   const [event] = await emit('deal.created')
   await listener.arrived(1)
-  // Make it due now instead of in 10 s.
-  await eventually(async () => {
-    const rows = await t.app.sql(
-      `with made_due as (
-         update pending_deliveries set due_at = now() where account_id = $1 and key = $2 and tries = 1 and worker is null
-         returning target_id
-       )
-       update delivery_targets set next_due_at = now(), version = version + 1 where id in (select target_id from made_due)
-       returning id`,
-      [account.id, event!.id],
-    )
-    return rows.length
-  })
-  await t.app.sql(`select pg_notify('svc_deliveries', '')`)
+  await retryNow(t.app, account.id, event!.id)
   await listener.arrived(2)
   const common = { type: 'deal.created', id: event!.id, verified: true, verdict: 'ok', error: null, event }
   expect(listener.heard).toMatchObject([

@@ -156,8 +156,8 @@ const releaseMessages = preparedStatement<Stream & { id: string; dueAt: number }
 )
 
 /**
- * Returns unsent claims to the queue, each due again after its `retryMs`, and notifies the mail jobs. Resolves with the ids of the released messages; rows that
- * another transaction has locked, and rows of newer claims, stay unchanged.
+ * Returns unsent claims to the queue, each due again after its `retryMs`, and notifies the mail jobs. Resolves with the ids of the
+ * released messages; rows that another transaction has locked, and rows of newer claims, stay unchanged.
  */
 const releaseClaims = async (
   { sql, database }: Pick<App, 'sql' | 'database'>,
