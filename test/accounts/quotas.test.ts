@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { accountUsage, nearLimits, setPlanLimits, takeQuota } from '../../src/accounts/accounts.ts'
+import { accountUsage, nearLimits, setPlanLimits, takeQuota, takeQuotaUpTo } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
@@ -37,6 +37,22 @@ test('a request for more units than are left takes none', async () => {
   const fresh = await t.account({ plan: 'starter' })
   expect(await take(fresh.id, 51)).toBe('used up')
   expect(await used(fresh.id)).toBe(0)
+})
+
+test('as many units are taken as are left: none of a quota that is used up or not in the plan', async () => {
+  const [starter, pro, free] = await Promise.all(['starter', 'pro', 'free'].map((plan) => t.account({ plan })))
+  const upTo = (id: string, quota: 'sendApiCalls' | 'broadcastMinutes', units: number) =>
+    t.app.work(id, 'cli:test', (work) => takeQuotaUpTo(work, quota, units))
+  expect(await upTo(starter!.id, 'sendApiCalls', 49)).toBe(49)
+  expect(await upTo(starter!.id, 'sendApiCalls', 0)).toBe(0)
+  expect(await upTo(starter!.id, 'sendApiCalls', 3)).toBe(1)
+  expect(await upTo(starter!.id, 'sendApiCalls', 3)).toBe(0)
+  expect(await used(starter!.id)).toBe(50)
+  expect(await upTo(free!.id, 'broadcastMinutes', 1)).toBe(0)
+  // More was used than the plan now allows.
+  expect(await upTo(pro!.id, 'sendApiCalls', 2)).toBe(2)
+  await t.app.operate('cli:test', (operation) => setPlanLimits(operation, 'pro', { sendApiCalls: 1 }))
+  expect(await upTo(pro!.id, 'sendApiCalls', 1)).toBe(0)
 })
 
 test('a quota of 0 means that it is not in the plan; null means unlimited', async () => {
