@@ -1,5 +1,5 @@
-// `npm run mutate [src/<path>[:line] …] [n=100] [seed=…] [tests=…]`: puts faults into the code, one after the other, and shows which ones no
-// test notices. Each is put into a copy of the checkout, and the nearest tests of the first tier run there.
+// `npm run mutate [src/<path>[:line] …] [n=100] [seed=…] [from=1] [tests=…] [files=…]`: puts faults into the code, one after the other, and
+// shows which ones no test notices. Each is put into a copy of the checkout, and the nearest tests of the first tier run there.
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { chmod, cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
@@ -68,8 +68,12 @@ const places = args.filter((arg) => !arg.includes('='))
 const {
   n = 100,
   seed = Math.floor(Math.random() * 1_000_000),
+  /** The number of the first mutation, to continue an earlier run. */
+  from = 1,
   /** Only these: a pattern of paths in test/, without their ending. */
   tests,
+  /** At most this number of files for each mutation: the nearest. */
+  files = Infinity,
 } = Object.fromEntries(args.filter((arg) => arg.includes('=')).map((arg) => arg.split('=')))
 const featureOf = (path: string) => path.split('/')[1]!
 
@@ -88,6 +92,7 @@ const testsOf = (path: string): string[] => {
     .filter((file) => !file.endsWith('.system.test.ts'))
     .map((file) => ({ file, place: distance(file) + (basename(file).includes(word) ? 0 : 1) }))
     .sort((a, b) => a.place - b.place || a.file.localeCompare(b.file))
+    .slice(0, Number(files))
     .map(({ file }) => file)
 }
 
@@ -199,6 +204,8 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
   const compile = [...tsc, '--incremental', '--tsBuildInfoFile', join(temporary, 'types')]
   const report = env.MUTATE_REPORT!
   const test = async (files: readonly string[], limits?: Limits): Promise<Verdict & { longestMs: number }> => {
+    // Without a name, Vitest would run every file.
+    if (files.length === 0) return { result: 'survived', longestMs: 0 }
     await rm(report, { force: true })
     const limited = { ...env, ...(limits && { MUTATE_TEST_LIMIT: String(limits.testMs) }) }
     const { status } = await runIn(folder, [...vitest, ...files], limited, signal, limits?.runMs)
@@ -238,7 +245,8 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
   const done: (Verdict & Candidate)[] = []
   try {
     await copyTo(folder)
-    const candidates = chosen(places, count, seed)
+    const all = chosen(places, count, seed)
+    const candidates = all.slice(Number(from) - 1)
     const limits = new Map<string, Limits>()
     for (const { path } of candidates)
       if (!limits.has(featureOf(path))) limits.set(featureOf(path), await limitsOf(testsOf(path)))
@@ -247,7 +255,7 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
       done.push({ ...candidate, ...verdict })
       const { line, diff } = diffOf(candidate.text, candidate)
       process.stderr.write(
-        `${i + 1}/${candidates.length} ${candidate.path}:${line} ${candidate.kind}: ${verdict.result}${verdict.by ? ` by ${verdict.by}` : ''}\n${diff}\n`,
+        `${Number(from) + i}/${all.length} ${candidate.path}:${line} ${candidate.kind}: ${verdict.result}${verdict.by ? ` by ${verdict.by}` : ''}\n${diff}\n`,
       )
     }
   } catch (error) {
