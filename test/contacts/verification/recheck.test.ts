@@ -4,6 +4,7 @@ import type { Sql } from '../../../src/store/database.ts'
 import type { TestAccount } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { textOf, untilLocked } from '../../support/database.ts'
+import { waitLimitMs } from '../../support/slowness.ts'
 import { useContacts } from '../support.ts'
 
 const mx = { MX: [[10, 'mx.example.net']] as [number, string][] }
@@ -21,7 +22,7 @@ const withList = async () => {
 /** Deletes the cached DNS results. */
 const forget = () => app.app.sql('delete from mail_domains')
 
-const recheck = () => recheckDomains(app.app, AbortSignal.timeout(20_000))
+const recheck = () => recheckDomains(app.app, AbortSignal.timeout(waitLimitMs))
 
 /** Adds `count` addresses of a domain for which DNS has not answered. */
 const addDoubtful = async ({ id }: TestAccount, listId: string, domain: string, count: number) => {
@@ -113,7 +114,7 @@ describe('the recheck', () => {
     await addDoubtful(account, listId, 'dead.test', 1_000)
     await forget()
     const counted = counting()
-    expect(await recheckDomains(counted.app, AbortSignal.timeout(20_000))).toBe(2_100)
+    expect(await recheckDomains(counted.app, AbortSignal.timeout(waitLimitMs))).toBe(2_100)
     const reads = counted.ran.filter(({ text }) => /^\s*select account_id/.test(text))
     expect(reads.reduce((sum, { rows }) => sum + rows, 0)).toBe(2_100)
     expect(counted.ran.length).toBeLessThan(40)

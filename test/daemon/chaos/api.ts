@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../support/random.ts'
 import type { BodyOf } from '../../support/replies.ts'
+import { limit } from '../../support/slowness.ts'
 import type { Daemon } from './daemons.ts'
 
 export interface Answer<Body = unknown> {
@@ -40,7 +41,7 @@ export class Unanswered extends Error {}
 /** A caller waits at most this long, then asks again; the first attempt may still be carried out. */
 const patienceMs = 4000
 /** A daemon that is not frozen answers sooner: 503 if the database does not answer, `pending` if the relay does not. */
-const hungMs = 20_000
+const hungMs = limit(20_000)
 
 export const createApi = (daemons: readonly Daemon[], key: string, random: Random, giveUp: AbortSignal): Api => {
   const complaints = new Map<string, number>()

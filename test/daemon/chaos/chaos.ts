@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { advanceClock } from '../../../src/store/clock.ts'
 import { createRandom } from '../../support/random.ts'
+import { limit } from '../../support/slowness.ts'
 import { createApi } from './api.ts'
 import { checkEvents, checkMails, checkQuotas } from './checks.sent.ts'
 import { checkContacts, checkDeals, checkImports, checkRuns, checkSeats, type Found } from './checks.ts'
@@ -42,7 +43,7 @@ export interface Outcome {
   report: string | null
 }
 
-const settleMs = 60_000
+const settleMs = limit(120_000)
 /** After kill -9 at most this many emails of a daemon are in doubt: one for each relay connection of two threads. */
 const doubtsPerKill = 10
 

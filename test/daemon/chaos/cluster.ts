@@ -9,6 +9,7 @@ import pg from 'pg'
 import { findBinaries } from '../../../src/embedded/binaries.ts'
 import { fromPasswd, isRoot, spawnOptions } from '../../../src/embedded/user.ts'
 import { freePort } from '../../support/daemon.ts'
+import { limit } from '../../support/slowness.ts'
 import type { Server } from './chaos.ts'
 import type { Fault } from './faults.ts'
 
@@ -31,7 +32,7 @@ const settings = {
   log_min_error_statement: 'panic',
 }
 
-const restartLimitMs = 30_000
+const restartLimitMs = limit(60_000)
 
 const answers = async (url: string): Promise<boolean> => {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 })

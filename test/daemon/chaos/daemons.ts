@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { startSvc } from '../../support/cli.ts'
 import { freePort } from '../../support/daemon.ts'
 import { openProxy, type TcpProxy } from '../../support/proxy.ts'
+import { limit } from '../../support/slowness.ts'
 
 export interface Line {
   at: number
@@ -38,13 +39,13 @@ export interface Daemons {
 }
 
 /** SIGTERM ends a daemon within 15 s; the remaining time allows for a busy machine. */
-const stopLimitMs = 20_000
+const stopLimitMs = limit(20_000)
 /** The exit status of a start while the database is unavailable. */
 const unavailableStatus = 7
 
 const isReady = async (url: string): Promise<boolean> => {
   try {
-    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5000) })).ok
+    return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(limit(5000)) })).ok
   } catch {
     return false
   }

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parse } from 'yaml'
 import { fromPasswd, isRoot } from '../../../src/embedded/user.ts'
 import { freePort } from '../../support/daemon.ts'
+import { limit } from '../../support/slowness.ts'
 import type { Server } from '../chaos/chaos.ts'
 import { kill, patroniFaults } from './faults.ts'
 
@@ -146,7 +147,7 @@ export const openPatroni = async (): Promise<Patroni> => {
     const found = await Promise.all(nodes.map((node) => is(node, role)))
     return nodes.filter((_, i) => found[i])
   }
-  const whole = async (limitMs = 120_000): Promise<Node> => {
+  const whole = async (limitMs = limit(240_000)): Promise<Node> => {
     for (const deadline = Date.now() + limitMs; Date.now() < deadline; await sleep(250)) {
       const [leader] = await those('primary')
       const [replicas, synchronous] = [await those('replica'), await those('synchronous')]
@@ -165,7 +166,7 @@ export const openPatroni = async (): Promise<Patroni> => {
       await fetch(`http://${loopback}:${leader.restPort}/switchover`, {
         method: 'POST',
         body: JSON.stringify({ leader: leader.name }),
-        signal: AbortSignal.timeout(30_000),
+        signal: AbortSignal.timeout(limit(30_000)),
       })
     },
     async postgres({ data }) {
