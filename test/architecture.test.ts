@@ -345,3 +345,17 @@ test('no test ignores the status of a call: ok() demands it', () => {
   )
   expect(unchecked).toEqual([])
 })
+
+/** These end what they start themselves, or are no tests. */
+const mayStartProcesses =
+  /^(bench|mutate|run\.ts$|daemon\/patroni\/|support\/(children|cli|global)\.ts$|suite\/groups\.)/
+
+test('what a test starts ends with it: processes are started by spawnInTest() of test/support/children.ts', () => {
+  const starts = (text: string) => /import \{[^}]*\b(spawn|fork)\b[^}]*\} from 'node:child_process'/.test(text)
+  expect(starts("import { execFile, spawn } from 'node:child_process'")).toBe(true)
+  expect(starts("import { execFile, spawnSync } from 'node:child_process'")).toBe(false)
+  const found = tests.filter(
+    (file) => !mayStartProcesses.test(file) && starts(readFileSync(join(root, 'test', file), 'utf8')),
+  )
+  expect(found).toEqual([])
+})

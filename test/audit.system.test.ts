@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -6,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { spawnInTest } from './support/children.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -37,7 +37,7 @@ const audit = async (report: object) => {
   await writeFile(join(folder, 'npm'), `#!/bin/sh\ncat <<'EOF'\n${JSON.stringify(report)}\nEOF\nexit 1\n`, {
     mode: 0o755,
   })
-  const child = spawn(process.execPath, ['.ci/audit.mjs'], {
+  const child = spawnInTest(process.execPath, ['.ci/audit.mjs'], {
     cwd: root,
     env: {
       PATH: `${folder}:${process.env.PATH}`,

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { startApp, type TestApp, useApp } from '../support/app.ts'
+import { spawnInTest } from '../support/children.ts'
 import { svcProcess } from '../support/cli.ts'
 import { callDaemon } from '../support/daemon.ts'
 import { useDaemons } from '../support/daemons.ts'
@@ -29,10 +29,10 @@ const runScript = async (body: string, env: Record<string, string>, on: TestApp 
     const app = await openApp(readConfig(), { connections: 2 })
     ${body}
     await app.close()`
-  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+  const child = spawnInTest(process.execPath, ['--input-type=module', '-e', script], {
     env: { PATH: process.env.PATH ?? '', ...on.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
   })
+  child.stderr.pipe(process.stderr)
   const [printed, [status]] = await Promise.all([text(child.stdout), once(child, 'exit')])
   expect(status).toBe(0)
   return JSON.parse(printed)

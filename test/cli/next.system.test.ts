@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { spawnInTest } from '../support/children.ts'
 import { inherited } from '../support/cli.ts'
 
 /*
@@ -20,7 +20,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const run = (line: string, env: Record<string, string> = {}, cwd = folder): Promise<[number | null, string]> =>
   new Promise((resolve, reject) => {
-    const child = spawn('bash', ['-c', line], {
+    const child = spawnInTest('bash', ['-c', line], {
       cwd,
       // npm writes notices of its new versions to stderr too.
       env: {

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -10,6 +10,7 @@ import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { stopEmbedded } from '../../src/embedded/embedded.ts'
+import { spawnInTest } from '../support/children.ts'
 import { inherited, program, startSvc, svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { untilLocked } from '../support/database.ts'
@@ -66,7 +67,7 @@ test.each([
 })
 
 const shellEnv = () => ({ ...inherited(), ...target.env, NODE: process.execPath, SVC: program })
-const shell = (line: string) => spawn('sh', ['-c', line], { env: shellEnv() })
+const shell = (line: string) => spawnInTest('sh', ['-c', line], { env: shellEnv() })
 
 test('an export whose reader stops early ends with exit 0 and leaves no server', async () => {
   const child = shell('("$NODE" "$SVC" contacts export --list Many; echo "exit $?" >&2) | head -1')
@@ -126,9 +127,8 @@ test('closing the terminal ends svc dev and svc listen and leaves no server, no 
 })
 
 test('a daemon that npm started ends when the shell between them is killed by the signal that npm forwards', async () => {
-  const child = spawn('sh', ['-c', '"$NODE" "$SVC" serve; true'], {
+  const child = spawnInTest('sh', ['-c', '"$NODE" "$SVC" serve; true'], {
     env: { ...shellEnv(), npm_command: 'exec', SVC_PORT: String(await freePort()) },
-    stdio: 'ignore',
   })
   await expect.poll(() => existsSync(pidFile())).toBe(true)
   child.kill('SIGTERM')

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { embeddedUrl, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { postmasterPid, query } from '../embedded/support.ts'
+import { spawnInTest } from '../support/children.ts'
 import { program } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { needsNamespaces } from '../support/needs.ts'
@@ -100,7 +101,7 @@ test('a full disk is named as the reason', needsNamespaces(canMount), async () =
     cat /dev/zero >/mnt/fill 2>/dev/null; cat /dev/zero >>/mnt/.svc/postgres.log 2>/dev/null
     "$NODE" "$SVC" plans list`
   const env = { PATH: process.env.PATH, SVC_DATA_DIR: '/mnt/.svc', NODE: process.execPath, SVC: program }
-  const child = spawn(inside[0]!, [...inside.slice(1), 'sh', '-c', script], { env })
+  const child = spawnInTest(inside[0]!, [...inside.slice(1), 'sh', '-c', script], { env })
   let stderr = ''
   child.stderr.on('data', (text) => {
     stderr += text

@@ -1,9 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { spawnInTest } from '../support/children.ts'
 import { program, svcProcess } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { isRoot, needsNamespaces, needsRoot, skipUnless } from '../support/needs.ts'
@@ -26,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => rm(top, { recursive: true, force: true, maxRetries: 5 }))
 
 const start = (dataDir: string, umask: string, args: string, as: object = {}, env: Record<string, string> = {}) =>
-  spawn('sh', ['-c', `umask ${umask}; exec "$NODE" "$SVC" ${args}`], {
+  spawnInTest('sh', ['-c', `umask ${umask}; exec "$NODE" "$SVC" ${args}`], {
     env: { PATH: process.env.PATH, NODE: process.execPath, SVC: program, SVC_DATA_DIR: dataDir, ...env },
     cwd: '/',
     ...as,

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import {
@@ -23,6 +23,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Embedded, type EmbeddedOptions, openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
+import { spawnInTest } from '../support/children.ts'
 import { isRoot, needsRoot } from '../support/needs.ts'
 import { clusterSource, identity, postmasterPid, query, startUser, type User } from './support.ts'
 
@@ -200,7 +201,7 @@ describe('recovery', () => {
     await putCluster(dataDir)
     await (await open()).close()
     const { uid, gid } = await stat(join(dataDir, 'pgdata'))
-    const other = spawn('sleep', ['60'], { uid, gid })
+    const other = spawnInTest('sleep', ['60'], { uid, gid })
     children.push(other)
     const file = join(dataDir, 'pgdata/postmaster.pid')
     await writeFile(file, `${other.pid}\n${dataDir}/pgdata\n1700000000\n5432\n\n127.0.0.1\n\nready   \n`, {

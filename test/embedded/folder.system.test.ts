@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmod,
@@ -18,6 +17,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { stopEmbedded } from '../../src/embedded/embedded.ts'
+import { spawnInTest } from '../support/children.ts'
 import { inherited, program } from '../support/cli.ts'
 import { isRoot, needsRoot } from '../support/needs.ts'
 import { clusterSource, query, startUser } from './support.ts'
@@ -30,7 +30,7 @@ let top: string
 let vault: string
 
 const svc = async (dataDir: string, args: string[], { as = {}, env = {} }: { as?: object; env?: object } = {}) => {
-  const child = spawn(process.execPath, [program, ...args], {
+  const child = spawnInTest(process.execPath, [program, ...args], {
     env: { ...inherited(), SVC_DATA_DIR: dataDir, ...env },
     cwd: '/',
     ...as,

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Embedded, openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
+import { spawnInTest } from '../support/children.ts'
 import { inherited, program } from '../support/cli.ts'
 import { isRoot, needsNamespaces, needsRoot } from '../support/needs.ts'
 import { clusterSource, identity, postmasterPid, query, startUser, type User } from './support.ts'
@@ -45,7 +46,7 @@ const user = (dir = dataDir, inside: string[] = []): User => {
 
 const svc = async (inside: string[], dir: string, args: string[]) => {
   const [first, ...others] = [...inside, process.execPath, program, ...args]
-  const child = spawn(first!, others, { env: { ...inherited(), SVC_DATA_DIR: dir } })
+  const child = spawnInTest(first!, others, { env: { ...inherited(), SVC_DATA_DIR: dir } })
   children.push(child)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text) => {

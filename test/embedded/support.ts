@@ -1,6 +1,6 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { appendFile, chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, expect } from 'vitest'
 import { openEmbedded } from '../../src/embedded/embedded.ts'
+import { spawnInTest } from '../support/children.ts'
 
 /** Returns the first column of the first row. */
 export const query = async (url: string, sql: string): Promise<unknown> => {
@@ -40,6 +41,8 @@ export const clusterSource = (): ((dataDir: string) => Promise<void>) => {
     const folder = join(top, '.svc')
     await (await openEmbedded(folder, { settings: { fsync: 'off' } })).close()
     for (const name of ['postgres.port', 'postgres.log']) await rm(join(folder, name))
+    // A killed server leaves its shared memory in files of the folder.
+    await appendFile(join(folder, 'pgdata/postgresql.conf'), 'dynamic_shared_memory_type = mmap\n')
     return folder
   }
   afterAll(() => top && rm(top, { recursive: true, force: true }))
@@ -61,7 +64,8 @@ const childFile = join(import.meta.dirname, 'child.ts')
 /** Starts another process that opens a data folder. `inside` is a prefix of its command, such as that of a container. */
 export const startUser = (args: string[], as: object = {}, inside: string[] = []): User => {
   const [command, ...rest] = [...inside, process.execPath, childFile, ...args]
-  const child = spawn(command!, rest, { ...as, stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawnInTest(command!, rest, as)
+  child.stderr.pipe(process.stderr)
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   const next = async () => JSON.parse((await lines.next()).value ?? '{}')
   return {

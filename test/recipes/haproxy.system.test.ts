@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,6 +6,7 @@ import { afterAll, expect, test } from 'vitest'
 import { createClient } from '../../src/client/client.ts'
 import { createList, upsertContact } from '../../src/contacts/contacts.ts'
 import { useApp } from '../support/app.ts'
+import { spawnInTest } from '../support/children.ts'
 import { type Daemon, freePort } from '../support/daemon.ts'
 import { useDaemons } from '../support/daemons.ts'
 import { needs, pathOf } from '../support/needs.ts'
@@ -17,10 +17,8 @@ const page = join(import.meta.dirname, '../../docs/recipes/haproxy.md')
 
 const t = useApp({ development: true })
 const { start } = useDaemons(t)
-let proxy: ChildProcess | undefined
 let folder: string | undefined
 afterAll(async () => {
-  proxy?.kill('SIGKILL')
   if (folder) await rm(folder, { recursive: true })
 })
 
@@ -35,12 +33,13 @@ const startProxy = async (port: number, daemons: readonly number[]) => {
   folder = await mkdtemp(join(tmpdir(), 'svc-haproxy-'))
   const file = join(folder, 'haproxy.cfg')
   await writeFile(file, config)
-  proxy = spawn(pathOf('haproxy')!, ['-db', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const proxy = spawnInTest(pathOf('haproxy')!, ['-db', '-f', file])
   let log = ''
-  proxy.stderr!.setEncoding('utf8').on('data', (text) => {
+  proxy.stdout.resume()
+  proxy.stderr.setEncoding('utf8').on('data', (text) => {
     log += text
   })
-  return { url: `http://127.0.0.1:${port}`, log: () => log }
+  return { url: `http://127.0.0.1:${port}`, log: () => log, proxy }
 }
 
 test('daemons restart behind HAProxy without a failed call', needs('haproxy'), async () => {
@@ -53,7 +52,7 @@ test('daemons restart behind HAProxy without a failed call', needs('haproxy'), a
   const email = 'ada@example.org'
   await upsertContact(t.app, id, 'cli:test', { listId: list.id, email, fields: {} })
 
-  const { url, log } = await startProxy(port, [first, second])
+  const { url, log, proxy } = await startProxy(port, [first, second])
   const get = (path: string) => fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })
   await expect
     .poll(() =>
@@ -96,6 +95,6 @@ test('daemons restart behind HAProxy without a failed call', needs('haproxy'), a
   const [row] = await t.app.sql<{ count: number }>('select count(*)::int from deals where account_id = $1', [id])
   expect(row!.count).toBe(deals)
 
-  proxy!.kill('SIGTERM')
-  await once(proxy!, 'exit')
+  proxy.kill('SIGTERM')
+  await once(proxy, 'exit')
 })

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { spawnInTest } from '../support/children.ts'
 import { inherited } from '../support/cli.ts'
 import { eventually } from '../support/eventually.ts'
 
@@ -22,11 +22,10 @@ const read = (path: string): string => {
 /** Runs tests, and sends the signal to the runner after the first file. */
 const runTests = async (filter: string, signal?: NodeJS.Signals) => {
   const folder = await mkdtemp(join(tmpdir(), 'run-'))
-  const run = spawn('node', ['test/run.ts', filter, '--maxWorkers=2'], {
+  const run = spawnInTest('node', ['test/run.ts', filter, '--maxWorkers=2'], {
     cwd: join(import.meta.dirname, '../..'),
     env: { ...inherited(), TMPDIR: folder, NO_COLOR: '1' },
   })
-  onTestFinished(() => void run.kill('SIGKILL'))
   let output = ''
   for (const stream of [run.stdout, run.stderr]) stream.on('data', (chunk) => (output += chunk))
   const ended = once(run, 'close')

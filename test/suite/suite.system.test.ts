@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
+import { spawnInTest } from '../support/children.ts'
 import { urlOf } from '../support/server.ts'
 
 /* Runs vitest on the fixtures of this folder: how a run of the tests starts, and what it says. */
@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..')
 const run = (fixture: string, env: Record<string, string>) =>
   new Promise<{ status: number | null; text: string }>((resolve) => {
     const args = ['run', '--config', 'test/suite/vitest.config.ts', '--no-color', fixture]
-    const child = spawn(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
+    const child = spawnInTest(process.execPath, [join(root, 'node_modules/vitest/vitest.mjs'), ...args], {
       cwd: root,
       env: { ...process.env, TEST_SEED: '', DATABASE_URL: urlOf(inject('serverUrl'), 'postgres'), ...env },
     })

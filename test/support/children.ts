@@ -1,5 +1,4 @@
 import { type ChildProcess, type ChildProcessWithoutNullStreams, type SpawnOptions, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { openSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { atEnd } from './scope.ts'
@@ -33,15 +32,14 @@ const note = (sign: '+' | '-', pid: number): void => {
   watcher.stdin!.write(`${sign} ${pid}\n`)
 }
 
-const endGroup = async (child: ChildProcess): Promise<void> => {
-  const exited = child.exitCode === null && child.signalCode === null && once(child, 'exit')
+/** Sends a signal to the processes of a group; 0 only looks for them. Returns whether there is one. */
+const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   try {
-    process.kill(-child.pid!, 'SIGKILL')
+    return process.kill(-pid, signal)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+    throw error
   }
-  await exited
-  note('-', child.pid!)
 }
 
 /** As `spawn`, with pipes; kills the process and its children after the test, or after the file if a hook of the file calls it. */
@@ -51,9 +49,24 @@ export const spawnInTest = (
   options: Omit<SpawnOptions, 'stdio' | 'detached'> = {},
 ): ChildProcessWithoutNullStreams => {
   const child = spawn(command, args, { ...options, stdio: 'pipe', detached: true })
-  if (child.pid !== undefined) {
-    note('+', child.pid)
-    atEnd(() => endGroup(child))
+  const { pid } = child
+  if (pid !== undefined) {
+    let isOver = false
+    const exited = new Promise<void>((resolve) => {
+      child.once('exit', () => {
+        // The system gives the number of a group that has ended to another one.
+        isOver = !signalGroup(pid, 0)
+        if (isOver) note('-', pid)
+        resolve()
+      })
+    })
+    note('+', pid)
+    atEnd(async () => {
+      if (isOver) return
+      signalGroup(pid, 'SIGKILL')
+      await exited
+      if (!isOver) note('-', pid)
+    })
   }
   return child
 }

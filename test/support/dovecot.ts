@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { certificate, certificateKey } from './certificate.ts'
+import { spawnInTest } from './children.ts'
 import { freePort } from './daemon.ts'
 import { eventually } from './eventually.ts'
 import { isRoot, pathOf } from './needs.ts'
@@ -68,7 +69,7 @@ service anvil {
 }
 `,
   )
-  const child = spawn(pathOf('dovecot')!, ['-F', '-c', at('dovecot.conf')], { stdio: 'ignore' })
+  const child = spawnInTest(pathOf('dovecot')!, ['-F', '-c', at('dovecot.conf')])
   const ended = new Promise((resolve) => child.once('exit', resolve))
   const log = () => readFile(at('log'), 'utf8').catch(() => '')
   await eventually(async () => (await log()).includes('starting up') || child.exitCode !== null)

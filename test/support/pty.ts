@@ -1,4 +1,5 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
+import { spawnInTest } from './children.ts'
 import { inherited, program, type Step } from './cli.ts'
 import { needs } from './needs.ts'
 
@@ -29,7 +30,7 @@ export const dialogue = (
   new Promise((resolve, reject) => {
     const command = [process.execPath, program, ...args].map(quoted).join(' ')
     const script = `stty cols ${columns} rows ${rows}; ${before}; ${command}; status=$?; ${after}; exit $status`
-    const child = spawn('script', ['-qec', script, '/dev/null'], {
+    const child = spawnInTest('script', ['-qec', script, '/dev/null'], {
       env: { ...inherited(), TERM: 'xterm', ...target.env, ...env },
     })
     const left = [...steps]

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { spawnInTest } from './children.ts'
 import { inherited, svc } from './cli.ts'
 
 /** The pages whose commands are tested, in the order in which a reader may run them. */
@@ -115,11 +115,12 @@ export const openShell = async (folder: string): Promise<Shell> => {
   const server = createServer((opened) => void answer(opened)).listen(socket)
   const run: Shell['run'] = (line, env, before = []) =>
     new Promise((resolve, reject) => {
-      const child = spawn('bash', ['-euo', 'pipefail', '-c', [...before, line].join('\n')], {
+      // With a socket as its standard input bash would read its rc files.
+      const child = spawnInTest('bash', ['--norc', '-euo', 'pipefail', '-c', [...before, line].join('\n')], {
         cwd: folder,
         env: { ...inherited(), PATH: `${bin}:${process.env.PATH}`, HOME: folder, ...env },
-        stdio: ['ignore', 'pipe', 'pipe'],
       })
+      child.stdin.end()
       let text = ''
       for (const stream of [child.stdout, child.stderr])
         stream.setEncoding('utf8').on('data', (part) => {

@@ -1,8 +1,11 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { spawnInTest } from './children.ts'
+import { eventually } from './eventually.ts'
 import { waitLimitMs } from './slowness.ts'
 
 const run = promisify(execFile)
@@ -34,22 +37,30 @@ interface Size {
   rows: number
 }
 
-/** A bash on a terminal of that size, in tmux. `name` must be unique on this machine. */
+/** A bash on a terminal of that size, in tmux. `name` must be unique in the folder. */
 export const openTerminal = async (
   name: string,
   { columns, rows }: Size,
   folder: string,
   env: Record<string, string>,
 ): Promise<Terminal> => {
+  const here = ['-L', name, '-f', '/dev/null']
   // Otherwise tmux runs the user's shell, and system users such as `nobody` have none.
-  const tmux = async (...args: string[]) =>
-    (await run('tmux', ['-L', name, '-f', '/dev/null', ...args], { env: { ...env, SHELL: '/bin/sh' } })).stdout
+  const given = { ...env, TMUX_TMPDIR: folder, SHELL: '/bin/sh' }
+  const tmux = async (...args: string[]) => (await run('tmux', [...here, '-N', ...args], { env: given })).stdout
+  // Its server would outlive a test that fails.
+  const server = spawnInTest('tmux', [...here, '-D'], { env: given })
   const statuses = join(folder, `.statuses-${name}`)
   const rc = join(folder, `.bashrc-${name}`)
   await writeFile(statuses, '')
   await writeFile(rc, `PS1='$ '\nPROMPT_COMMAND='echo $? >> ${statuses}'\n`)
   const size = ['-x', String(columns), '-y', String(rows)]
-  await tmux('new-session', '-d', ...size, '-c', folder, `bash --noprofile --rcfile ${rc}`)
+  const session = ['new-session', '-d', ...size, '-c', folder, `bash --noprofile --rcfile ${rc}`]
+  await eventually(() =>
+    tmux(...session)
+      .then(() => true)
+      .catch(() => false),
+  )
   let prompts = 0
   const read = async () => (await readFile(statuses, 'utf8')).trim().split('\n').filter(Boolean)
   const isBack = async () => (await read()).length > prompts
@@ -113,6 +124,9 @@ export const openTerminal = async (
       await tmux('send-keys', 'C-c')
       return back()
     },
-    close: async () => void (await tmux('kill-server').catch(() => {})),
+    async close() {
+      server.kill()
+      await once(server, 'exit')
+    },
   }
 }

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newSigningSecret, signedHeaders } from '../../src/lib/signature.ts'
+import { spawnInTest } from '../support/children.ts'
 import { svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 
@@ -19,7 +19,7 @@ test('the documented receiver refuses unsigned requests, handles an event once a
     .replace('svcd-engagement/webhooks', join(root, 'src/lib/webhooks.ts'))
     .replace('3000', String(port))
   await writeFile(file, source)
-  const child = spawn(process.execPath, [file], { env: { WEBHOOK_SECRET: secret } })
+  const child = spawnInTest(process.execPath, [file], { env: { WEBHOOK_SECRET: secret } })
   let stdout = ''
   child.stdout.on('data', (text) => {
     stdout += text

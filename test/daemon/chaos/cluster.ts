@@ -1,6 +1,7 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -8,6 +9,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { findBinaries } from '../../../src/embedded/binaries.ts'
 import { fromPasswd, isRoot, spawnOptions } from '../../../src/embedded/user.ts'
+import { spawnInTest } from '../../support/children.ts'
 import { freePort } from '../../support/daemon.ts'
 import { limit } from '../../support/slowness.ts'
 import type { Server } from './chaos.ts'
@@ -64,16 +66,15 @@ export const openCluster = async (): Promise<Cluster> => {
   const port = await freePort()
   const url = `postgres://svc@127.0.0.1:${port}/postgres`
   const args = ['-D', data, '-p', String(port), ...Object.entries(settings).flatMap(([k, v]) => ['-c', `${k}=${v}`])]
-  const log = await open(join(folder, 'postgres.log'), 'a', 0o600)
+  const log = createWriteStream(join(folder, 'postgres.log'), { mode: 0o600 })
   let server: ChildProcess
 
   // After kill -9 the old server's processes keep its shared memory until they notice; until then a start fails.
   const start = async (): Promise<void> => {
     for (const deadline = Date.now() + restartLimitMs; ; await sleep(50)) {
-      server = spawn(join(bin, 'postgres'), args, {
-        ...spawnOptions(user),
-        stdio: ['ignore', log.fd, log.fd],
-      })
+      const started = spawnInTest(join(bin, 'postgres'), args, spawnOptions(user))
+      for (const stream of [started.stdout, started.stderr]) stream.pipe(log, { end: false })
+      server = started
       const runs = () => server.exitCode === null && server.signalCode === null
       while (runs() && !(await answers(url))) await sleep(20)
       if (runs()) return
@@ -96,19 +97,14 @@ export const openCluster = async (): Promise<Cluster> => {
       return how
     },
   }
-  // Runs if the process exits before `close`; the folder stays.
-  const orphaned = () => server.kill('SIGQUIT')
-
   await start()
-  process.once('exit', orphaned)
   return {
     url,
     log: () => readFile(join(folder, 'postgres.log'), 'utf8'),
     faults: [restart],
     async close() {
-      process.off('exit', orphaned)
       await stop('immediate')
-      await log.close()
+      log.end()
       await rm(folder, { recursive: true, force: true })
     },
   }
