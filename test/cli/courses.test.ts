@@ -1,14 +1,17 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { finishLesson } from '../../src/courses/courses.progress.ts'
-import { useAccount, useApp } from '../support/app.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 
 const t = useApp()
-const account = useAccount(t)
+let account: TestAccount
+beforeEach(async () => {
+  account = await t.account()
+})
 
 const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
 const json = async (...args: string[]) => {

@@ -1,32 +1,34 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { startSvc, svc, svcProcess } from '../support/cli.ts'
 import { freePort, startDaemon } from '../support/daemon.ts'
+import { copiedDataFolder, newDataFolder } from '../support/folder.ts'
 
 let folder: string
 let port: number
 let target: { env: Record<string, string> }
-const running = new Set<{ end(signal: NodeJS.Signals): Promise<number | null> }>()
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-dev-'))
-})
-afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
-beforeEach(async () => {
+const use = async (dataFolder: string) => {
+  folder = dataFolder
   port = await freePort()
   target = { env: { SVC_DATA_DIR: folder, SVC_PORT: String(port) } }
-})
-afterEach(async () => {
-  await Promise.all([...running].map((dev) => dev.end('SIGTERM')))
-  running.clear()
+}
+/** Each test has a copy of the folder that a first start has left. */
+beforeEach(async () => {
+  const made = await copiedDataFolder('dev', async (source) => {
+    await use(source)
+    const dev = await startDev()
+    await deliveriesAt(dev.receiver, 5)
+    expect(await dev.end('SIGTERM')).toBe(0)
+  })
+  await use(made)
 })
 
-/** Starts a real `svc dev` on the data folder that all these tests share; resolves once it is ready. */
+/** Starts a real `svc dev` on the data folder; resolves once it is ready. */
 const startDev = async (env: Record<string, string> = {}, flags: string[] = []) => {
   const child = startSvc(target, ['dev', ...flags], { env })
   let stdout = ''
@@ -46,7 +48,6 @@ const startDev = async (env: Record<string, string> = {}, flags: string[] = []) 
     child.kill(signal)
     return exited
   }
-  running.add({ end })
   await ready
   return {
     end,
@@ -80,6 +81,7 @@ const webhookIds = async () => {
 }
 
 test('the first start brings everything up, prints the addresses, and has deliveries to show', async () => {
+  await use(await newDataFolder())
   const dev = await startDev()
   expect(dev.api).toBe(`http://127.0.0.1:${port}/api/v1`)
   expect(dev.receiver).toBe(`http://127.0.0.1:${port + 1}`)
@@ -132,13 +134,12 @@ test('the commands that it prints work in another terminal', async () => {
 })
 
 test('--data-dir takes precedence over SVC_DATA_DIR, and the printed commands name its folder', async () => {
-  const named = await mkdtemp(join(tmpdir(), 'svc-dev-named-'))
+  const named = await newDataFolder()
   const dev = await startDev({}, ['--data-dir', named])
   expect(dev.stdout).toContain(`embedded, in ${named}`)
   expect(dev.stdout).toContain(`SVC_DATA_DIR=${named} svc send`)
   expect(await dev.end('SIGTERM')).toBe(0)
   expect(existsSync(join(named, 'demo.json'))).toBe(true)
-  await rm(named, { recursive: true, force: true, maxRetries: 5 })
 })
 
 test('a second start keeps the account, the key and the subscription, even on another port', async () => {
@@ -153,18 +154,18 @@ test('a second start keeps the account, the key and the subscription, even on an
   expect(await webhookIds()).toEqual(before)
   const accounts = await svc(target, ['accounts', 'list', '--json'])
   expect(accounts.json.accounts).toMatchObject([{ name: 'demo', plan: 'unlimited' }])
-  expect((await svc(target, ['lists', 'list', '--json'])).json.lists.length).toBe(2)
+  expect((await svc(target, ['lists', 'list', '--json'])).json.lists.length).toBe(1)
   // The sample project is unchanged, except for the URL of its picture.
   const { projects } = (await svc(target, ['projects', 'list', '--json'])).json
   expect(projects).toMatchObject([{ name: 'Welcome' }])
   const project = (await svc(target, ['projects', 'show', 'Welcome', '--json'])).json
   expect(JSON.stringify(project)).toContain(`http://127.0.0.1:${target.env.SVC_PORT}/sample/harbour.png`)
-  expect((await svc(target, ['projects', 'delete', 'Welcome', '--yes'])).status).toBe(0)
   await svc(target, ['contacts', 'upsert', '--list', 'Sample contacts', '--email', 'new@sample.example'])
   expect(await deliveriesAt(second.receiver, 1)).toMatchObject({ total: 1, notVerified: 0 })
 })
 
-test('changes that are made while it is stopped are delivered at its next start', async () => {
+test('changes that are made while it is stopped are delivered at its next start, and what was deleted stays so', async () => {
+  expect((await svc(target, ['projects', 'delete', 'Welcome', '--yes'])).status).toBe(0)
   const upserted = await svc(target, [
     'contacts',
     'upsert',
@@ -193,7 +194,6 @@ test('a revoked key and a deleted subscription are created again, and another ac
   expect((await listsWith(second.api, second.key)).status).toBe(200)
   expect(await webhookIds()).toHaveLength(1)
   expect((await svc(target, ['webhooks', 'list', '--json', '--account', 'other'])).json.webhooks).toEqual([])
-  await svc(target, ['accounts', 'delete', 'other', '--confirm', 'other'])
 })
 
 test('a database that was reset gets a new demo', async () => {
@@ -276,8 +276,7 @@ test('a data folder that can’t be written is reported in one line', async () =
 test('svc serve on a former folder of svc dev allows no webhook to a local address, and neither does the CLI', async () => {
   const dev = await startDev()
   expect(await dev.end('SIGTERM')).toBe(0)
-  const daemon = await startDaemon(target, { env: { SVC_PORT: target.env.SVC_PORT! } })
-  running.add({ end: daemon.kill })
+  await startDaemon(target, { env: { SVC_PORT: target.env.SVC_PORT! } })
   await svc(target, ['contacts', 'upsert', '--list', 'Sample contacts', '--email', 'served@sample.example'])
   const newest = async () => (await svc(target, ['deliveries', 'list', '--json'])).json.deliveries[0]
   const refused = { lastStatus: null, lastError: expect.stringContaining('not public') }

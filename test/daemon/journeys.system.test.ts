@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { advanceClock, markDevelopment } from '../../src/store/clock.ts'
-import { useApp } from '../support/app.ts'
+import { startApp, type TestApp } from '../support/app.ts'
 import { startSvc, svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
@@ -14,16 +14,19 @@ const contactCount = 1000
 let bench: JourneyBench
 const daemons: Daemon[] = []
 
-const target = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_LOG_LEVEL: 'error' } })
+let target: TestApp
 const receiver = useReceiver()
-beforeAll(async () => {
-  await markDevelopment(target.app.sql)
-})
+// Their daemons continue what they find.
 beforeEach(async () => {
+  receiver.always({})
+  receiver.requests.length = 0
+  target = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_LOG_LEVEL: 'error' } })
+  await markDevelopment(target.app.sql)
   bench = await journeyBench(target)
 })
 afterEach(async () => {
   await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
+  await target.close()
 })
 
 const start = async () => {
@@ -207,7 +210,6 @@ test('two accounts with 300 hanging webhook steps each do not delay the steps of
   const from = performance.now()
   await until(async () => (await bench.runs(journey))[0]!.status === 'completed')
   expect(performance.now() - from).toBeLessThan(3000)
-  receiver.always({})
 })
 
 test('an unexpected error is logged with the id of the run, and shown with the run', async () => {

@@ -89,7 +89,7 @@ test('each request is one line with route, status, ms, account and key id, witho
       .map(({ route }) => route)
       .slice(6, 8),
   ).toEqual(['/u/:token', null])
-  const faults = logged(daemon).filter(({ level }) => level >= 50)
+  const faults = logged(daemon).filter(({ level, job }) => level >= 50 && !job)
   expect(faults.map(({ err }) => (err as { message: string }).message)).toEqual([
     'no room for … (<NULL>)',
     'invalid input syntax for type integer: "…"',

@@ -25,7 +25,7 @@ beforeAll(async () => {
   jobs = await startDaemon(t, { args: ['jobs', 'run', '--port', String(port)], env: { SVC_PORT: String(port) } })
 })
 afterAll(async () => {
-  await jobs?.kill('SIGKILL')
+  expect(await jobs.stop()).toBe(0)
   await receiver?.close()
   await sink?.close()
   await t?.close()
@@ -59,5 +59,4 @@ test('a jobs process counts the work of its threads in its metrics, and does not
   expect(text).toContain('svc_job_up{job="mail"} 1')
   expect((await fetch(`${jobs.url}/api/v1/lists`)).status).toBe(404)
   expect((await fetch(`${jobs.url}/docs`)).status).toBe(404)
-  expect(await jobs.stop()).toBe(0)
 })

@@ -1,31 +1,27 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { embeddedUrl, stopEmbedded } from '../../src/embedded/embedded.ts'
+import { embeddedUrl } from '../../src/embedded/embedded.ts'
 import { postmasterPid, query } from '../embedded/support.ts'
 import { spawnInTest } from '../support/children.ts'
 import { program } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { newDataFolder } from '../support/folder.ts'
 import { needsNamespaces } from '../support/needs.ts'
 
-let top: string
 let folder: string
 let daemon: Daemon
 
 beforeAll(async () => {
-  top = await mkdtemp(join(tmpdir(), 'svc-recovery-'))
-  folder = join(top, '.svc')
+  folder = await newDataFolder()
   daemon = await startDaemon({ env: { SVC_DATA_DIR: folder } })
 })
 afterAll(async () => {
   expect(await daemon.stop()).toBe(0)
-  await stopEmbedded(folder)
-  await rm(top, { recursive: true, force: true, maxRetries: 5 })
 })
 
 /** The log lines about the embedded database, without the first `from`. */
@@ -39,6 +35,7 @@ const told = (from = 0) =>
 const isReady = async () => (await fetch(`${daemon.url}/readyz`)).status
 
 test('the daemon and its jobs find a server that is back on another port, and log one line', async () => {
+  const { length } = told()
   const before = new URL(embeddedUrl(folder))
   process.kill(daemon.pid, 'SIGSTOP')
   process.kill(await postmasterPid(folder), 'SIGKILL')
@@ -60,8 +57,8 @@ test('the daemon and its jobs find a server that is back on another port, and lo
     query(url, `select count(*)::int from pg_stat_activity where application_name like 'svc deliveries %'`)
   await expect.poll(jobs).toBeGreaterThan(0)
   other.close()
-  await expect.poll(() => told().length).toBe(1)
-  expect(told()).toMatchObject([
+  await expect.poll(() => told(length).length).toBe(1)
+  expect(told(length)).toMatchObject([
     {
       level: 40,
       msg: 'the embedded database stopped and runs again: this process started it again',

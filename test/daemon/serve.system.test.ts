@@ -1,7 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createAccount, createKey, revokeKey } from '../../src/accounts/accounts.ts'
@@ -13,6 +10,7 @@ import { startApp, type TestApp, useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { callDaemon, type Daemon, freePort, startDaemon } from '../support/daemon.ts'
 import { untilLocked } from '../support/database.ts'
+import { newDataFolder } from '../support/folder.ts'
 
 let listId: string
 
@@ -232,7 +230,7 @@ test('two daemons share a database: a key revoked by another process stops worki
 })
 
 test('the daemon recovers when the embedded database is stopped under load, and no acknowledged write is lost', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-restart-'))
+  const folder = await newDataFolder()
   const env = { SVC_DATA_DIR: folder, SVC_RATE_LIMIT: '0', SVC_LOG_LEVEL: 'silent' }
   const keep = await openEmbedded(folder, { settings: { synchronous_commit: 'on' } })
   const daemon = await startDaemon({ env })
@@ -260,5 +258,4 @@ test('the daemon recovers when the embedded database is stopped under load, and 
   expect(await daemon.stop()).toBe(0)
   await app.close()
   await keep.close()
-  await rm(folder, { recursive: true, force: true })
 })

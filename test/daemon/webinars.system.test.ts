@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { advanceClock } from '../../src/store/clock.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { endWebinar, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
-import { callDaemon, type Daemon, freePort } from '../support/daemon.ts'
+import { callDaemon, type Daemon } from '../support/daemon.ts'
 import { useDaemons } from '../support/daemons.ts'
 import { eventually } from '../support/deliveries.ts'
 import { sendingAccount } from '../support/messages.ts'
@@ -15,17 +15,15 @@ let t: TestApp
 let sink: Sink
 let account: TestAccount
 
-beforeAll(async () => {
-  t = await startApp({ env: { SVC_SMTP_URL: `smtp://127.0.0.1:${await freePort()}` }, development: true })
-})
 beforeEach(async () => {
-  sink = await openSink({ port: Number(new URL(t.env.SVC_SMTP_URL!).port) })
+  sink = await openSink()
+  t = await startApp({ env: { SVC_SMTP_URL: sink.url }, development: true })
   account = await sendingAccount(t)
 })
 afterEach(async () => {
+  await t.close()
   await sink.close()
 })
-afterAll(() => t?.close())
 
 const { start, kill } = useDaemons(() => t)
 const register = async (daemon: Daemon, id: string, i: number) => {

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Frame, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { addLesson, updateLesson } from '../../src/courses/courses.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
@@ -50,6 +50,8 @@ loop -> up -> around -> down
 describePages('the portal', (openPage) => {
   let t: TestApp
   let account: TestAccount
+  let slug: string
+  let slugs = 0
   let courseId: string
   let origin: string
   /** Another site that shows the portal in a frame. */
@@ -69,11 +71,14 @@ describePages('the portal', (openPage) => {
     await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve))
     // Another site for the browser, not only another origin.
     hostUrl = `http://localhost:${(host.address() as AddressInfo).port}/`
+  })
+  beforeEach(async () => {
     account = await sendingAccount(t)
+    slug = `bakery-${++slugs}`
     const lessons = ['Flour and water', 'A starter that lives', `${'Long'.repeat(30)} <b>titles</b>`]
     courseId = (await course(t, account, 'Sourdough for the patient', lessons)).id
     await course(t, account, 'Rye, and nothing but rye', ['Grain'])
-    await claim(t, account, 'bakery')
+    await claim(t, account, slug)
     await enrol(t, account, courseId, email)
   })
   afterAll(async () => {
@@ -122,7 +127,6 @@ describePages('the portal', (openPage) => {
     await frame.getByRole('link', { name: 'Grain' }).click()
     await heading(frame, 'You no longer have access')
     expect(faultsOf(page).filter((fault) => !fault.includes('403'))).toEqual([])
-    await enrol(t, account, courseId, email)
     await page.close()
   })
 
@@ -145,7 +149,7 @@ describePages('the portal', (openPage) => {
     await expectGoodOnEveryScreen(page, 'portal-unfinished')
     // The browser requests an icon, and there is none.
     expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
-    await page.goto(`${origin}/bakery/${courseId}/embed?token=x`)
+    await page.goto(`${origin}/${slug}/${courseId}/embed?token=x`)
     await expectGoodOnEveryScreen(page, 'portal-signed-out')
     expectNothingFromElsewhere(page, origin)
     await page.close()

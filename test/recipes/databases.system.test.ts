@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/database.ts'
 import { inherited, program, svc } from '../support/cli.ts'
 import { cloneDatabase } from '../support/database.ts'
@@ -64,9 +64,10 @@ const contactsIn = async (env: Record<string, string>): Promise<string[]> => {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-move-'))
+  // If root runs the tests, the server runs as another user.
+  await chmod(folder, 0o755)
   bin = join(folder, 'bin')
   await mkdir(bin)
-  await script('npx', `#!/bin/sh\nshift\nexec '${process.execPath}' '${program}' "$@"\n`)
   await script('aws', storage)
   const run = async (...args: string[]) => {
     const { status, stderr } = await svc({ env: { SVC_DATA_DIR: join(folder, '.svc') } }, args)
@@ -79,6 +80,7 @@ beforeAll(async () => {
   // Its DKIM key is sealed with the secret.
   await run('domains', 'add', 'shop.example')
 })
+beforeEach(() => script('npx', `#!/bin/sh\nshift\nexec '${process.execPath}' '${program}' "$@"\n`))
 afterAll(async () => {
   for (const data of ['.svc', 'new']) await svc({ env: { SVC_DATA_DIR: join(folder, data) } }, ['db', 'stop'])
   for (const end of ends) await end()

@@ -60,6 +60,7 @@ const examine = async (env: Record<string, string> = {}) => {
 }
 
 test('every check of a healthy daemon is ok, except a warning for a local public URL', async () => {
+  await t.app.sql('delete from delivery_targets')
   const account = await t.account()
   await subscribe(t.app, account.id, 'https://hooks.example.com/x')
   const { status, checks, of } = await examine()
@@ -118,6 +119,7 @@ test('a running daemon that can not be reached by its public URL fails; without 
 })
 
 test('another secret fails, whether the fingerprint or a stored value shows it', async () => {
+  await subscribe(t.app, (await t.account()).id, 'https://hooks.example.com/x')
   const other = { SVC_SECRET: 'quite another secret than that' }
   expect((await examine(other)).of('secret')).toMatchObject({ status: 'fail' })
   const [kept] = await t.app.sql<{ secret_fingerprint: string }>('delete from installation returning *')
