@@ -42,6 +42,9 @@ const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   }
 }
 
+/** Has the process, which leads a group of its own, killed with its group when this worker ends. */
+export const endWithWorker = (pid: number): void => note('+', pid)
+
 /** As `spawn`, with pipes; kills the process and its children after the test, or after the file if a hook of the file calls it. */
 export const spawnInTest = (
   command: string,

@@ -1,8 +1,11 @@
-import { existsSync } from 'node:fs'
-import axe from 'axe-core'
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { AxeResults } from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { describe, expect } from 'vitest'
+import { endWithWorker } from './children.ts'
 import { needs } from './needs.ts'
+import { atEnd } from './scope.ts'
 import { executablePath, launchOptions, screens } from './screens.ts'
 import { waitLimitMs } from './slowness.ts'
 
@@ -27,19 +30,31 @@ export const faultsOf = (page: Page): string[] => watchOf(page).faults
 /** Returns the requests of a page since it was opened. */
 export const requestsOf = (page: Page): string[] => watchOf(page).requests
 
+const launch = async (): Promise<Browser> => {
+  // It would keep the worker from ending at a signal.
+  const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false }
+  const browser = await chromium.launch({ executablePath, ...launchOptions, ...signals })
+  const session = await browser.newBrowserCDPSession()
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo')
+  endWithWorker(processInfo.find(({ type }) => type === 'browser')!.id)
+  return browser
+}
+
+/** All files of a worker use one browser: a start takes 0.4 s of CPU time. */
+let browser: Promise<Browser> | undefined
+
 export type OpenPage = (options?: BrowserContextOptions) => Promise<Page>
 
-/** Tests that need a real Chromium. `openPage` opens a page in its own context, watched from its first request. */
+/**
+ * Tests that need a real Chromium. `openPage` opens a page in its own context, watched from its first request. The page is closed
+ * after the test, or after the file if a hook of the file opens it.
+ */
 export const describePages = (what: string, tests: (openPage: OpenPage) => void): void => {
   describe(what, needs('chromium', existsSync(executablePath)), () => {
-    let browser: Browser
-    beforeAll(async () => {
-      browser = await chromium.launch({ executablePath, ...launchOptions })
-    })
-    afterAll(() => browser?.close())
-
     tests(async (options) => {
-      const page = await browser.newPage(options)
+      browser ??= launch()
+      const page = await (await browser).newPage(options)
+      atEnd(() => page.close())
       page.setDefaultTimeout(waitLimitMs)
       const watch: Watch = { faults: [], requests: [] }
       watches.set(page, watch)
@@ -62,14 +77,17 @@ export const describePages = (what: string, tests: (openPage: OpenPage) => void)
   })
 }
 
+// Less than half of the source that axe-core exports, which is not minified. Each document parses it.
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
 /** Expects axe-core to find no violation except of the rules `except` in the current page (docs/reference/pages.md#pages). */
 export const expectAccessible = async (page: Page, except: readonly string[] = []): Promise<void> => {
   // Evaluated by the browser's developer tools, which a page's policy does not restrict; once for a page on several screens.
-  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(`${axe.source}\n;0`)
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(`${axe}\n;0`)
   // axe-core needs more time to describe passed checks than to find violations.
   const rules = Object.fromEntries(except.map((id) => [id, { enabled: false }]))
   const options = { iframes: false, resultTypes: ['violations'], rules }
-  const { violations } = await page.evaluate<axe.AxeResults>(`axe.run(document, ${JSON.stringify(options)})`)
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(options)})`)
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`)
   expect(found).toEqual([])
 }
