@@ -277,6 +277,21 @@ describe('on a terminal', () => {
     expect(await runs()).toBe(1)
   })
 
+  test('accounts delete asks for the name; with another name in --confirm it refuses without a question', async () => {
+    const { id } = await t.account({ name: 'Asked' })
+    const exists = async () => (await t.app.sql('select from accounts where id = $1', [id])).length
+    const refused = await svc(t, ['accounts', 'delete', id, '--confirm', 'Other', '--no-color'], { tty: {} })
+    expect([refused.status, refused.text, await exists()]).toEqual([
+      2,
+      expect.stringContaining('add --confirm "Asked"'),
+      1,
+    ])
+    const typed = (name: string) =>
+      svc(t, ['accounts', 'delete', id, '--no-color'], { steps: [['Type the name', `${name}\r`]], tty: {} })
+    expect([(await typed('Other')).status, await exists()]).toEqual([2, 1])
+    expect([(await typed('Asked')).status, await exists()]).toEqual([0, 0])
+  })
+
   test('bounces ingest shows what it would record and asks', async () => {
     const [mail] = await queueMany(t.app, account.id, 1, { to: 'ada@people.example' })
     const reports = await file('reports.mbox', mbox(postfix({ id: (mail as { id: string }).id })))

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { listEvents, showEvent } from '../../src/deliveries/deliveries.events.ts'
-import { deliveryStats, listDeliveries, showDelivery } from '../../src/deliveries/deliveries.find.ts'
+import { deliveryStats, findLastError, listDeliveries, showDelivery } from '../../src/deliveries/deliveries.find.ts'
 import { purgeDeliveries } from '../../src/deliveries/deliveries.purge.ts'
 import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '../../src/deliveries/deliveries.replay.ts'
+import { lockTargets, reviveTarget } from '../../src/deliveries/targets/targets.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Work } from '../../src/store/work.ts'
 import { createWebhook, deleteWebhook, disableWebhook, testWebhook } from '../../src/webhooks/webhooks.ts'
@@ -132,6 +133,15 @@ describe('deliveries', () => {
     expect((await work((w) => listDeliveries(w, {}, first))).rows).toEqual([])
     expect((await work((w) => replayBatch(w, { ids: [id] }, start()))).changed).toBe(0)
     expect((await work((w) => cancelBatch(w, { ids: [id] }, start()))).changed).toBe(0)
+  })
+
+  test('have the error of their own last attempt, or none', async () => {
+    const webhook = await subscribe()
+    const failing = await deliver(webhook, { attempts: failed(500) })
+    const others = [await deliver(webhook), await deliver(webhook, { attempts: '[]' })]
+    const errors: (string | null)[] = []
+    for (const id of [failing, ...others]) errors.push(await work((w) => findLastError(w, id)))
+    expect(errors).toEqual(['answered 500', null, null])
   })
 
   test.each(['x', 'bm8', Buffer.from('["a","b"]').toString('base64url')])(
@@ -280,6 +290,21 @@ describe('cancelling', () => {
     await work((w) => replayBatch(w, { ids: [id] }, start()))
     expect((await show(id)).status).toBe('pending')
   })
+})
+
+test('a webhook is made active only after a transaction that has locked it, which can still lock its deliveries', async () => {
+  const webhook = await subscribe()
+  const id = await deliver(webhook)
+  await t.app.sql(`update delivery_targets set status = 'disabled' where id = $1`, [webhook])
+  const enabling = await t.app.database.transaction(async (sql) => {
+    await lockTargets(sql, account.id, [webhook])
+    const enabled = work((w) => reviveTarget(w, webhook))
+    await untilLocked(t.app, 1)
+    await sql('select from pending_deliveries where id = $1 for update nowait', [id])
+    return [enabled]
+  })
+  await Promise.all(enabling)
+  expect((await show(id)).status).toBe('cancelled')
 })
 
 describe('the purge', () => {

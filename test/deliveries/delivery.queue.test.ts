@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { claimDeliveries } from '../../src/deliveries/queue/claim.statement.ts'
 import { type ClaimCapacity, claimDue, releaseClaims, scheduleUnclaimed } from '../../src/deliveries/queue/claim.ts'
+import { recordWithEffects } from '../../src/deliveries/queue/effects.ts'
 import { postTimeoutMs } from '../../src/deliveries/queue/post.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { recordResults, resultOf } from '../../src/deliveries/queue/record.ts'
@@ -121,10 +122,10 @@ describe('claiming', () => {
     await emitEvents(t.app, account.id, 5)
     await t.app.sql(`update delivery_targets set quiet_until = now() + interval '1 minute' where id = $1`, [id])
     expect([await claim(), await claim(request(id, 5, 0))]).toEqual([[], []])
-    await t.app.sql('update delivery_targets set quiet_until = now(), timeouts = 2, next_due_at = null where id = $1', [
+    await t.app.sql('update delivery_targets set quiet_until = now(), timeouts = 1, next_due_at = null where id = $1', [
       id,
     ])
-    expect([await claim(), await claim(request(id, 5, 0))]).toMatchObject([[{ timeouts: 2 }], [{ timeouts: 2 }]])
+    expect([await claim(), await claim(request(id, 5, 0))]).toMatchObject([[{ timeouts: 1 }], [{ timeouts: 1 }]])
   })
 
   test('takes the oldest deliveries of an endpoint, up to its capacity', async () => {
@@ -226,6 +227,23 @@ describe('recording', () => {
       expect([written.map(({ result }) => result), locked]).toEqual([[results[1]], [results[0]]])
     })
     expect((await recordResults(t.app.sql, results)).written).toMatchObject([{ result: results[0] }])
+  })
+
+  test('an unexpected error in one target is thrown, and the results of the others are recorded', async () => {
+    const [broken, other] = [
+      await subscribe(t.app, account.id, receiver.url),
+      await subscribe(t.app, account.id, receiver.url),
+    ]
+    await emitEvents(t.app, account.id)
+    const gone = (await claim()).map((claimed) => resultOf(claimed, { ...failed, status: 410 }, 0.5))
+    await t.app.sql(
+      `alter table delivery_targets add constraint broken check (id <> '${broken.id}' or status = 'active')`,
+    )
+    onTestFinished(async () => void (await t.app.sql('alter table delivery_targets drop constraint broken')))
+    await expect(recordWithEffects(t.app, gone)).rejects.toThrow('broken')
+    const rows = await deliveries()
+    const statusOf = ({ id }: { id: string }) => rows.find(({ webhookId }) => webhookId === id)!.status
+    expect([statusOf(broken), statusOf(other)]).toEqual(['pending', 'cancelled'])
   })
 })
 
