@@ -119,6 +119,49 @@ export const requireAdmission = async (sql: Sql, family: string, address: string
     throw new Problem('limited', 'Too many submissions in a minute', { retryAfterSeconds: Math.max(resetSeconds, 1) })
 }
 
+const countWrite = preparedStatement<{ isOver: boolean; resetSeconds: number }>(
+  'admit-write',
+  { isOver: 'bool', resetSeconds: 'int4' },
+  `with asked as materialized (
+     select * from unnest($1::text[], $2::text[], $3::int[]) as a(key, family, most)
+   ), counted as (
+     insert into rate_windows as w (key_id, family, started_at, used)
+     select key, family, now(), 1 from asked order by key, family
+     ${countOn('(select most from asked where asked.key = excluded.key_id and asked.family = excluded.family)')}
+     returning key_id, family, used, started_at
+   )
+   select used > most as "isOver", ${secondsLeft('started_at')} as "resetSeconds"
+   from counted join asked on asked.key = counted.key_id and asked.family = counted.family`,
+)
+
+/** Writes that one token authorises in a minute. */
+const writesOfToken = 60
+
+/**
+ * Counts a write without a key against the client's network address and, if it has one, its token
+ * (docs/reference/limits.md#rate-limits). `limit`: writes of a client in a minute; 0 counts nothing, of tokens neither. Throws
+ * Problem `limited` if the write exceeds a limit.
+ */
+export const requirePublicWrite = async (
+  sql: Sql,
+  { address, token, limit }: { address?: string | undefined; token?: string | undefined; limit: number },
+): Promise<void> => {
+  if (limit === 0) return
+  const windows = [
+    ...(address === undefined ? [] : [[clientOf(address), 'public', limit] as const]),
+    // Stored as a hash: a token is a secret.
+    ...(token === undefined ? [] : [[hashKey(token), 'token', writesOfToken] as const]),
+  ]
+  const counted = await sql(countWrite, [
+    windows.map(([key]) => key),
+    windows.map(([, f]) => f),
+    windows.map((w) => w[2]),
+  ])
+  const over = counted.filter(({ isOver }) => isOver).map(({ resetSeconds }) => resetSeconds)
+  if (over.length > 0)
+    throw new Problem('limited', 'Too many requests in a minute', { retryAfterSeconds: Math.max(...over, 1) })
+}
+
 // Locks in the same order as `countCalls`: calls that are being counted may hold locks on some of the windows.
 const deleteKeyWindows = statement(
   'delete-rate-windows-of-account',

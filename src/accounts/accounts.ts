@@ -8,7 +8,7 @@ import { statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
 import { takeSlug } from './accounts.slug.ts'
 
-export { type Admission, admit, purgeRateWindows, requireAdmission } from './accounts.admission.ts'
+export { type Admission, admit, purgeRateWindows, requireAdmission, requirePublicWrite } from './accounts.admission.ts'
 export { contactsLeft, countingContacts, readContactsLeft } from './accounts.contacts.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable, finishAccountDeletions } from './accounts.delete.ts'
 export { createKey, type KeyView, listKeys, planKey, planRevocation, revokeKey } from './accounts.keys.ts'

@@ -118,6 +118,7 @@ const stripe: Page = {
   method: 'POST',
   path: '/p/stripe/:accountId',
   takes: 'raw',
+  limited: 'signed',
   async handle({ app, params, headers, raw }) {
     const accountId = params.accountId!
     // An unknown account has no secrets, so its signature is never valid: the response doesn't reveal which accounts exist.

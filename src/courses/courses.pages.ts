@@ -121,6 +121,7 @@ const saveName = async (call: PageCall, visitor: Visitor, given: string): Promis
 const post: Page = {
   ...portal,
   method: 'POST',
+  tokenField: 'session',
   handle: async (call) => {
     const { app, params, form } = call
     const visitor = await visitorOf(call, form.session)

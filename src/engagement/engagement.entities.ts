@@ -31,6 +31,8 @@ const InteractionSchema = defineEntity({
     /** null in a form: the text was dropped (`dropTexts`). */
     value: p.json<unknown>().nullable(),
     at: p.datetime(),
+    /** How often the answer was replaced by another one. */
+    changes: p.integer().default(0),
   },
 })
 export class Interaction extends InteractionSchema.class {}

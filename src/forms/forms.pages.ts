@@ -1,4 +1,4 @@
-import { requireAdmission } from '../accounts/accounts.ts'
+import { requireAdmission, requirePublicWrite } from '../accounts/accounts.ts'
 import { recordOf } from '../lib/faults.ts'
 import { invalid, notFound, Problem, type ProblemKind } from '../lib/problem.ts'
 import {
@@ -62,7 +62,10 @@ const preflight: Page = {
   },
 }
 
-const count = ({ app, address }: PageCall) => requireAdmission(app.sql, 'forms', address, app.config.rateLimitForms)
+const count = async ({ app, address }: PageCall) => {
+  await requireAdmission(app.sql, 'forms', address, app.config.rateLimitForms)
+  await requirePublicWrite(app.sql, { address, limit: app.config.rateLimitPublic })
+}
 
 const submit = ({ app }: PageCall, { accountId, id }: PublicForm, submission: Submission): Promise<SignupStatus> =>
   submitForm(app, { accountId, actor: 'page:form' }, id, submission)
@@ -116,6 +119,8 @@ const take: Page = {
   method: 'POST',
   path,
   takes: 'json',
+  // A script can read the refusal only with the form's CORS headers.
+  limited: 'self',
   isLarge: true,
   async handle(call) {
     const form = await findPublicForm(call.app, call.params.id!)

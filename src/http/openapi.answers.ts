@@ -71,11 +71,14 @@ export const responses = Object.fromEntries(
   ]),
 )
 
-/** Returns a route's refusals: 400, 401, 403 and 429 if it needs a key, 400, 413 and 415 if it takes a body, and those that it names. */
-export const refusalsOf = ({ isOpen, body, refusals: own = [] }: Route): Record<string, object> => {
-  const statuses = [...own, ...(isOpen ? [] : [400, 401, 403, 429]), ...(body ? [400, 413, 415] : []), '5XX'].map(
-    String,
-  )
+/** Returns a route's refusals: 400, 401, 403 and 429 if it needs a key, 429 if it writes without one, 400, 413 and 415 if it takes a body, and those that it names. */
+export const refusalsOf = ({ isOpen, method, body, refusals: own = [] }: Route): Record<string, object> => {
+  const statuses = [
+    ...own,
+    ...(isOpen ? (method === 'GET' ? [] : [429]) : [400, 401, 403, 429]),
+    ...(body ? [400, 413, 415] : []),
+    '5XX',
+  ].map(String)
   return Object.fromEntries(
     [...new Set(statuses)].sort().map((status) => [status, { $ref: `#/components/responses/${refusals[status]![0]}` }]),
   )

@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { requirePublicWrite } from '../accounts/accounts.ts'
 import { notFound, Problem } from '../lib/problem.ts'
 import { html } from '../pages/html.ts'
 import {
@@ -112,6 +113,13 @@ const readPost = ({ takes }: Page, request: FastifyRequest) => {
   return { raw, json: undefined, form: isForm ? Object.fromEntries(new URLSearchParams(raw.toString())) : {} }
 }
 
+/** Counts a write by its client and the token in its path. */
+const admitWrite = async (app: App, page: Page, request: FastifyRequest) => {
+  if (page.method !== 'POST' || page.limited) return
+  const { token } = request.params as { token?: string }
+  await requirePublicWrite(app.sql, { address: request.ip, token, limit: app.config.rateLimitPublic })
+}
+
 /** Adds the pages with their headers and frame. Failures are pages too, except for programs: they get `{ error }`. */
 export const addPages = (server: FastifyInstance, app: App, pages: readonly Page[], readBody: ReadBody): void => {
   server.register(async (scope) => {
@@ -142,11 +150,14 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
           return send(page, request, reply, view)
         },
         onRequest: async (request) => {
-          if (!page.token) return
-          const { token = '' } = request.params as { token?: string }
-          const subject = app.tokens.read(page.token, token, app.now().getTime())
-          if (!subject) throw notFound(notFoundPage.title)
-          subjects.set(request, subject)
+          if (page.isAt && !page.isAt(request.params as Record<string, string>)) return
+          if (page.token) {
+            const { token = '' } = request.params as { token?: string }
+            const subject = app.tokens.read(page.token, token, app.now().getTime())
+            if (!subject) throw notFound(notFoundPage.title)
+            subjects.set(request, subject)
+          }
+          await admitWrite(app, page, request)
         },
         handler: async (request, reply) => {
           if (page.isAt && !page.isAt(request.params as Record<string, string>)) return reply.callNotFound()
@@ -160,6 +171,8 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
             address: request.ip,
             ...readPost(page, request),
           }
+          const token = page.tokenField && new Map(Object.entries(call.form)).get(page.tokenField)
+          if (token) await requirePublicWrite(app.sql, { token, limit: app.config.rateLimitPublic })
           return send(page, request, reply, await page.handle(call))
         },
       })

@@ -9,7 +9,7 @@ import fastify, {
   LogController,
 } from 'fastify'
 import { z } from 'zod'
-import { noteUse, requireEmbedUnit, scopesOf, takeEmbedUnits } from '../accounts/accounts.ts'
+import { noteUse, requireEmbedUnit, requirePublicWrite, scopesOf, takeEmbedUnits } from '../accounts/accounts.ts'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
@@ -139,6 +139,14 @@ const countingUse =
     return result
   }
 
+/** Verifies the token of an open route, then counts the call if it writes. */
+const admitOpen = (app: App, route: Route) => async (request: FastifyRequest) => {
+  route.authorize?.({ app, params: request.params })
+  if (route.method === 'GET') return
+  const { token } = request.params as { token?: string }
+  await requirePublicWrite(app.sql, { address: request.ip, token, limit: app.config.rateLimitPublic })
+}
+
 const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   const family = route.path.split('/')[1]!
   const { params, query, body } = route
@@ -157,9 +165,7 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
       : route.isOpen
         ? bodyLimits.open
         : bodyLimits[route.body && route.takesLarge ? 'large' : 'keyed'],
-    onRequest: route.isOpen
-      ? async ({ params }) => route.authorize?.({ app, params })
-      : admissionHooks(app, route, family),
+    onRequest: route.isOpen ? admitOpen(app, route) : admissionHooks(app, route, family),
     ...(!route.isOpen && { onResponse: noteKeyUse(app) }),
     handler: async (request, reply) => {
       // Open routes have no caller, and their handlers use neither `caller` nor `work`.
@@ -329,6 +335,8 @@ declare module '../store/work.ts' {
     /** Requests per minute for each key and route family; 0 turns the limit off. */
     readonly rateLimit: number
     readonly rateLimitWebhooks: number
+    /** Writes per minute without a key for each client address; 0 turns this limit off, and that of tokens. */
+    readonly rateLimitPublic: number
     /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
     readonly trustProxy: readonly string[]
     /** Requests with this token may read /metrics from anywhere; null: only from this machine. */

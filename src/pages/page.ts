@@ -81,6 +81,13 @@ export interface Page {
   isLarge?: boolean
   /** Other sites can show it and its failures in a frame. */
   isFramed?: boolean
+  /**
+   * How its writes are limited (docs/reference/limits.md#rate-limits). Default: by the client's address and the `:token` in its
+   * path. `self`: it calls `requirePublicWrite` itself. `signed`: not at all, because each call is signed with a secret.
+   */
+  limited?: 'self' | 'signed'
+  /** The name of the form's field that has its token, if its path has none. */
+  tokenField?: string
   /** Whether a path belongs to this page, if its first segment is a name that users choose. Default: always. */
   isAt?(params: Readonly<Record<string, string>>): boolean
   handle(call: PageCall): Promise<PageAnswer>

@@ -252,6 +252,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   const env = b.env(app.config.databaseUrl!, {
     SVC_PUBLIC_URL: 'http://svc.example',
     SVC_RATE_LIMIT_FORMS: '0',
+    SVC_RATE_LIMIT_PUBLIC: '0',
     SVC_DNS_SERVERS: '127.0.0.1:9',
   })
   const victim = await prepare(app)

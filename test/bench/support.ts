@@ -121,6 +121,7 @@ export const withBench = async <T>(run: (bench: Bench) => Promise<T>): Promise<T
     SVC_SECRET: 'a secret that only benches use',
     SVC_RATE_LIMIT: '0',
     SVC_RATE_LIMIT_WEBHOOKS: '0',
+    SVC_RATE_LIMIT_PUBLIC: '0',
     SVC_LOG_LEVEL: 'error',
     SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8',
     ...extra,

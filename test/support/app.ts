@@ -106,6 +106,7 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
     SVC_RATE_LIMIT: '0',
     SVC_RATE_LIMIT_WEBHOOKS: '0',
     SVC_RATE_LIMIT_FORMS: '0',
+    SVC_RATE_LIMIT_PUBLIC: '0',
     SVC_LOG_LEVEL: 'silent',
     ...options.env,
   }

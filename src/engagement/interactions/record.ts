@@ -2,6 +2,7 @@ import { emit } from '../../events/emit.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { dateOf } from '../../lib/days.ts'
 import { newId } from '../../lib/ids.ts'
+import { conflict } from '../../lib/problem.ts'
 import {
   causeOf,
   countActions,
@@ -67,9 +68,19 @@ const recordOnce = record('record-interaction-once', 'do nothing', 'null::timest
 
 const recordLatest = record(
   'record-interaction-latest',
-  `do update set id = excluded.id, value = excluded.value, at = excluded.at
-   where interactions.value is distinct from excluded.value`,
+  `do update set id = excluded.id, value = excluded.value, at = excluded.at, changes = interactions.changes + 1
+   where interactions.value is distinct from excluded.value and (interactions.changes < $14::int or $14::int is null)`,
   before,
+)
+
+/** How often a recipient can change an answer. Each change fires an event, with its webhooks. */
+const maxChanges = 20
+
+const isOther = preparedStatement<{ isOther: boolean }>(
+  'is-other-answer',
+  { isOther: 'bool' },
+  `select value is distinct from $5::jsonb as "isOther" from interactions
+   where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and link = '' and not is_bot`,
 )
 
 const upsert = async (
@@ -78,7 +89,8 @@ const upsert = async (
   id: string,
   { kind, blockId, value, link, written, isBot = false, onOther = 'replace' }: NewInteraction,
 ): Promise<{ recorded: Recorded; before: Date | null }> => {
-  const [row] = await sql(onOther === 'keep' ? recordOnce : recordLatest, [
+  const isKept = onOther === 'keep'
+  const [row] = await sql(isKept ? recordOnce : recordLatest, [
     accountId,
     sent.id,
     kind,
@@ -92,8 +104,15 @@ const upsert = async (
     now,
     sent.cause,
     written ?? null,
+    // A moved booking has limits of its own.
+    ...(isKept ? [] : [onOther === 'replace' ? maxChanges : null]),
   ])
-  if (!row) return { recorded: 'same', before: null }
+  if (!row) {
+    const key = [accountId, sent.id, kind, blockId ?? '', JSON.stringify(value)]
+    if (onOther === 'replace' && kind !== 'click' && (await sql(isOther, key))[0]?.isOther)
+      throw conflict("This answer can't be changed any more")
+    return { recorded: 'same', before: null }
+  }
   return { recorded: row.isNew ? 'first' : 'changed', before: row.before }
 }
 

@@ -128,6 +128,7 @@ export const openWorld = async (serverUrl: string): Promise<World> => {
     SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8',
     SVC_RATE_LIMIT: '0',
     SVC_RATE_LIMIT_WEBHOOKS: '0',
+    SVC_RATE_LIMIT_PUBLIC: '0',
     SVC_LOG_LEVEL: 'info',
   }
   const app = await openApp(readConfig({ ...env, DATABASE_URL: url }))
