@@ -130,6 +130,8 @@ export const checkRejectsFile = async (...given: Parameters<Imports['checkReject
 export interface Suppressing {
   /** Suppresses addresses since the times when they opted out. Those that are suppressed for that reason stay as they are. */
   suppress(work: Work, optOuts: readonly OptOut[]): Promise<void>
+  /** Addresses leave kinds of email, by the name of each kind. */
+  leave(work: Work, left: ReadonlyMap<string, ReadonlySet<string>>): Promise<void>
   /** Returns those of the normalised addresses that are suppressed for any reason, except those that have only left topics. */
   suppressedOf(reader: Pick<Work, 'sql' | 'accountId'>, emails: readonly string[]): Promise<ReadonlySet<string>>
 }

@@ -51,3 +51,7 @@ export const emailDomain = (email: string): string | null => {
   const at = email.lastIndexOf('@')
   return at < 0 ? null : domainToASCII(email.slice(at + 1)) || null
 }
+
+/** Whether a cell of a file has several addresses: it is not known which of them the person uses. */
+export const hasTwoAddresses = (cell: string): boolean =>
+  cell.split(/[;,|\s]/).filter((part) => isEmailSyntax(part)).length > 1

@@ -1,4 +1,4 @@
-import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
+import { emailMaxLength, hasTwoAddresses, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { Problem } from '../../lib/problem.ts'
 import { cut } from '../../lib/strings.ts'
 import { type ContactWrite, type Fields, normalizeFields, requireStorable } from '../contacts.fields.ts'
@@ -49,6 +49,8 @@ export interface States {
   suppressed: ReadonlyMap<OptOutReason, number>
   /** Addresses of writes whose new contacts are not active. */
   pending: ReadonlySet<string>
+  /** Addresses that have left a kind of email, by its name. */
+  left: ReadonlyMap<string, ReadonlySet<string>>
 }
 
 /** From the most severe one. */
@@ -58,6 +60,7 @@ const faultOf = (values: readonly string[], email: string, columns: Columns): st
   if (email === '') return 'no address'
   if (email.length > emailMaxLength) return `address over ${emailMaxLength} characters`
   if (email.includes('\0')) return 'address with a NUL character'
+  if (hasTwoAddresses(email)) return 'two email addresses'
   if (values.slice(columns.fields.length).some((value) => value !== '')) {
     return `${values.length} columns where the header has ${columns.fields.length}`
   }
@@ -76,18 +79,19 @@ const fieldsOf = (values: readonly string[], { fields: names }: Columns): Fields
   return fields
 }
 
-type Read = ContactWrite & Pick<Reading, 'isPending' | 'optOuts'>
+type Read = ContactWrite & Pick<Reading, 'isPending' | 'optOuts' | 'leftTopics'>
 
 /** Returns what a row says, or the reason for its rejection. */
 const readRow = ({ values, fault }: CsvRow, email: string, columns: Columns): Read | string => {
   const reason = fault ?? faultOf(values, email, columns)
   if (reason) return reason
   try {
-    if (!columns.read) return { email, fields: fieldsOf(values, columns), isPending: false, optOuts: [] }
-    const { optOuts, isPending, fields } = columns.read(values)
-    if (optOuts.length === 0)
-      return { email, fields: normalizeFields(fields(), [], { names: columns.names! }), isPending, optOuts }
-    return isEmailSyntax(email) ? { email, fields: {}, isPending, optOuts } : 'no email address'
+    if (!columns.read)
+      return { email, fields: fieldsOf(values, columns), isPending: false, optOuts: [], leftTopics: [] }
+    const { fields, ...said } = columns.read(values)
+    if (said.optOuts.length === 0)
+      return { email, fields: normalizeFields(fields(), [], { names: columns.names! }), ...said }
+    return isEmailSyntax(email) ? { email, fields: {}, ...said } : 'no email address'
   } catch (error) {
     if (error instanceof Problem) return error.message
     throw error
@@ -146,6 +150,7 @@ const toBatch = (rows: readonly CsvRow[], columns: Columns, keepFirst: boolean):
   const rejects: Reject[] = []
   const optedOut = collectOptOuts()
   const pending = new Set<string>()
+  const left = new Map<string, Set<string>>()
   for (const row of rows) {
     const found = row.values[columns.email] ?? ''
     const email = normalizeEmail(found)
@@ -154,7 +159,8 @@ const toBatch = (rows: readonly CsvRow[], columns: Columns, keepFirst: boolean):
       rejects.push({ line: row.line, email: storable(found), reason: read })
       continue
     }
-    const { fields, isPending, optOuts } = read
+    const { fields, isPending, optOuts, leftTopics } = read
+    for (const topic of leftTopics) left.getOrInsertComputed(topic, () => new Set()).add(email)
     if (optOuts.length > 0) {
       optedOut.add(email, optOuts)
       continue
@@ -174,7 +180,7 @@ const toBatch = (rows: readonly CsvRow[], columns: Columns, keepFirst: boolean):
     const { changed, same } = repeats.get(email) ?? { changed: 0, same: 0 }
     return writes.has(email) ? 1 + changed + same : 0
   }
-  const states = columns.read && { ...optedOut.end(further), pending }
+  const states = columns.read && { ...optedOut.end(further), pending, left }
   for (const email of optedOut.emails.keys()) writes.delete(email)
   return { rows: rows.length, writes: [...writes.values()], repeats, rejects, ...(states && { states }) }
 }

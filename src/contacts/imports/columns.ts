@@ -1,6 +1,6 @@
 import { Problem, shown } from '../../lib/problem.ts'
 import { cut } from '../../lib/strings.ts'
-import { openVendor, type Part, type Reading, type VendorName } from './vendors.ts'
+import { openVendor, type Part, type Reading, type VendorName, type VendorOptions } from './vendors.ts'
 
 /** Targets of a file's columns: `email` is the index of the address; the others become fields, or null if they have no name. */
 export interface Columns {
@@ -14,8 +14,8 @@ export interface Columns {
   read?(values: readonly string[]): Reading
 }
 
-/** The product whose export a file is, and what the name of the file says. */
-export interface Origin {
+/** The product whose export a file is, what the name of the file says, and how to read it. */
+export interface Origin extends VendorOptions {
   vendor: VendorName
   part: Part | null
 }
@@ -77,7 +77,7 @@ export const mapColumns = (
   }
   const email = emailIndex(headers, map)
   if (email < 0) throw usage('No column holds the address: name it with --map "<column>=email"', headers)
-  const vendor = origin && openVendor(origin.vendor, origin.part, headers, map)
+  const vendor = origin && openVendor(origin.vendor, origin.part, headers, map, origin)
   const own = (header: string) => map.get(header) ?? (vendor ? vendor.fieldOf(header) : header)
   const fields = headers.map((header, i) => (i === email ? null : own(header) || null))
   const targets = ['email', ...fields.filter((field) => field !== null)]

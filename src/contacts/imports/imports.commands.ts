@@ -43,6 +43,8 @@ interface ImportFlags extends Confirmation {
   map?: string
   encoding?: string
   from?: string
+  assumeSubscribed?: boolean
+  keepNames?: boolean
   rejects?: string
   onConflict: string
   events: boolean
@@ -95,11 +97,12 @@ const runAndReport = async (
   prepared: Parameters<typeof import('./imports.ts').runImport>[2],
 ) => {
   const { app, actor, signal, out } = context
-  const { runImport } = await import('./imports.ts')
+  const { runImport, warningsOf } = await import('./imports.ts')
   const { id: accountId } = await context.account()
+  const optedOut = {}
   const { onBatch, stop } = watch(context, source, opened.rows)
   const startedAt = performance.now()
-  const result = await runImport({ app, accountId, actor, signal, onBatch }, opened, prepared).finally(stop)
+  const result = await runImport({ app, accountId, actor, signal, onBatch, optedOut }, opened, prepared).finally(stop)
   if (result.status !== 'done') {
     throw new Problem('conflict', `Interrupted after ${quantity(result.rows, 'row')}, which stay imported`, {
       hint: `svc imports resume ${result.id}`,
@@ -108,7 +111,9 @@ const runAndReport = async (
   const rate = Math.round(((result.rows - opened.rows) / (performance.now() - startedAt)) * 1000)
   const { id, rows } = result
   const shown = counts(result, opened.options)
-  out.one({ id, ...shown, rows }, { id, ...shown, rows, 'rows/s': rate })
+  const warnings = warningsOf(optedOut, true)
+  for (const warning of warnings) out.note(warning)
+  out.one({ id, ...shown, rows, warnings }, { id, ...shown, rows, 'rows/s': rate })
   if (result.rejected > 0) await explainRejects(context, id, result.rejected)
   if (result.rejected + result.skipped > 0) context.exit(5)
 }
@@ -129,7 +134,7 @@ const optionsOf = async (file: string, flags: ImportFlags): Promise<ImportOption
     throw new Problem('usage', '--on-conflict must be upsert or skip')
   const rejectsFile = flags.rejects === undefined ? null : resolve(flags.rejects)
   const map = Object.fromEntries(parseMap(flags.map ?? ''))
-  const origin = originOf(flags.from, file)
+  const origin = originOf(file, flags)
   return { map, encoding, onConflict, events, rejectsFile, ...(origin && { origin }) }
 }
 
@@ -140,7 +145,7 @@ const computePreview = async (
   flags: ImportFlags,
   options: ImportOptions,
 ) => {
-  const { prepareImport, previewImport, requireColumns, targetList } = await import('./imports.ts')
+  const { prepareImport, previewImport, requireColumns, targetList, warningsOf } = await import('./imports.ts')
   const prepared = await prepareImport(source, options)
   const target = await context.work((work) => targetList(work, list, flags.createList ?? false, prepared.columns))
   const { onBatch, stop } = watch(context, source)
@@ -149,14 +154,13 @@ const computePreview = async (
     stop,
   )
   requireColumns(target, result.names)
-  for (const [column, rows] of Object.entries(result.optedOut)) {
-    context.out.note(
-      `The column ${column} says that ${quantity(rows, 'row')} ${rows === 1 ? 'has' : 'have'} opted out of email. This import makes them active contacts.`,
-    )
+  const warnings = warningsOf(result.optedOut, false)
+  for (const warning of warnings) {
+    context.out.note(warning)
     context.out.note('  next: svc suppressions import <the rows that have opted out>')
     if (!options.origin) context.out.note("If the file is another product's export, --from reads who has opted out.")
   }
-  return { ...result, isNewList: target === null }
+  return { ...result, warnings, isNewList: target === null }
 }
 
 type ImportPreview = Awaited<ReturnType<typeof computePreview>>
@@ -170,6 +174,7 @@ const showPlan = ({ out }: Context, { created, updated, unchanged, skipped, ...r
     [updated, 'updated contacts'],
     [unchanged, 'unchanged'],
     ...Object.entries(reasons).map(([reason, rows]): [number, string] => [rows, `suppressed: ${reason}`]),
+    ...Object.entries(result.left).map(([topic, rows]): [number, string] => [rows, `leave the topic ${topic}`]),
     [skipped, 'skipped because of the plan'],
     [rejected, rejects.length > 0 ? `refused: ${rejects.map(({ reason }) => reason).join('; ')}` : 'refused'],
   ]
@@ -212,12 +217,12 @@ const preview = async (
   ...[context, source, list, flags, options]: Parameters<typeof computePreview>
 ): Promise<void> => {
   const result = await computePreview(context, source, list, flags, options)
-  const { isNewList, rows, events, reasons, pending, rejects } = result
+  const { isNewList, rows, events, reasons, left, pending, rejects, warnings } = result
   context.out.note(`Nothing was changed. It would${isNewList ? ` create the list ${list} and` : ''} do this:`)
   const shown = counts(result, options)
-  const plan = options.origin ? { reasons, pending, rejects } : {}
+  const plan = options.origin ? { reasons, left, pending, rejects } : {}
   if (options.origin && (context.out.format === 'table' || context.out.format === 'plain')) showPlan(context, result)
-  context.out.one({ dryRun: true, ...shown, rows, events, ...plan }, { ...shown, rows, ...events })
+  context.out.one({ dryRun: true, ...shown, rows, events, ...plan, warnings }, { ...shown, rows, ...events })
   if (result.rejected + result.skipped > 0) context.exit(5)
 }
 
@@ -295,6 +300,8 @@ export const addImport = (noun: Command, cli: Cli): void => {
       '--from <product>',
       "read another product's export, with its opt-outs and consents: mailchimp, hubspot, brevo, listmonk, resend or plunk",
     )
+    .option('--assume-subscribed', 'with --from, take a file that does not say who has opted out')
+    .option('--keep-names', "with --from, keep the product's names of fields, such as FNAME for first_name")
     .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
     .option('--on-conflict <upsert|skip>', 'for contacts that are in the list: update or skip them', 'upsert')
     .option('--no-events', 'fire no contact.created and contact.updated')

@@ -8,16 +8,33 @@ import { type CsvRow, readCsv } from './csv.ts'
 import type { Source } from './file.ts'
 import { parseVendor, partOf } from './vendors.ts'
 
+/** Flags about exports of other products. */
+export interface OriginFlags {
+  from?: string
+  assumeSubscribed?: boolean
+  keepNames?: boolean
+}
+
 export interface Prepared {
   columns: Columns
   rows: AsyncIterable<CsvRow>
 }
 
-/** Returns the origin of a file by `--from` and its name. Throws Problem `usage` for an unknown product. */
-export const originOf = (from: string | undefined, file: string): Origin | null => {
-  if (from === undefined) return null
+/** Returns the origin of a file by its name and the flags of an import. Throws Problem `usage` for an unknown product. */
+export const originOf = (file: string, flags: OriginFlags): Origin | null => {
+  const { from, assumeSubscribed, keepNames } = flags
+  if (from === undefined) {
+    const given = assumeSubscribed ? '--assume-subscribed' : keepNames ? '--keep-names' : null
+    if (given) throw new Problem('usage', `${given} needs --from`)
+    return null
+  }
   const vendor = parseVendor(from)
-  return { vendor, part: partOf(vendor, file) }
+  return {
+    vendor,
+    part: partOf(vendor, file),
+    ...(assumeSubscribed && { assumeSubscribed }),
+    ...(keepNames && { keepNames }),
+  }
 }
 
 const fieldNames = ({ fields, further = [] }: Columns): string[] => [

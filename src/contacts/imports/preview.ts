@@ -6,6 +6,7 @@ import type { Outcome } from '../write/write.ts'
 import { type Batch, readBatches } from './batch.ts'
 import type { ImportOptions } from './checkpoint.ts'
 import { addCounts, type Counts, countRows, noCounts } from './counts.ts'
+import { countOptedOut, type OptedOut } from './opted-out.ts'
 import type { Prepared } from './prepare.ts'
 import type { OptOutReason } from './vendors.ts'
 
@@ -14,9 +15,11 @@ interface Preview extends Counts {
   /** Number of events that would fire, by type; 0 without subscribers. */
   events: { 'contact.created': number; 'contact.updated': number }
   /** How many addresses have opted out of email elsewhere, by the column that says so. An import makes them active. */
-  optedOut: Record<string, number>
+  optedOut: OptedOut
   /** Rows that become suppressions, by reason. */
   reasons: Partial<Record<OptOutReason, number>>
+  /** Rows whose person has left a kind of email, by its name. */
+  left: Record<string, number>
   /** Contacts that would be added without being active: they have not agreed elsewhere, or are suppressed here. */
   pending: number
   /** The most frequent reasons of rejects. */
@@ -29,26 +32,6 @@ interface Preview extends Counts {
 const maxReasons = 1000
 /** How many of them are reported. */
 const shownReasons = 3
-
-const isOptedOut: readonly { column: RegExp; value: RegExp }[] = [
-  {
-    column: /^(contact |subscription |email )?status$/i,
-    value: /^(unsubscribed|cleaned|bounced|complained|blocklisted|blacklisted|opted[ _-]?out)$/i,
-  },
-  {
-    column: /^(is[ _-]?)?(unsubscribed|opted[ _-]?out|blocklisted|blacklisted)( from all email)?$/i,
-    value: /^(true|yes|y|1)$/i,
-  },
-  // HubSpot: of one kind of email.
-  { column: /^opted out of email\b/i, value: /^true$/i },
-  { column: /^(unsub(scribed?)?|clean(ed)?|opt(ed)?[ _-]?out)[ _-](time|at|date)$/i, value: /^\d{4}-/ },
-]
-
-/** The column by which another product marks that this person gets no email; undefined: no column says so. */
-const optOutOf = (fields: Fields): string | undefined =>
-  Object.entries(fields).find(([name, content]) =>
-    isOptedOut.some(({ column, value }) => column.test(name) && value.test(content)),
-  )?.[0]
 
 interface Known {
   email: string
@@ -149,6 +132,7 @@ export const previewImport = async (
     events: { 'contact.created': 0, 'contact.updated': 0 },
     optedOut: {},
     reasons: {},
+    left: {},
     pending: 0,
     rejects: [],
     names,
@@ -163,13 +147,14 @@ export const previewImport = async (
       Object.assign(result, addCounts(result, countRows(batch, outcomes)))
       if (wanted.created) result.events['contact.created'] += tally(outcomes, 'created')
       if (wanted.updated) result.events['contact.updated'] += tally(outcomes, 'updated')
+      countOptedOut(batch, result.optedOut)
       for (const { fields } of batch.writes) {
-        const column = optOutOf(fields)
-        if (column) result.optedOut[column] = (result.optedOut[column] ?? 0) + 1
         if (suppressing) for (const name in fields) if (names.size <= maxReasons) names.add(name)
       }
       for (const [reason, rows] of batch.states?.suppressed ?? [])
         result.reasons[reason] = (result.reasons[reason] ?? 0) + rows
+      for (const [topic, emails] of batch.states?.left ?? [])
+        result.left[topic] = (result.left[topic] ?? 0) + emails.size
       for (const { reason } of batch.rejects)
         if (rejects.has(reason) || rejects.size < maxReasons) rejects.set(reason, (rejects.get(reason) ?? 0) + 1)
       if (suppressing) {

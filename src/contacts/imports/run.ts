@@ -5,6 +5,7 @@ import { verifyAddresses } from '../verification/verification.ts'
 import { type Batch, readBatches } from './batch.ts'
 import { finishImport, type ImportView, type OpenImport, stopImport } from './checkpoint.ts'
 import { addCounts, type Counts } from './counts.ts'
+import { countOptedOut, type OptedOut } from './opted-out.ts'
 import type { Prepared } from './prepare.ts'
 import { writeRejects } from './rejects.ts'
 import { type VerifiedBatch, type Writer, writeBatches } from './write.ts'
@@ -12,6 +13,8 @@ import { type VerifiedBatch, type Writer, writeBatches } from './write.ts'
 interface ImportRun extends Writer {
   /** Called after each batch with the number of imported rows. */
   onBatch?(rows: number): void
+  /** How many addresses have opted out elsewhere, by the column that says so; added up here. */
+  optedOut?: OptedOut
 }
 
 /**
@@ -21,8 +24,9 @@ interface ImportRun extends Writer {
 const applyStates = async ({ app, accountId, actor }: ImportRun, batch: Batch): Promise<Batch> => {
   const { states } = batch
   if (!states) return batch
-  const { suppress, suppressedOf } = await app.suppressing()
+  const { suppress, leave, suppressedOf } = await app.suppressing()
   if (states.optOuts.length > 0) await app.work(accountId, actor, (work) => suppress(work, states.optOuts))
+  if (states.left.size > 0) await app.work(accountId, actor, (work) => leave(work, states.left))
   const emails = batch.writes.map(({ email }) => email)
   const pending = states.pending.union(await suppressedOf({ sql: app.sql, accountId }, emails))
   return { ...batch, states: { ...states, pending } }
@@ -33,6 +37,7 @@ const verifyBatches = async function* (run: ImportRun, batches: AsyncIterable<Ba
   for await (const read of batches) {
     if (run.signal.aborted) return
     const emails = read.writes.map((write) => write.email)
+    if (run.optedOut) countOptedOut(read, run.optedOut)
     const verifications = await verifyAddresses(run.app, emails)
     yield { batch: await applyStates(run, read), verifications }
   }

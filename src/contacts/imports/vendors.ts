@@ -17,6 +17,8 @@ export interface Reading {
   isPending: boolean
   /** Why the person gets no email any more, each reason once. `at`: since when, in epoch ms; null: the file does not say. */
   optOuts: { reason: OptOutReason; at: number | null }[]
+  /** Kinds of email that the person has left, by name. */
+  leftTopics: readonly string[]
 }
 
 const vendorNames = ['mailchimp', 'hubspot', 'brevo', 'listmonk', 'resend', 'plunk'] as const
@@ -46,6 +48,8 @@ interface Rule {
   isConsentSource?: boolean
   /** When the person agreed. The first column with a value counts. `if-agreed`: only if another column says that they did. */
   consentTime?: 'agreed' | 'if-agreed'
+  /** Its first group is a kind of email. A person with the value yes has left it. */
+  isTopic?: boolean
   /** Becomes the field `tags`. */
   isTags?: boolean
   /** A JSON object, whose properties become fields. */
@@ -61,11 +65,28 @@ interface Vendor {
   rules: readonly Rule[]
   /** For products that write a file for each state. */
   parts?: readonly { name: RegExp; part: Part }[]
-  /** Headers of which a file has at least one; otherwise it is no export of this product, or one that hides who has opted out. */
+  /** Headers of which a file has at least one; otherwise it does not say who has opted out. */
   mark: RegExp
   /** A column of `mark`, for people. */
   wanted: string
+  /** How to get a file that says it, if the product's own export does not. */
+  howTo?: string
+  /** Names of this product's columns, beside `commonNames`. */
+  names?: readonly Naming[]
 }
+
+/** Our name of a field, and how products call it. */
+type Naming = readonly [name: string, theirs: RegExp]
+
+const commonNames: readonly Naming[] = [
+  ['first_name', /^(first[ _-]?name|fname|prenom)$/i],
+  ['last_name', /^(last[ _-]?name|lname|nom)$/i],
+  ['name', /^(full[ _-]?)?name$/i],
+  ['phone', /^phone([ _-]?number)?$/i],
+  ['company', /^company([ _-]?name)?$/i],
+  ['city', /^city$/i],
+  ['country', /^country(\/region)?$/i],
+]
 
 const yes = /^(true|yes|y|1|x)$/i
 const no = /^(false|no|n|0)$/i
@@ -106,8 +127,9 @@ const mailchimp: Vendor = {
     { name: /(^|[^a-z])cleaned_/i, part: 'bounced' },
     { name: /(^|[^a-z])subscribed_/i, part: 'subscribed' },
   ],
-  mark: /^(member_rating|optin_time|confirm_time|leid|euid|unsub_time|clean_time|.*status)$/i,
-  wanted: 'OPTIN_TIME',
+  mark: /^(unsub_time|clean_time|((email )?marketing |subscription |contact )?status)$/i,
+  wanted: 'UNSUB_TIME',
+  howTo: "keep the names of the archive's files, such as subscribed_email_audience_export_1a2b3c.csv",
 }
 
 // HubSpot: export of contacts, by the labels or the internal names of their properties; and the export of unsubscribes and bounces
@@ -133,9 +155,10 @@ const hubspot: Vendor = {
     { header: /^(legal basis for processing contact['’]?s data|hs_legal_basis)$/i, isConsentSource: true },
     { header: /^(consent (date|time)|opt-?in (date|time))$/i, consentTime: 'if-agreed' },
     { header: /^(contact )?tags$/i, isTags: true },
+    { header: /^opted out of email: (.+)$/i, isTopic: true },
     nothing(/^(record id( - contact)?|hs_object_id|contact id)$/i),
   ],
-  mark: /^(unsubscribed from all email|hs_email_optout|marketing contact status|hs_marketable_status|global bounce)$|^(email hard bounce reason|hs_email_hard_?bounce_reason|portal )/i,
+  mark: /^(unsubscribed from all email|hs_email_optout|portal unsubscribe)$/i,
   wanted: 'Unsubscribed from all email',
 }
 
@@ -163,9 +186,11 @@ const brevo: Vendor = {
   ],
   mark: /^((email_?)?bl(ack|ock)list(ed)?|(email_?marketing|email_subscription|subscription)(_status)?)$/i,
   wanted: 'EMAIL_BLACKLISTED',
+  names: [['phone', /^sms$/i]],
 }
 
-// listmonk: `subscribers.csv`, whose status is enabled, disabled or blocklisted; and queries of subscriptions with their own status.
+// listmonk: `subscribers.csv` (uuid, email, name, attributes, status, created_at, updated_at) has the status of the subscriber (enabled,
+// disabled, blocklisted), not those of its subscriptions: who has left a list is enabled. Queries can have both.
 const listmonk: Vendor = {
   title: 'listmonk',
   rules: [
@@ -188,8 +213,9 @@ const listmonk: Vendor = {
     { header: /^tags$/i, isTags: true },
     nothing(/^(uuid|id)$/i),
   ],
-  mark: /^(subscription_)?status$/i,
-  wanted: 'status',
+  mark: /^subscription_status$/i,
+  wanted: 'subscription_status',
+  howTo: `query its database: psql -c "copy (select s.email, s.name, s.attribs, s.status, l.status as subscription_status, l.created_at as subscription_created_at, l.updated_at as subscription_updated_at from subscribers s join subscriber_lists l on l.subscriber_id = s.id where l.list_id = <list>) to stdout csv header" > people.csv`,
 }
 
 // Resend: export of contacts, with `unsubscribed`.
@@ -310,20 +336,47 @@ export interface VendorTable {
   read(values: readonly string[], fields: readonly (string | null)[]): Reading
 }
 
+/** How a person wants an export to be read. */
+export interface VendorOptions {
+  /** Everybody whom the file does not name as opted out gets email. */
+  assumeSubscribed?: boolean
+  /** Fields keep the product's names. */
+  keepNames?: boolean
+}
+
+/** Returns our name of a field of a product; the given one if it has none. */
+const ownName = ({ names = [] }: Vendor, theirs: string): string =>
+  [...names, ...commonNames].find(([, pattern]) => pattern.test(theirs.trim()))?.[0] ?? theirs
+
+/** Returns the names by our own ones, where two fields would not become one. The first of several keeps our name. */
+const renamed = (vendor: Vendor, theirs: readonly string[], taken: ReadonlySet<string>): Map<string, string> => {
+  const used = new Set([...taken, ...theirs.filter((name) => ownName(vendor, name) === name)])
+  return new Map(
+    theirs.map((name) => {
+      const own = ownName(vendor, name)
+      if (own === name || used.has(own)) return [name, name]
+      used.add(own)
+      return [name, own]
+    }),
+  )
+}
+
 /**
- * Returns how the export is read. Columns that the person has mapped are plain columns. Throws Problem `usage` if the file can't say who
- * has opted out.
+ * Returns how the export is read. Columns that the person has mapped are plain columns. Throws Problem `usage` if the file does not say
+ * who has opted out.
  */
 export const openVendor = (
   name: VendorName,
   part: Part | null,
   headers: readonly string[],
   map: ReadonlyMap<string, string>,
+  { assumeSubscribed = false, keepNames = false }: VendorOptions = {},
 ): VendorTable => {
-  const { rules, mark, title, wanted } = vendors[name]
-  if (part === null && !headers.some((header) => mark.test(header)))
+  const vendor = vendors[name]
+  const { rules, mark, title, wanted, howTo } = vendor
+  if (part === null && !assumeSubscribed && !headers.some((header) => mark.test(header)))
     throw new Problem('usage', `No column of ${title} says who has opted out, such as ${wanted}`, {
-      hint: 'export that column too, or import without --from if all of these people get email',
+      hint: `${howTo ?? 'export that column too'}; or add --assume-subscribed if all of these people get email`,
     })
   const ruleOf = (header: string): Rule | undefined =>
     map.has(header) ? undefined : rules.find((rule) => rule.header.test(header))
@@ -335,6 +388,14 @@ export const openVendor = (
   ruled.sort(
     (a, b) => rules.findIndex((rule) => rule.header === a.header) - rules.findIndex((r) => r.header === b.header),
   )
+  const isPlain = (header: string) => {
+    const rule = ruleOf(header)
+    return !map.has(header) && (!rule || rule.isField === true)
+  }
+  const reserved = new Set(['email', ...map.values()])
+  const plain = headers.filter(isPlain)
+  const names = keepNames ? new Map<string, string>() : renamed(vendor, plain, reserved)
+  const targets = new Set([...reserved, ...plain.map((header) => names.get(header) ?? header)])
   const consents = ruled.some(({ consent, isConsentSource, consentTime }) => consent || isConsentSource || consentTime)
   const hasTime = ruled.some(({ consentTime }) => consentTime)
 
@@ -346,11 +407,13 @@ export const openVendor = (
     let source = ''
     let agreed = ''
     let agreedIf = ''
+    const leftTopics: string[] = []
     for (const rule of ruled) {
       const value = (values[rule.at] ?? '').trim()
       if (value === '') continue
       for (const { reason, when } of rule.optOut ?? []) if (when.test(value)) reasons.add(reason)
       if (rule.pending?.test(value)) isPending = true
+      if (rule.isTopic && yes.test(value)) leftTopics.push(rule.header.exec(rule.text)![1]!.trim())
       if (rule.isOptOutTime) since ||= value
       if (rule.consent?.when.test(value)) source ||= rule.consent.source
       if (rule.isConsentSource) source ||= value
@@ -359,18 +422,23 @@ export const openVendor = (
     }
     if (reasons.size > 0) {
       const at = timeOf(since)
-      return { fields: () => ({}), isPending, optOuts: [...reasons].map((reason) => ({ reason, at })) }
+      return { fields: () => ({}), isPending, optOuts: [...reasons].map((reason) => ({ reason, at })), leftTopics }
     }
     if (agreed !== '') source ||= title
     const consent = consentOf(source, agreed || (source && agreedIf))
     const fields = () => ({ ...plainFields(values, fieldNames), ...furtherFields(values), ...consent })
-    return { fields, isPending, optOuts: [] }
+    return { fields, isPending, optOuts: [], leftTopics }
+  }
+  const ownFields = (fields: Fields): Fields => {
+    if (keepNames) return fields
+    const own = renamed(vendor, Object.keys(fields), targets)
+    return Object.fromEntries(Object.entries(fields).map(([field, value]) => [own.get(field)!, value]))
   }
   /** Returns tags, and the properties of JSON columns. */
   const furtherFields = (values: readonly string[]): Fields => {
     const fields: Fields = {}
     for (const { isTags, isJson, at, text } of ruled) {
-      if (isJson) Object.assign(fields, jsonFields(values[at] ?? '', text))
+      if (isJson) Object.assign(fields, ownFields(jsonFields(values[at] ?? '', text)))
       if (isTags) fields.tags = tagsOf(values[at] ?? '')
     }
     return fields
@@ -379,7 +447,7 @@ export const openVendor = (
   return {
     fieldOf: (header) => {
       const rule = ruleOf(header)
-      return !rule || rule.isField ? header : rule.isTags ? 'tags' : null
+      return !rule || rule.isField ? (names.get(header) ?? header) : rule.isTags ? 'tags' : null
     },
     further: [...(consents ? [consentFields.source] : []), ...(hasTime ? [consentFields.at] : [])],
     read,

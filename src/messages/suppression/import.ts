@@ -1,9 +1,9 @@
 import type { Table } from '../../contacts/contacts.ts'
-import { emailMaxLength, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
+import { emailMaxLength, hasTwoAddresses, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
 import { listTopics } from '../topics/topics.ts'
-import { optOutKey, suppressSince } from './imported.ts'
+import { leaveNamed, optOutKey, suppressSince } from './imported.ts'
 import { leaveTopics, type SuppressionReason, suppressionReasons } from './suppress.ts'
 
 interface SuppressionCounts {
@@ -45,6 +45,8 @@ interface Row {
   topicId: string | null
   /** Without a topic: why the address is suppressed. `at`: since when, in epoch ms; null: now. */
   optOuts: readonly { reason: SuppressionReason; at: number | null }[]
+  /** Topics that it left, by name (`--from`). */
+  left: readonly string[]
 }
 
 /**
@@ -88,7 +90,11 @@ export const importSuppressions = async (
     const fresh = await suppressSince(w, everything.flatMap(optOutsOf))
     // A row with several reasons counts once, and a second row with the same ones is known.
     const isAdded = (row: Row) => optOutsOf(row).filter((optOut) => fresh.delete(optOutKey(optOut))).length > 0
-    let added = everything.filter(isAdded).length
+    const left = new Map<string, Set<string>>()
+    for (const row of rows)
+      for (const topic of row.left) left.getOrInsertComputed(topic, () => new Set()).add(row.email)
+    const newlyLeft = await leaveNamed(w, left)
+    let added = everything.filter((row) => isAdded(row) || (row.left.length > 0 && newlyLeft.delete(row.email))).length
     for (const [topicId, same] of ofTopic) {
       const emails = same.map(({ email }) => email)
       if (topicId !== null) added += (await leaveTopics(w, emails, [topicId])).length
@@ -117,17 +123,20 @@ export const importSuppressions = async (
       counts.rows++
       const given = values[columns.email] ?? ''
       const email = normalizeEmail(given)
-      const optOuts = read && !fault ? read(values).optOuts : null
-      if (optOuts?.length === 0) {
+      const said = read && !fault ? read(values) : null
+      if (said && said.optOuts.length + said.leftTopics.length === 0) {
         counts.skipped!++
         continue
       }
-      const isAddress = !fault && email.length <= emailMaxLength && isEmailSyntax(email)
-      const topic = isAddress ? topicOf(values) : { fault: fault ?? 'no email address' }
-      if (isAddress && optOuts) batch.push({ email, topicId: null, optOuts })
+      const isTwo = !fault && hasTwoAddresses(email)
+      const isAddress = !fault && !isTwo && email.length <= emailMaxLength && isEmailSyntax(email)
+      const topic = isAddress
+        ? topicOf(values)
+        : { fault: fault ?? (isTwo ? 'two email addresses' : 'no email address') }
+      if (isAddress && said) batch.push({ email, topicId: null, optOuts: said.optOuts, left: said.leftTopics })
       else if ('id' in topic) {
         const reasons = topic.id === null ? [reasonOf(values)] : []
-        batch.push({ email, topicId: topic.id, optOuts: reasons.map((reason) => ({ reason, at: null })) })
+        batch.push({ email, topicId: topic.id, optOuts: reasons.map((reason) => ({ reason, at: null })), left: [] })
       } else {
         counts.rejected++
         onRejected({ line, email: given, reason: topic.fault })

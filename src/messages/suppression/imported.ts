@@ -1,7 +1,8 @@
 import { lockLeaving, type OptOut, type Suppressing } from '../../contacts/contacts.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
-import { suppressAddresses } from './suppress.ts'
+import { createTopic, listTopics, NewTopic } from '../topics/topics.ts'
+import { leaveTopics, suppressAddresses } from './suppress.ts'
 
 const readSuppressed = statement<{ email: string }>(
   'suppressed-of-addresses',
@@ -32,9 +33,25 @@ export const suppressSince = async (work: Work, optOuts: readonly OptOut[]): Pro
   return added
 }
 
+/**
+ * Addresses leave topics, by the name of each topic, which is created if it does not exist. Returns those that left one now. Throws Problem
+ * `limited` if the account can have no more topics.
+ */
+export const leaveNamed = async (work: Work, left: ReadonlyMap<string, ReadonlySet<string>>): Promise<Set<string>> => {
+  const added = new Set<string>()
+  for (const [given, emails] of left) {
+    const input = NewTopic.parse({ name: given })
+    const known = (await listTopics(work)).find(({ name }) => name === input.name)
+    const { id } = known ?? (await createTopic(work, input))
+    for (const email of await leaveTopics(work, [...emails].toSorted(), [id])) added.add(email)
+  }
+  return added
+}
+
 /** What imports of contacts do with suppressions. */
 export const suppressing: Suppressing = {
   suppress: async (work, optOuts) => void (await suppressSince(work, optOuts)),
+  leave: async (work, left) => void (await leaveNamed(work, left)),
   suppressedOf: async ({ sql, accountId }, emails) =>
     emails.length === 0
       ? new Set()

@@ -20,6 +20,8 @@ interface ImportFlags {
   map: string
   encoding: string
   from?: string
+  assumeSubscribed?: boolean
+  keepNames?: boolean
   rejects?: string
   dryRun?: boolean
 }
@@ -175,6 +177,8 @@ export const commands: CommandSet = (cli) => {
     .option('--map <map>', 'map columns to email, reason and topic: "E-mail=email,Status=reason"', '')
     .option('--encoding <name>', 'encoding of the file, such as latin1', 'utf-8')
     .option('--from <product>', `read another product's export: ${products}; rows of people who get email are skipped`)
+    .option('--assume-subscribed', 'with --from, take a file that does not say who has opted out')
+    .option('--keep-names', 'accepted as by svc contacts import: fields are not read')
     .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'only count, and change nothing')
@@ -192,7 +196,7 @@ export const commands: CommandSet = (cli) => {
           ])
           const file = given === '-' ? given : resolve(given)
           if (flags.rejects !== undefined && !dryRun) await checkRejectsFile(flags.rejects, file)
-          const origin = await originOf(flags.from, file)
+          const origin = await originOf(file, flags)
           const table = await openTable(file, { map, encoding, signal, origin })
           const rejects = flags.rejects === undefined || dryRun ? null : createWriteStream(flags.rejects)
           rejects?.write(csvLine(['line', 'email', 'reason']))
@@ -209,11 +213,11 @@ export const commands: CommandSet = (cli) => {
             table.end()
           })
           if (rejects) await finished(rejects.end())
-          if (unknown.length > 0)
-            out.note(
-              `Unknown reason ${unknown.map((text) => shown(text, 40)).join(', ')}: used ${defaultReason} instead.`,
-            )
-          out.one({ ...(dryRun && { dryRun }), ...counts })
+          const names = unknown.map((text) => shown(text, 40)).join(', ')
+          const warnings = names ? [`Unknown reason ${names}: used ${defaultReason} instead.`] : []
+          for (const warning of warnings) out.note(warning)
+          const shownCounts = { ...(dryRun && { dryRun }), ...counts }
+          out.one({ ...shownCounts, warnings }, shownCounts)
           if (dryRun) out.note('Nothing was changed.')
           if (counts.rejected > 0) exit(5)
         },

@@ -66,6 +66,7 @@ interface Export {
   what: string
   content: string
   name?: string
+  args?: string[]
   /** Of a@example.org. */
   fields?: Record<string, string>
   active: string[]
@@ -74,7 +75,7 @@ interface Export {
 }
 
 const mailchimpFields = {
-  ...{ 'First Name': 'Ann', 'Last Name': 'Doe', MEMBER_RATING: '2', OPTIN_IP: '192.0.2.1', CONFIRM_IP: '192.0.2.1' },
+  ...{ first_name: 'Ann', last_name: 'Doe', MEMBER_RATING: '2', OPTIN_IP: '192.0.2.1', CONFIRM_IP: '192.0.2.1' },
   ...{ TIMEZONE: 'Europe/Berlin', CC: 'DE', REGION: 'BE', NOTES: '', tags: 'vip, early bird' },
   ...{ consent_source: 'Mailchimp', consent_at: '2024-02-01T09:05:00Z' },
 }
@@ -129,7 +130,7 @@ ${member('c@example.org', 'Cid')},"2025-01-02 03:04:05",News,c1,1
 5,Eve,e@example.org,Marketing contact,true,UNKNOWN_USER,
 `,
     fields: {
-      ...{ 'First Name': 'Ann', 'Marketing contact status': 'Marketing contact' },
+      ...{ first_name: 'Ann', 'Marketing contact status': 'Marketing contact' },
       consent_source: 'Freely given consent from contact',
     },
     active: ['a@example.org'],
@@ -142,6 +143,7 @@ ${member('c@example.org', 'Cid')},"2025-01-02 03:04:05",News,c1,1
   {
     vendor: 'hubspot',
     what: 'unsubscribes and bounces',
+    // knowledge.hubspot.com: what the columns mean in the CSV of unsubscribes and bounces
     content: `Email,Portal Bounce,Portal Unsubscribe,Portal Spam Report,Global Bounce
 b@example.org,UNKNOWN_USER,FALSE,FALSE,FALSE
 u@example.org,,TRUE,,
@@ -157,14 +159,16 @@ g@example.org,,,,TRUE
   {
     vendor: 'brevo',
     what: 'contacts with EMAIL_BLACKLISTED, separated by semicolons',
-    content: `CONTACT ID;EMAIL;FIRSTNAME;DOUBLE_OPT-IN;OPT_IN;EMAIL_BLACKLISTED;SMS_BLACKLISTED;ADDED_TIME;MODIFIED_TIME
-1;a@example.org;Ann;1;;0;0;05-03-2024 14:22:33;2025-01-02 03:04:05
-2;u@example.org;Uma;;1;1;0;05-03-2024 14:22:33;02-01-2025 03:04:05
-3;z@example.org;Zed;No;;false;;05-03-2024 14:22:33;
+    // developers.brevo.com, CreateContact: attributes in capitals, SMS is the mobile number
+    content: `CONTACT ID;EMAIL;FIRSTNAME;SMS;DOUBLE_OPT-IN;OPT_IN;EMAIL_BLACKLISTED;SMS_BLACKLISTED;ADDED_TIME;MODIFIED_TIME
+1;a@example.org;Ann;491700;1;;0;0;05-03-2024 14:22:33;2025-01-02 03:04:05
+2;u@example.org;Uma;;;1;1;0;05-03-2024 14:22:33;02-01-2025 03:04:05
+3;z@example.org;Zed;;No;;false;;05-03-2024 14:22:33;
 `,
     fields: {
       ...{
-        FIRSTNAME: 'Ann',
+        first_name: 'Ann',
+        phone: '491700',
         'DOUBLE_OPT-IN': '1',
         OPT_IN: '',
         SMS_BLACKLISTED: '0',
@@ -177,7 +181,9 @@ g@example.org,,,,TRUE
   },
   {
     vendor: 'listmonk',
-    what: 'subscribers with JSON attributes',
+    what: 'subscribers with JSON attributes, whose subscriptions it does not have',
+    // listmonk, cmd/subscribers.go: the header of its export
+    args: ['--assume-subscribed'],
     content: `uuid,email,name,attributes,status,created_at,updated_at
 1-2,a@example.org,Ann,"{""city"":""Bonn"",""tags"":[""vip"",""early""],""n"":3,""home"":{""zip"":1},""email"":""x""}",enabled,2024-03-05 14:22:33.123456 +0000 UTC,2024-03-05 14:22:33.123456 +0000 UTC
 1-3,u@example.org,Uma,{},blocklisted,2024-03-05 14:22:33.123456 +0000 UTC,2025-01-02 04:04:05.5 +0100 CET
@@ -222,7 +228,7 @@ p@example.org,enabled,unconfirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
 1,a@example.org,true,"{""firstName"":""Ann"",""plan"":""pro""}",2024-03-05T14:22:33.000Z,2024-03-05T14:22:33.000Z
 2,u@example.org,false,"{""firstName"":""Uma""}",2024-03-05T14:22:33.000Z,2025-01-02T03:04:05.000Z
 `,
-    fields: { createdAt: '2024-03-05T14:22:33.000Z', firstName: 'Ann', plan: 'pro' },
+    fields: { createdAt: '2024-03-05T14:22:33.000Z', first_name: 'Ann', plan: 'pro' },
     active: ['a@example.org'],
     suppressed: ['u@example.org unsubscribed 2025-01-02T03:04:05.000Z'],
   },
@@ -231,10 +237,10 @@ p@example.org,enabled,unconfirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
 describe('reads the export', () => {
   test.each(exports)(
     'of $vendor: $what',
-    async ({ vendor, content, name, fields, active, pending = [], suppressed = [] }) => {
+    async ({ vendor, content, name, args = [], fields, active, pending = [], suppressed = [] }) => {
       const people = new Set(suppressed.map((text) => text.split(' ')[0]))
       const created = active.length + pending.length
-      const ran = await importFrom(vendor, content, name === undefined ? {} : { name })
+      const ran = await importFrom(vendor, content, { ...(name !== undefined && { name }), args })
       expect(ran).toMatchObject({ status: 0, json: { created, rejected: 0, suppressed: people.size } })
       const rows = await contacts()
       expect(rows.filter(({ status }) => status === 'active').map(({ email }) => email)).toEqual(active)
@@ -291,6 +297,14 @@ describe('refusals', () => {
   test.each([
     ['an unknown product', 'constantcontact', plunk(), /--from must be one of mailchimp/],
     ['a file that does not say who has opted out', 'hubspot', 'Email,Name\n', /Unsubscribed from all email/],
+    [
+      'listmonk’s own export',
+      'listmonk',
+      'uuid,email,name,attributes,status,created_at,updated_at\n',
+      /subscription_status/,
+    ],
+    ['a renamed file of Mailchimp', 'mailchimp', `${mailchimpHeader}\n`, /assume-subscribed/],
+    ['HubSpot’s marketing status alone', 'hubspot', 'Email,Marketing contact status\n', /Unsubscribed from all email/],
     ['a zip archive', 'mailchimp', 'PK\u0003\u0004\u0000', /unpack it/],
     ['another product’s file', 'resend', plunk('a@example.org,true,Ann'), /unsubscribed/],
   ])('%s is refused with exit 2, before anything is written', async (_, vendor, content, sentence) => {
@@ -339,10 +353,121 @@ test('the preview shows what becomes of the rows, and --dry-run writes nothing',
   expect((await run(...args, '--yes')).stderr).not.toContain('suppressed: unsubscribed')
 })
 
-test('the preview warns of opt-outs that are no suppressions', async () => {
-  const content = 'Email,Unsubscribed from all email,Opted out of email: News\na@example.org,,true\n'
+test('HubSpot’s opt-outs of one kind of email become topics that these people have left', async () => {
+  const content =
+    'Email,Unsubscribed from all email,Opted out of email: News\na@example.org,,true\nb@example.org,,false\n'
   const dry = await importFrom('hubspot', content, { args: ['--dry-run'] })
-  expect(dry.stderr).toContain('The column Opted out of email: News says that 1 row has opted out')
+  expect(dry.json).toMatchObject({ created: 2, left: { News: 1 }, warnings: [] })
+  expect((await run('topics', 'list', '--json')).json).toEqual({ topics: [] })
+  await importFrom('hubspot', content)
+  await importFrom('hubspot', content)
+  const { topics } = (await run('topics', 'list', '--json')).json
+  expect(topics).toMatchObject([{ name: 'News' }])
+  const left = await t.app.sql('select email, topic_id as topic from suppressions where account_id = $1', [account.id])
+  expect(left).toEqual([{ email: 'a@example.org', topic: topics[0].id }])
+  expect((await contacts()).map(({ email, status }) => `${email} ${status}`)).toEqual([
+    'a@example.org active',
+    'b@example.org active',
+  ])
+  const path = await file(
+    'Email,Unsubscribed from all email,Opted out of email: Offers\na@example.org,,true\nb@example.org,,\n',
+  )
+  const ran = await run('suppressions', 'import', path, '--from', 'hubspot', '--json')
+  expect(ran.json).toMatchObject({ rows: 2, added: 1, known: 0, skipped: 1 })
+})
+
+describe('a file that does not say who has opted out', () => {
+  const content =
+    'uuid,email,name,attributes,status,created_at,updated_at\n1,a@example.org,Ann,{},enabled,,\n2,b@example.org,Bob,{},blocklisted,,\n'
+
+  test('is refused with exit 2, and says how to get one that does', async () => {
+    const ran = await importFrom('listmonk', content)
+    expect(ran.status).toBe(2)
+    expect(ran.stderr).toContain('subscriber_lists')
+    expect(ran.stderr).toContain('--assume-subscribed')
+    expect((await run('suppressions', 'import', await file(content), '--from', 'listmonk')).status).toBe(2)
+  })
+
+  test('is taken with --assume-subscribed, also by a resume; those whom it names are suppressed', async () => {
+    expect((await importFrom('listmonk', content, { args: ['--assume-subscribed'] })).json).toMatchObject({
+      created: 1,
+      suppressed: 1,
+    })
+    expect(await suppressions()).toEqual(['b@example.org manual now'])
+    const [row] = await t.app.sql<{ options: object }>('select options from imports where account_id = $1', [
+      account.id,
+    ])
+    expect(row!.options).toMatchObject({ origin: { vendor: 'listmonk', assumeSubscribed: true } })
+  })
+
+  test.each(['--assume-subscribed', '--keep-names'])('%s without --from is a mistake', async (flag) => {
+    const path = await file('email\na@example.org\n')
+    expect((await run('contacts', 'import', path, '--list', 'L', '--create-list', flag)).status).toBe(2)
+  })
+})
+
+describe('names of fields', () => {
+  const content =
+    'EMAIL;EMAIL_BLACKLISTED;FIRSTNAME;LASTNAME;SMS;PHONE;COMPANY;CITY;COUNTRY\na@example.org;0;Ann;Doe;+49;+50;Acme;Bonn;DE\n'
+
+  test('are ours, unless two columns would become one', async () => {
+    await importFrom('brevo', content)
+    expect((await contacts())[0]!.fields).toEqual({
+      ...{
+        first_name: 'Ann',
+        last_name: 'Doe',
+        phone: '+49',
+        PHONE: '+50',
+        company: 'Acme',
+        city: 'Bonn',
+        country: 'DE',
+      },
+    })
+  })
+
+  test('are the product’s with --keep-names, and those of --map where it names them', async () => {
+    await importFrom('brevo', content, { args: ['--keep-names', '--map', 'SMS=mobile'] })
+    expect((await contacts())[0]!.fields).toMatchObject({
+      FIRSTNAME: 'Ann',
+      LASTNAME: 'Doe',
+      mobile: '+49',
+      CITY: 'Bonn',
+    })
+  })
+
+  test('of JSON properties give way to columns', async () => {
+    await importFrom('plunk', 'email,subscribed,first_name,data\na@example.org,true,Ann,"{""firstName"":""Other""}"\n')
+    expect((await contacts())[0]!.fields).toEqual({ first_name: 'Ann', firstName: 'Other' })
+  })
+})
+
+test('a cell with two addresses is a rejected row, with and without --from, also of suppressions', async () => {
+  const content =
+    'Email,Unsubscribed from all email\na@example.org;b@example.org,\n"c@example.org, d@example.org",true\ne@example.org,\n'
+  const rejects = [{ reason: 'two email addresses', rows: 2 }]
+  expect(await importFrom('hubspot', content, { args: ['--dry-run'] })).toMatchObject({
+    status: 5,
+    json: { rejected: 2, rejects },
+  })
+  expect(await importFrom('hubspot', content)).toMatchObject({
+    status: 5,
+    json: { created: 1, rejected: 2, suppressed: 0 },
+  })
+  const path = await file(content)
+  expect((await run('contacts', 'import', path, '--list', 'L', '--json')).json).toMatchObject({ rejected: 2 })
+  expect((await run('suppressions', 'import', path, '--json')).json).toMatchObject({ rejected: 2, added: 1 })
+})
+
+test('warnings are in the JSON of the import and of its preview', async () => {
+  const path = await file('email,status\na@example.org,unsubscribed\n')
+  const args = ['contacts', 'import', path, '--list', 'L', '--create-list', '--json']
+  const warning = 'The column status says that 1 row has opted out of email. This import'
+  expect((await run(...args, '--dry-run')).json.warnings).toEqual([`${warning} makes them active contacts.`])
+  expect((await run(...args)).json.warnings).toEqual([`${warning} made them active contacts.`])
+  expect((await importFrom('plunk', plunk('b@example.org,true,Bob'))).json.warnings).toEqual([])
+  const blocked = await file('email,reason\nx@example.org,whatever\n')
+  const { warnings } = (await run('suppressions', 'import', blocked, '--json')).json
+  expect(warnings).toEqual(['Unknown reason whatever: used manual instead.'])
 })
 
 test('a mapped column is a plain column', async () => {

@@ -1,0 +1,41 @@
+import { quantity } from '../../lib/quantity.ts'
+import type { Fields } from '../contacts.fields.ts'
+import type { Batch } from './batch.ts'
+
+/** How many addresses have opted out of email elsewhere, by the column that says so. An import makes them active. */
+export type OptedOut = Record<string, number>
+
+const isOptedOut: readonly { column: RegExp; value: RegExp }[] = [
+  {
+    column: /^(contact |subscription |email )?status$/i,
+    value: /^(unsubscribed|cleaned|bounced|complained|blocklisted|blacklisted|opted[ _-]?out)$/i,
+  },
+  {
+    column: /^(is[ _-]?)?(unsubscribed|opted[ _-]?out|blocklisted|blacklisted)( from all email)?$/i,
+    value: /^(true|yes|y|1)$/i,
+  },
+  // HubSpot: of one kind of email.
+  { column: /^opted out of email\b/i, value: /^true$/i },
+  { column: /^(unsub(scribed?)?|clean(ed)?|opt(ed)?[ _-]?out)[ _-](time|at|date)$/i, value: /^\d{4}-/ },
+]
+
+/** The column by which another product marks that this person gets no email; undefined: no column says so. */
+const optOutOf = (fields: Fields): string | undefined =>
+  Object.entries(fields).find(([name, content]) =>
+    isOptedOut.some(({ column, value }) => column.test(name) && value.test(content)),
+  )?.[0]
+
+/** Adds the addresses of a batch that an import makes active although a column says that they have opted out. */
+export const countOptedOut = ({ writes }: Batch, into: OptedOut): void => {
+  for (const { fields } of writes) {
+    const column = optOutOf(fields)
+    if (column) into[column] = (into[column] ?? 0) + 1
+  }
+}
+
+/** Returns a warning for each column. `isDone`: the import has made them active. */
+export const warningsOf = (optedOut: OptedOut, isDone: boolean): string[] =>
+  Object.entries(optedOut).map(
+    ([column, rows]) =>
+      `The column ${column} says that ${quantity(rows, 'row')} ${rows === 1 ? 'has' : 'have'} opted out of email. This import ${isDone ? 'made' : 'makes'} them active contacts.`,
+  )
