@@ -29,6 +29,8 @@ interface CreateFlags extends Confirmation {
   project?: string
   topic?: string
   subject?: string
+  sender?: string
+  replyTo?: string
   at?: string
   rate?: string
   send?: boolean
@@ -90,21 +92,33 @@ const follow = async (context: Context, id: string): Promise<void> => {
   }
 }
 
+const tested = ({ projectVersion, testedVersion }: Plan): string => {
+  if (testedVersion === null) return ' (not tested)'
+  return testedVersion === projectVersion ? '' : ` (version ${testedVersion} was tested)`
+}
+
 /** Returns the sentence that a confirmation shows. */
-const sending = ({ mails, suppressed, listName, segmentName, topicName, where, subject, from, at }: Plan): string => {
-  const sender = from.fromName === '' ? from.fromEmail : `${from.fromName} <${from.fromEmail}>`
+const sending = (plan: Plan): string => {
+  const { mails, suppressed, listName, segmentName, topicName, where, subject, from, at } = plan
+  const sender = from.name === '' ? from.email : `${from.name} <${from.email}>`
   const leftOut = suppressed > 0 ? `, leaving out ${number(suppressed)} suppressed` : ''
   const topic = topicName === undefined ? '' : `, about ${topicName}`
   const people = quantity(mails, 'person', 'people')
   const ofList = `the list ${listName}${where === undefined ? '' : ' that meet the filter'}`
   const audience = segmentName === undefined ? ofList : `the segment ${segmentName}`
-  return `email ${people} of ${audience}${leftOut}${topic}: "${subject}", from ${sender}, ${at ? `at ${at.toISOString()}` : 'at once'}`
+  const version = `version ${plan.projectVersion} of its project${tested(plan)}`
+  return `email ${people} of ${audience}${leftOut}${topic}: "${subject}", from ${sender}, ${version}, ${at ? `at ${at.toISOString()}` : 'at once'}`
 }
 
-const planned = ({ listId, segmentId, where, projectId, topicId, recipients, mails, suppressed }: Plan) => ({
-  ...{ listId, ...(segmentId && { segmentId }), ...(where !== undefined && { where }) },
-  ...{ projectId, ...(topicId && { topicId }), recipients, mails, suppressed },
-})
+const planned = (plan: Plan) => {
+  const { listId, segmentId, where, projectId, topicId, recipients, mails, suppressed } = plan
+  const { projectVersion, testedVersion, subject, from, replyTo } = plan
+  return {
+    ...{ listId, ...(segmentId && { segmentId }), ...(where !== undefined && { where }) },
+    ...{ projectId, ...(topicId && { topicId }), recipients, mails, suppressed },
+    ...{ projectVersion, testedVersion, subject, from, replyTo },
+  }
+}
 
 /** Queues a sent broadcast if its time has come, and prints its state. */
 const startSending = async (
@@ -131,16 +145,27 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
     : await context.require({ list: flags.list, project: flags.project })
   const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
   const { createBroadcast, planBroadcast, sendBroadcast } = operations
-  const { name, topic, subject, at, rate } = flags
-  const input = parse(operations.NewBroadcast, { name, where, segment, topic, subject, at, rate, ...given })
+  const { name, topic, subject, sender, replyTo, at, rate } = flags
+  const input = parse(operations.NewBroadcast, {
+    name,
+    where,
+    segment,
+    topic,
+    subject,
+    sender,
+    replyTo,
+    at,
+    rate,
+    ...given,
+  })
   if (flags.send || flags.dryRun) {
-    const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
+    const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(app, w, input)).id))
     const what = flags.send ? sending(plan) : `make a draft that can ${sending(plan)}`
     if (!(await confirm(what, flags, planned(plan)))) return
-    const sent = await work(async (w) => sendBroadcast(app, w, (await createBroadcast(w, input)).id))
+    const sent = await work(async (w) => sendBroadcast(app, w, (await createBroadcast(app, w, input)).id))
     return startSending(context, sent, flags.follow)
   }
-  const draft = await work((w) => createBroadcast(w, input))
+  const draft = await work((w) => createBroadcast(app, w, input))
   out.one(draft)
   out.note('This is a draft: nothing is sent yet.')
   out.next(`svc broadcasts test ${draft.id} --to <email>`)
@@ -169,6 +194,8 @@ export const commands: CommandSet = (cli) => {
       .option('--project <id|name>', 'the project to render')
       .option('--topic <id|name>', 'the topic of its emails: people who left it get none')
       .option('--subject <subject>', 'the subject (default: the name of the project)')
+      .option('--sender <id|address>', 'the sender (default: the account’s default sender)')
+      .option('--reply-to <address>', 'the Reply-To address (default: that of the sender)')
       .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z (default: at once)')
       .option('--rate <n>', 'maximum emails per minute')
       .option('--send', 'also send it, after a confirmation')
@@ -218,8 +245,7 @@ export const commands: CommandSet = (cli) => {
       const { app, confirm, work } = context
       const { planBroadcast, sendBroadcast } = await import('./broadcasts.ts')
       const plan = await work((w) => planBroadcast(app, w, id))
-      if (!(await confirm(sending(plan), flags, { id, ...planned(plan), subject: plan.subject, from: plan.from })))
-        return
+      if (!(await confirm(sending(plan), flags, { id, ...planned(plan) }))) return
       const sent = await work((w) => sendBroadcast(app, w, id))
       await startSending(context, sent, flags.follow)
     }),

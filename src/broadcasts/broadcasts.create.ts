@@ -3,9 +3,9 @@ import { findList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
 import { invalid, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
-import { countRecipients, keepTopic } from '../messages/messages.ts'
+import { countRecipients, keepTopic, Recipient, requireSender } from '../messages/messages.ts'
 import { compileFilter, compileSegment, keepSegment } from '../segments/segments.ts'
-import type { Work } from '../store/work.ts'
+import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 
@@ -24,6 +24,10 @@ export const NewBroadcast = z.object({
   /** Id or name. */
   topic: text(200).optional(),
   subject: text(500).min(1).optional(),
+  /** Id of a sender, or an address. Default: the account's default sender. */
+  sender: text(320).min(1).optional(),
+  /** Default: that of the sender. */
+  replyTo: Recipient.optional(),
   /** An ISO time. Default: the broadcast begins when it is sent. */
   at: z
     .string()
@@ -58,12 +62,17 @@ const findAudience = async (work: Work, { list, where, segment }: NewBroadcast) 
 }
 
 /**
- * Creates a draft; only `sendBroadcast` sends it. Throws Problem `not_found` for the list, the segment, the project or the topic, `invalid`
- * where the time has passed or the filter has a mistake.
+ * Creates a draft; only `sendBroadcast` sends it. Throws Problem `not_found` for the list, the segment, the project, the topic or the
+ * sender, `invalid` where the time has passed or the filter has a mistake.
  */
-export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<BroadcastView> => {
+export const createBroadcast = async (
+  app: Pick<App, 'config'>,
+  work: Work,
+  input: NewBroadcast,
+): Promise<BroadcastView> => {
   const { accountId, now } = work
-  const { subject = null, rate = null, at = null } = input
+  const { subject = null, replyTo = null, rate = null, at = null } = input
+  const sender = input.sender === undefined ? null : await requireSender(app, work, input.sender)
   const { matcher, ...audience } = await findAudience(work, input)
   const project = await findProject(work, input.project)
   const topicId = input.topic === undefined ? null : (await keepTopic(work, input.topic)).id
@@ -79,6 +88,8 @@ export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<
     projectId: project.id,
     topicId,
     subject,
+    sender,
+    replyTo,
     rate,
     scheduledAt: at,
     recipients,

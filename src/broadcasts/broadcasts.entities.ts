@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import type { FilterNames } from '../segments/segments.ts'
 import { owned, tenantFilter } from '../store/tenant.ts'
+import type { Letter } from './broadcasts.letter.ts'
 
 /** A marketing email to every active contact of a list, or to those that meet a filter. Its messages are the batch with its id. */
 const BroadcastSchema = defineEntity({
@@ -35,6 +36,14 @@ const BroadcastSchema = defineEntity({
     topicId: p.text().collation('C').nullable(),
     /** null: the project's name. */
     subject: p.text().nullable(),
+    /** Id or address of the chosen sender; null: the account's default. */
+    sender: p.text().nullable(),
+    /** null: that of the sender. */
+    replyTo: p.text().nullable(),
+    /** The version of the project that was tested last. */
+    testedVersion: p.integer().nullable(),
+    /** Fixed when it is sent; null before. */
+    letter: p.json<Letter>().nullable(),
     /** Messages per minute; null: unlimited. */
     rate: p.integer().nullable(),
     /** null: it begins when it is sent. */

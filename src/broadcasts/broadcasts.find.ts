@@ -1,10 +1,12 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
+import { senderShown } from '../messages/identity/senders.rows.ts'
 import { batchKeyPrefix } from '../messages/messages.ts'
 import { batchCounts } from '../messages/outbox/batches.rows.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
+import { projectNameOf } from '../studio/studio.ts'
 
 /**
  * A broadcast (docs/reference/mail.md#broadcasts); times in epoch ms. `queued`, `sent`, `failed` and `suppressed` count its messages
@@ -20,6 +22,15 @@ export interface BroadcastView {
   /** The filter of its recipients; absent: the whole list. */
   where?: string
   projectId: string
+  /** null: it has not been sent, and will use the newest version. */
+  projectVersion: number | null
+  /** With unfilled merge tags. Of a draft: as it would be sent now; null if its project was deleted. */
+  subject: string | null
+  /** Of a draft: the sender that it would have now; null if the account has none. */
+  from: { email: string; name: string } | null
+  replyTo: string | null
+  /** Messages per minute; null: unlimited. */
+  rate: number | null
   /** Absent: its emails have no topic. */
   topicId?: string
   /** null: it begins when it is sent. */
@@ -31,15 +42,23 @@ export interface BroadcastView {
   failed: number
   suppressed: number
   createdAt: number
+  /** When its first messages were queued. */
+  startedAt: number | null
+  /** When the last of its messages had ended. */
+  endedAt: number | null
   /** Why it was cancelled, if no operator cancelled it. */
   reason?: string
 }
 
 type Optional = 'segmentId' | 'where' | 'topicId' | 'reason'
-type Row = Omit<BroadcastView, Optional> & Record<Optional, string | null>
+type Shown = { email: string; name: string; replyTo: string | null }
+type Row = Omit<BroadcastView, Optional | 'from' | 'replyTo'> &
+  Record<Optional, string | null> & { shown: Shown | null; replyTo: string | null }
 
-const view = ({ segmentId, where, topicId, reason, ...row }: Row): BroadcastView => ({
+const view = ({ segmentId, where, topicId, reason, shown, replyTo, ...row }: Row): BroadcastView => ({
   ...row,
+  from: shown && { email: shown.email, name: shown.name },
+  replyTo: replyTo ?? shown?.replyTo ?? null,
   ...(reason !== null && { reason }),
   ...(segmentId !== null && { segmentId }),
   ...(where !== null && { where }),
@@ -49,10 +68,15 @@ const view = ({ segmentId, where, topicId, reason, ...row }: Row): BroadcastView
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
   select b.id, b.name, b.status, b.list_id as "listId", b.segment_id as "segmentId", b.filter as "where",
-    b.project_id as "projectId", b.topic_id as "topicId",
+    b.project_id as "projectId", b.topic_id as "topicId", (b.letter -> 'projectVersion')::int as "projectVersion",
+    coalesce(b.letter ->> 'subject', b.subject, ${projectNameOf('b.account_id', 'b.project_id')}) as subject,
+    case when b.letter is null then ${senderShown('b.account_id', 'b.sender')} else (b.letter -> 'from')::json end as shown,
+    case when b.letter is null then b.reply_to else b.letter ->> 'replyTo' end as "replyTo", b.rate,
     (extract(epoch from b.scheduled_at) * 1000)::int8 as "scheduledAt", b.recipients,
     b.queued - t.sent - t.failed - t.suppressed as queued, b.sent + t.sent as sent, b.failed + t.failed as failed,
-    b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt", b.reason
+    b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt",
+    (extract(epoch from b.started_at) * 1000)::int8 as "startedAt", (extract(epoch from b.finished_at) * 1000)::int8 as "endedAt",
+    b.reason
   from broadcasts b cross join lateral ${batchCounts('b.account_id', 'b.id')} t`
 
 const types = {
@@ -64,6 +88,11 @@ const types = {
   where: 'text',
   projectId: 'text',
   topicId: 'text',
+  projectVersion: 'int4',
+  subject: 'text',
+  shown: 'json',
+  replyTo: 'text',
+  rate: 'int4',
   scheduledAt: 'int8',
   recipients: 'int4',
   queued: 'int4',
@@ -71,6 +100,8 @@ const types = {
   failed: 'int4',
   suppressed: 'int4',
   createdAt: 'int8',
+  startedAt: 'int8',
+  endedAt: 'int8',
   reason: 'text',
 } as const
 

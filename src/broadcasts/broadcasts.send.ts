@@ -1,17 +1,17 @@
 import { quotaLeft } from '../accounts/accounts.ts'
 import { findList } from '../contacts/contacts.ts'
 import { conflict, Problem } from '../lib/problem.ts'
-import { countRecipients, dropBatch, type From, findTopic, requireMethod } from '../messages/messages.ts'
+import { countRecipients, dropBatch, findTopic } from '../messages/messages.ts'
 import { compileFilter, type FilterNames, findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
-import { findProject } from '../studio/studio.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
+import { composeLetter, type Letter, type LetterChoice } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
 import { dropRecipients } from './broadcasts.recipients.ts'
 
 /** What sending a broadcast now would do. */
-export interface Plan {
+export interface Plan extends Letter {
   listId: string
   listName: string
   segmentId?: string
@@ -22,9 +22,8 @@ export interface Plan {
   topicId?: string
   /** The name of the topic. */
   topicName?: string
-  /** With unfilled merge tags. */
-  subject: string
-  from: From
+  /** The version of the project that was tested last; null: none. */
+  testedVersion: number | null
   /** null: it begins at once, also if its time has passed. */
   at: Date | null
   /** The active contacts of the list that the filter matches now. */
@@ -34,10 +33,16 @@ export interface Plan {
   suppressed: number
 }
 
-const readSchedule = statement<{ subject: string | null; at: Date | null; names: FilterNames | null }>(
-  'read-schedule-of-broadcast',
-  { subject: 'text', at: 'timestamptz', names: 'jsonb' },
-  `select subject, case when scheduled_at > $3 then scheduled_at end as at, filter_names as names from broadcasts
+type Draft = LetterChoice & { testedVersion: number | null; at: Date | null; names: FilterNames | null }
+
+const readDraft = statement<Draft>(
+  'read-draft-of-broadcast',
+  {
+    ...{ projectId: 'text', subject: 'text', sender: 'text', replyTo: 'text', testedVersion: 'int4' },
+    ...{ at: 'timestamptz', names: 'jsonb' },
+  },
+  `select project_id as "projectId", subject, sender, reply_to as "replyTo", tested_version as "testedVersion",
+     case when scheduled_at > $3 then scheduled_at end as at, filter_names as names from broadcasts
    where account_id = $1 and id = $2`,
 )
 
@@ -53,11 +58,10 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
   const { segmentId, where } = refs
   const segment = segmentId === undefined ? null : await findSegment(work, segmentId)
   const topic = refs.topicId === undefined ? null : await findTopic(work, refs.topicId)
-  const [row] = await sql(readSchedule, [accountId, id, now])
-  const { subject, at, names } = row!
+  const [row] = await sql(readDraft, [accountId, id, now])
+  const { testedVersion, at, names, projectId } = row!
   const matcher = where === undefined ? null : await compileFilter(work, where, listId, names)
-  const { id: projectId, name } = await findProject(work, refs.projectId)
-  const from = await requireMethod(app, work)
+  const letter = await composeLetter(app, work, row!)
   const { recipients, suppressed } = await countRecipients(work, listId, matcher, topic?.id ?? null)
   const mails = recipients - suppressed
   const left = await quotaLeft(work, 'sends', at ?? now)
@@ -75,8 +79,8 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
       ...(where !== undefined && { where }),
       projectId,
       ...(topic && { topicId: topic.id, topicName: topic.name }),
-      subject: subject ?? name,
-      from,
+      ...letter,
+      testedVersion,
       at,
       recipients,
       mails,
@@ -95,7 +99,7 @@ const lockBroadcast = statement<{ status: BroadcastView['status']; hasBegun: boo
 const scheduleBroadcast = statement(
   'schedule-broadcast',
   {},
-  `update broadcasts set status = 'scheduled', recipients = $3 where account_id = $1 and id = $2`,
+  `update broadcasts set status = 'scheduled', recipients = $3, letter = $4 where account_id = $1 and id = $2`,
 )
 
 /**
@@ -105,8 +109,9 @@ const scheduleBroadcast = statement(
 export const sendBroadcast = async (app: App, work: Work, id: string): Promise<BroadcastView> => {
   const { sql, accountId, announce } = work
   await sql(lockBroadcast, [accountId, id])
-  const { recipients } = await planBroadcast(app, work, id)
-  await sql(scheduleBroadcast, [accountId, id, recipients])
+  const { recipients, projectVersion, subject, from, replyTo } = await planBroadcast(app, work, id)
+  const letter: Letter = { projectVersion, subject, from, replyTo }
+  await sql(scheduleBroadcast, [accountId, id, recipients, JSON.stringify(letter)])
   announce(broadcastsChannel)
   return showBroadcast(work, id)
 }

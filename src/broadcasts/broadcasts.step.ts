@@ -13,6 +13,7 @@ import type { FilterNames } from '../segments/segments.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { keyPrefix } from './broadcasts.find.ts'
+import { fromOfLetter, type Letter, type LetterChoice, lateLetter } from './broadcasts.letter.ts'
 import { decideRecipients, listDeleted, takeRecipients } from './broadcasts.recipients.ts'
 
 /*
@@ -28,15 +29,14 @@ const minWaitMs = 100
 const cancelledSentence = 'The broadcast was cancelled'
 
 /** The state of a broadcast, which a step reads, changes and saves. */
-interface State {
+interface State extends LetterChoice {
   id: string
   status: 'scheduled' | 'sending' | 'done' | 'cancelled'
   listId: string
   filter: string | null
   filterNames: FilterNames | null
-  projectId: string
   topicId: string | null
-  subject: string | null
+  letter: Letter | null
   rate: number | null
   scheduledAt: Date | null
   startedAt: Date | null
@@ -61,13 +61,13 @@ const lockOpen = preparedStatement<State>(
   'lock-broadcast',
   {
     ...{ id: 'text', status: 'text', listId: 'text', filter: 'text', projectId: 'text', topicId: 'text' },
-    ...{ subject: 'text', rate: 'int4' },
+    ...{ subject: 'text', sender: 'text', replyTo: 'text', letter: 'jsonb', rate: 'int4' },
     ...{ scheduledAt: 'timestamptz', startedAt: 'timestamptz', checkpoint: 'text', pacedAt: 'timestamptz' },
     ...{ recipients: 'int4', queued: 'int4', sent: 'int4', failed: 'int4', suppressed: 'int4' },
     ...{ finishedAt: 'timestamptz', filterNames: 'jsonb', reason: 'text' },
   },
   `select id, status, list_id as "listId", filter, filter_names as "filterNames", reason, project_id as "projectId",
-     topic_id as "topicId", subject, rate, scheduled_at as "scheduledAt",
+     topic_id as "topicId", subject, sender, reply_to as "replyTo", letter, rate, scheduled_at as "scheduledAt",
      started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
      finished_at as "finishedAt"
    from broadcasts
@@ -92,7 +92,7 @@ const saveState = preparedStatement(
   {},
   `update broadcasts
    set status = $3, started_at = $4, checkpoint = $5, paced_at = $6, recipients = $7, queued = $8, sent = $9,
-     failed = $10, suppressed = $11, finished_at = $12, reason = $13
+     failed = $10, suppressed = $11, finished_at = $12, reason = $13, letter = $14
    where account_id = $1 and id = $2`,
 )
 
@@ -111,6 +111,7 @@ const save = ({ sql, accountId }: Work, state: State) =>
     state.suppressed,
     state.finishedAt,
     state.reason,
+    state.letter && JSON.stringify(state.letter),
   ])
 
 /** Begins a broadcast. If its list was deleted, or something that its filter names, cancels it for that reason and returns false. */
@@ -126,14 +127,18 @@ const begin = async (work: Work, state: State): Promise<boolean> => {
   return typeof recipients === 'number'
 }
 
-const mailOf = ({ id, projectId, topicId, subject }: State, { rowId, email, fields }: Recipient): QueuedMail => ({
+const mailOf = (
+  { id, projectId, topicId, subject, letter }: State,
+  { rowId, email, fields }: Recipient,
+): QueuedMail => ({
   to: email,
   type: 'marketing',
   topicId: topicId ?? undefined,
   key: `${keyPrefix(id)}${rowId}`,
   source: { kind: 'send', id: null },
-  subject: subject ?? undefined,
-  content: { projectId, mergeData: { email, ...fields } },
+  ...(letter && fromOfLetter(letter)),
+  subject: letter?.subject ?? subject ?? undefined,
+  content: { projectId, version: letter?.projectVersion, mergeData: { email, ...fields } },
 })
 
 /** Returns the next recipients, and the checkpoint after them. */
@@ -146,6 +151,7 @@ const nextRecipients = async (work: Work, state: State): Promise<{ recipients: R
 
 const queueNext = async (app: App, work: Work, state: State): Promise<void> => {
   const { recipients, last } = await nextRecipients(work, state)
+  state.letter ??= await lateLetter(app, work, state)
   const mails = recipients.map((recipient) => mailOf(state, recipient))
   for (const { status } of await queueMails(app, work, mails, { id: state.id, isHeld: state.rate !== null })) {
     if (status === 'pending') state.queued++

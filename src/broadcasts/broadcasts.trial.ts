@@ -3,19 +3,31 @@ import { parse } from '../lib/parse.ts'
 import { fillSubject, Recipient, type SendBody, type SendResult, sendMessage } from '../messages/messages.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
-import { findProject, previewLinks, renderProject } from '../studio/studio.ts'
+import { previewLinks, renderProject } from '../studio/studio.ts'
 import { showBroadcast } from './broadcasts.find.ts'
+import { composeLetter, type Letter, type LetterChoice } from './broadcasts.letter.ts'
 
-const readSubject = statement<{ subject: string | null }>(
-  'read-subject-of-broadcast',
-  { subject: 'text' },
-  'select subject from broadcasts where account_id = $1 and id = $2',
+const readLetter = statement<LetterChoice & { letter: Letter | null }>(
+  'read-letter-of-broadcast',
+  { projectId: 'text', subject: 'text', sender: 'text', replyTo: 'text', letter: 'jsonb' },
+  `select project_id as "projectId", subject, sender, reply_to as "replyTo", letter from broadcasts
+   where account_id = $1 and id = $2`,
 )
+
+const setTested = statement(
+  'set-tested-version-of-broadcast',
+  {},
+  'update broadcasts set tested_version = $3 where account_id = $1 and id = $2',
+)
+
+/** A test email, and the version of the project that it shows. */
+export type TestResult = SendResult & { projectVersion: number }
 
 /**
  * Sends one email as the broadcast would, to an address of the operator's choice. Merge fields are filled if the list has the
  * address. It counts as a send. Nothing in it is tracked: it has the author's links, and personal links lead nowhere.
- * Throws Problem `not_found` for the broadcast or its project, and as `sendMessage` does.
+ * Throws Problem `not_found` for the broadcast or its project, `invalid` if the account can't send as the broadcast asks, and as
+ * `sendMessage` does.
  */
 export const testBroadcast = async (
   app: App,
@@ -23,25 +35,29 @@ export const testBroadcast = async (
   actor: string,
   id: string,
   to: string,
-): Promise<SendResult> => {
+): Promise<TestResult> => {
   const email = parse(Recipient, to, 'to')
-  const { project, subject, fields } = await app.work(accountId, actor, async (work) => {
-    const { listId, projectId } = await showBroadcast(work, id)
-    const [row] = await work.sql(readSubject, [accountId, id])
+  const { letter, projectId, fields } = await app.work(accountId, actor, async (work) => {
+    const { listId } = await showBroadcast(work, id)
+    const [row] = await work.sql(readLetter, [accountId, id])
     const [contact] = await readContacts(work, email, listId)
-    return { project: await findProject(work, projectId), ...row!, fields: contact?.fields }
+    const letter = row!.letter ?? (await composeLetter(app, work, row!))
+    return { letter, projectId: row!.projectId, fields: contact?.fields }
   })
   const mergeData = { email, ...fields }
-  const { version } = project
-  const mail = await renderProject(app, { accountId, id: project.id, version, mergeData, links: previewLinks })
+  const { projectVersion: version, subject, from, replyTo } = letter
+  const mail = await renderProject(app, { accountId, id: projectId, version, mergeData, links: previewLinks })
   const body: SendBody = {
     to: email,
     // An address that unsubscribed can still receive a test.
     type: 'transactional',
-    subject: `[Test] ${fillSubject(subject ?? project.name, mergeData)}`,
+    from,
+    replyTo: replyTo ?? undefined,
+    subject: `[Test] ${fillSubject(subject, mergeData)}`,
     html: mail.html,
     text: mail.text,
   }
   const { result } = await sendMessage(app, accountId, body, { actor, countsCall: false })
-  return result
+  await app.work(accountId, actor, ({ sql }) => sql(setTested, [accountId, id, version]))
+  return { ...result, projectVersion: version }
 }

@@ -43,12 +43,16 @@ afterAll(async () => {
 
 const draft = ({ account }: Audience, more: object = {}) =>
   t.app.work(account.id, 'cli:test', (work) =>
-    createBroadcast(work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more })),
+    createBroadcast(t.app, work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more })),
   )
 /** Creates a draft and sends it. */
 const create = ({ account }: Audience, more: object = {}) =>
   t.app.work(account.id, 'cli:test', async (work) => {
-    const { id } = await createBroadcast(work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more }))
+    const { id } = await createBroadcast(
+      t.app,
+      work,
+      NewBroadcast.parse({ list: 'People', project: 'Spring', ...more }),
+    )
     return sendBroadcast(t.app, work, id)
   })
 const sendDraft = ({ account }: Audience, id: string) =>
@@ -103,7 +107,9 @@ test('every active contact of the list gets one marketing email with its own fie
       scheduledAt: null,
       recipients: 602,
     },
-    ...{ queued: 0, sent: 0, failed: 0, suppressed: 0, createdAt: expect.any(Number) },
+    ...{ queued: 0, sent: 0, failed: 0, suppressed: 0, createdAt: expect.any(Number), startedAt: null, endedAt: null },
+    ...{ projectVersion: 1, subject: 'For {{ name }} <{{ email }}>', rate: null, replyTo: null },
+    from: { email: 'hello@shop.example', name: 'The Shop' },
   })
   startLoop()
   await send()

@@ -42,7 +42,11 @@ test('without a daemon the messages are queued, a note says that sending needs a
   const dry = await create(who, '--dry-run')
   expect([dry.status, dry.json]).toEqual([
     0,
-    { dryRun: true, listId: who.listId, projectId: who.projectId, recipients: 1201, mails: 1201, suppressed: 0 },
+    {
+      ...{ dryRun: true, listId: who.listId, projectId: who.projectId, recipients: 1201, mails: 1201, suppressed: 0 },
+      ...{ projectVersion: 1, testedVersion: null, subject: 'Spring', replyTo: null },
+      from: { email: 'hello@shop.example', name: 'The Shop' },
+    },
   ])
   expect((await run(who, 'list')).json).toEqual({ broadcasts: [] })
   const made = await createAndSend(who, '--follow')
@@ -53,7 +57,8 @@ test('without a daemon the messages are queued, a note says that sending needs a
   })
   const { id } = made.json
   expect(Object.keys(made.json)).toEqual(
-    'id name status listId projectId scheduledAt recipients queued sent failed suppressed createdAt'.split(' '),
+    `id name status listId projectId projectVersion subject rate scheduledAt recipients queued sent failed suppressed createdAt
+     startedAt endedAt from replyTo`.split(/\s+/),
   )
   expect((await run(who, 'list')).json).toEqual({ broadcasts: [made.json] })
   const dryCancel = await run(who, 'cancel', id, '--dry-run')
@@ -113,7 +118,7 @@ test('create makes a draft and sends nothing; a test goes to one address; send a
   expect(made.stderr).toContain(`svc broadcasts send ${id}`)
 
   const tested = await run(who, 'test', id, '--to', 'C1@people.example')
-  expect(tested).toMatchObject({ status: 0, json: { status: 'sent' } })
+  expect(tested).toMatchObject({ status: 0, json: { status: 'sent', projectVersion: 1 } })
   expect((await run(who, 'test', id, '--to', 'me@elsewhere.example')).status).toBe(0)
   expect(sink.mails.map((mail) => [mail.to[0], mail.header('subject')])).toEqual([
     ['c1@people.example', '[Test] For N1'],
@@ -135,7 +140,7 @@ test('create makes a draft and sends nothing; a test goes to one address; send a
   const dry = await run(who, 'send', id, '--dry-run')
   expect(dry).toMatchObject({
     status: 0,
-    json: { dryRun: true, id, recipients: 3, mails: 3, subject: 'For {{ name }}' },
+    json: { dryRun: true, id, recipients: 3, mails: 3, subject: 'For {{ name }}', testedVersion: 1 },
   })
   expect((await run(who, 'list')).json.broadcasts).toEqual([made.json])
 

@@ -59,7 +59,7 @@ const calls = `
   sends list --to {email}
   sends show {send}
   sends cancel {send}
-  broadcasts create --list {list} --project {project}
+  broadcasts create --list {list} --project {project} --sender {sender}
   broadcasts create --segment {segment} --project {project} --topic {topic}
   broadcasts test {broadcast} --to new@people.example
   broadcasts send {broadcast}

@@ -12,7 +12,16 @@ export {
   showDomain,
   verifyDomain,
 } from './domains.ts'
-export { type From, type FromChoice, findFrom, type Method, readMethod, requireMethod } from './method.ts'
+export {
+  type From,
+  type FromChoice,
+  findFrom,
+  type Method,
+  readMethod,
+  requireMethod,
+  requireSender,
+  senderChoice,
+} from './method.ts'
 export { allRelays, type KnownRelay } from './relays.all.ts'
 export { setRelay, showRelay, testRelay, unsetRelay } from './relays.ts'
 export {

@@ -1,5 +1,5 @@
 import { emailDomain } from '../../lib/email.ts'
-import { invalid, Problem } from '../../lib/problem.ts'
+import { invalid, noSuch, Problem } from '../../lib/problem.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { asciiAddress } from '../messages.shapes.ts'
@@ -9,10 +9,17 @@ import { relayColumns, type StoredRelay } from './relays.rows.ts'
 export interface FromChoice {
   from?: { email: string; name?: string | undefined } | undefined
   senderId?: string | undefined
-  replyTo?: string | undefined
+  /** null: none, also if the sender has one. */
+  replyTo?: string | null | undefined
 }
 
+/** Returns the choice that an operator names: the id of a sender, or an address. */
+export const senderChoice = (ref: string): FromChoice =>
+  ref.includes('@') ? { from: { email: ref.trim().toLowerCase() } } : { senderId: ref }
+
 export interface From {
+  /** The address as it was chosen, whose domain may be in Unicode. */
+  address: string
   fromEmail: string
   fromName: string
   replyTo: string | null
@@ -62,16 +69,22 @@ const choose = ({ senders, domains }: Setup, { from, senderId, replyTo }: FromCh
         hint: 'svc senders add',
       })
     return {
+      address: from.email,
       fromEmail: asciiAddress(from.email),
       fromName: from.name ?? sender?.name ?? '',
-      replyTo: replyTo ?? sender?.replyTo ?? null,
+      replyTo: replyTo === undefined ? (sender?.replyTo ?? null) : replyTo,
     }
   }
   const sender = senders.find(({ id, isDefault }) => (senderId === undefined ? isDefault : id === senderId))
   if (!sender && senderId !== undefined)
     return invalid('senderId must be a sender of the account', { hint: 'svc senders list' })
   if (!sender) return invalid('from is required: the account has no default sender', { hint: 'svc senders add' })
-  return { fromEmail: asciiAddress(sender.email), fromName: sender.name, replyTo: replyTo ?? sender.replyTo }
+  return {
+    address: sender.email,
+    fromEmail: asciiAddress(sender.email),
+    fromName: sender.name,
+    replyTo: replyTo === undefined ? sender.replyTo : replyTo,
+  }
 }
 
 /** Reads the relay, senders and domains that these choices need, in one statement. */
@@ -96,12 +109,25 @@ export const readMethod = async (
   }
 }
 
-/** Returns the default sender. Throws Problem `invalid` where the account has no sending method, or no default sender. */
-export const requireMethod = async (app: Pick<App, 'config'>, work: Work): Promise<From> => {
-  const method = await readMethod(app, work, [])
-  const from = method.refusal ?? method.from({})
+/**
+ * Returns the chosen sender, by default the account's default sender. Throws Problem `invalid` where the account has no sending method,
+ * or may not use the choice.
+ */
+export const requireMethod = async (app: Pick<App, 'config'>, work: Work, choice: FromChoice = {}): Promise<From> => {
+  const method = await readMethod(app, work, [choice])
+  const from = method.refusal ?? method.from(choice)
   if (from instanceof Problem) throw from
   return from
+}
+
+/**
+ * Returns the id or the normalised address of a sender that the account may use. Throws Problem `not_found` for any other.
+ */
+export const requireSender = async (app: Pick<App, 'config'>, work: Work, ref: string): Promise<string> => {
+  const choice = senderChoice(ref)
+  const from = (await readMethod(app, work, [choice])).from(choice)
+  if (from instanceof Problem) throw noSuch('sender', ref, { hint: 'svc senders list' })
+  return choice.from?.email ?? ref
 }
 
 /**

@@ -1,0 +1,58 @@
+import { type From, type FromChoice, findFrom, requireMethod, senderChoice } from '../messages/messages.ts'
+import type { App, Work } from '../store/work.ts'
+import { findProject } from '../studio/studio.ts'
+
+/** What a broadcast sends. It is fixed when an operator says `send`: later changes of its project or its sender don't change it. */
+export interface Letter {
+  projectVersion: number
+  /** With unfilled merge tags. */
+  subject: string
+  from: { email: string; name: string }
+  replyTo: string | null
+}
+
+/** What a draft chooses of its letter. */
+export interface LetterChoice {
+  projectId: string
+  /** null: the project's name. */
+  subject: string | null
+  /** Id or address; null: the account's default sender. */
+  sender: string | null
+  /** null: that of the sender. */
+  replyTo: string | null
+}
+
+const choiceOf = ({ sender, replyTo }: LetterChoice): FromChoice => ({
+  ...(sender !== null && senderChoice(sender)),
+  ...(replyTo !== null && { replyTo }),
+})
+
+const letterOf = async (work: Work, choice: LetterChoice, { address, fromName, replyTo }: From): Promise<Letter> => {
+  const project = await findProject(work, choice.projectId)
+  return {
+    projectVersion: project.version,
+    subject: choice.subject ?? project.name,
+    from: { email: address, name: fromName },
+    replyTo,
+  }
+}
+
+/**
+ * Returns what a draft would send now. Throws Problem `not_found` if its project was deleted, `invalid` if the account has no sending
+ * method or may not use the sender.
+ */
+export const composeLetter = async (app: App, work: Work, choice: LetterChoice): Promise<Letter> =>
+  letterOf(work, choice, await requireMethod(app, work, choiceOf(choice)))
+
+/**
+ * Returns what a broadcast that was sent by an earlier version, which fixed nothing, sends from now on; null if the account can't
+ * send, so that the records of its messages say why.
+ */
+export const lateLetter = async (app: App, work: Work, choice: LetterChoice): Promise<Letter | null> => {
+  const found = await findFrom(app, work, [choiceOf(choice)])
+  const project = await app.projects?.loadProject(work, choice.projectId)
+  return found && project ? letterOf(work, choice, found.from) : null
+}
+
+/** Returns the choice of a sender by which a message has exactly the letter's sender, if the account may still use it. */
+export const fromOfLetter = ({ from, replyTo }: Letter): FromChoice => ({ from, replyTo })
