@@ -7,7 +7,7 @@ import { type ClaimCapacity, claimDue, releaseClaims, scheduleUnclaimed } from '
 import { recordWithEffects } from '../../src/deliveries/queue/effects.ts'
 import { postTimeoutMs } from '../../src/deliveries/queue/post.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
-import { recordResults, resultOf } from '../../src/deliveries/queue/record.ts'
+import { recordResults, resultOf, summarize } from '../../src/deliveries/queue/record.ts'
 import { findClaims } from '../../src/queue/claims.ts'
 import { isUnavailable } from '../../src/store/database.ts'
 import type { Statement } from '../../src/store/statement.ts'
@@ -227,6 +227,21 @@ describe('recording', () => {
       expect([written.map(({ result }) => result), locked]).toEqual([[results[1]], [results[0]]])
     })
     expect((await recordResults(t.app.sql, results)).written).toMatchObject([{ result: results[0] }])
+  })
+
+  test('the summary of a target that another transaction has locked is left for a later try, without waiting', async () => {
+    const [locked, free] = [
+      await subscribe(t.app, account.id, receiver.url),
+      await subscribe(t.app, account.id, receiver.url),
+    ]
+    const summaries = [locked, free].map(({ id }) => ({
+      ...{ id, deliveredAt: performance.now(), failedAt: null, error: null, timeouts: 0, quietMs: 0, retryAt: null },
+    }))
+    await t.app.database.transaction(async (sql) => {
+      await sql('select from delivery_targets where id = $1 for update', [locked.id])
+      expect(await summarize(t.app.sql, summaries)).toEqual(new Set([free.id]))
+    })
+    expect(await summarize(t.app.sql, summaries)).toEqual(new Set([locked.id, free.id]))
   })
 
   test('an unexpected error in one target is thrown, and the results of the others are recorded', async () => {

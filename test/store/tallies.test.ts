@@ -30,8 +30,11 @@ test('counts are the same before, while and after they are added up, and belong 
   await addUpTallies(t.app)
   expect(await read(mine, 'things', '2026-11-02')).toEqual([{ day: '2026-11-03', counts: { made: 5, kept: 2 ** 40 } }])
   expect(await read(mine, 'things', '2026-11-04')).toEqual([])
+  await tally(mine, 'things', '2026-11-05', { made: 1 })
+  await tally(mine, 'others', '2026-11-05', { made: 1 })
   await forgetCounts({ sql: t.app.sql, accountId: mine }, 'things')
   expect(await read(mine, 'things')).toEqual([])
+  expect(sumCounts(await read(mine, 'others'))).toEqual({ made: 51 })
   expect(sumCounts(await read(other, 'things'))).toEqual({ made: 70 })
 })
 

@@ -1,5 +1,5 @@
 import type { Table } from '../../contacts/contacts.ts'
-import { emailMaxLength, hasTwoAddresses, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
+import { hasTwoAddresses, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
 import { listTopics } from '../topics/topics.ts'
@@ -129,7 +129,7 @@ export const importSuppressions = async (
         continue
       }
       const isTwo = !fault && hasTwoAddresses(email)
-      const isAddress = !fault && !isTwo && email.length <= emailMaxLength && isEmailSyntax(email)
+      const isAddress = !fault && !isTwo && isEmailSyntax(email)
       const topic = isAddress
         ? topicOf(values)
         : { fault: fault ?? (isTwo ? 'two email addresses' : 'no email address') }

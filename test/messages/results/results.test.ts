@@ -14,7 +14,9 @@ import {
 } from '../../../src/messages/messages.ts'
 import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../../src/messages/outbox/claim.ts'
 import { failedResult, type Result, recordResults, suppressedResult } from '../../../src/messages/outbox/record.ts'
+import { countReport } from '../../../src/messages/results/reports.ts'
 import { runResults } from '../../../src/messages/results/results.ts'
+import type { Work } from '../../../src/store/work.ts'
 import { untilLocked } from '../../support/database.ts'
 import { type EngagedAccount, engagedAccount, useEngaged } from '../../support/engagement.ts'
 import { randomOfTest } from '../../support/random.ts'
@@ -200,6 +202,27 @@ test('a message bounces and is complained about once, however many reports arriv
   await Promise.all([1, 2, 3].map(() => report(yahoo({ id }))))
   expect(await stats(cause.journey)).toMatchObject({ sent: 1, bounced: 1, delivered: 0, complained: 1 })
   await check([])
+})
+
+test('of two reports at once the second one is counted after the first one, and so is no first report', async () => {
+  const { id } = await queue('ada@people.example', 'journey')
+  await sendAll()
+  const reported = async (w: Work, fingerprint: string) => {
+    await w.sql(
+      `insert into message_reports (account_id, message_id, fingerprint, kind, created_at) values ($1, $2, $3, 'hard', $4)`,
+      [w.accountId, id, fingerprint, w.now],
+    )
+    await countReport(w, id, 'bounced')
+  }
+  const second = await work(async (w) => {
+    await reported(w, 'first')
+    const waiting = work((other) => reported(other, 'second'))
+    await untilLocked(t.app, 1)
+    // Wrapped in a list, because a returned promise would be awaited before the commit.
+    return [waiting]
+  })
+  await Promise.all(second)
+  expect(await stats(cause.journey)).toMatchObject({ sent: 1, bounced: 1, delivered: 0 })
 })
 
 test('a recipient who leaves by the link of an email counts as unsubscribed, once', async () => {
