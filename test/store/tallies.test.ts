@@ -62,6 +62,16 @@ test('writers and several processes that add up at once lose and repeat nothing'
   expect(Object.fromEntries((await read(id, 'race')).map(({ day, counts }) => [day, counts.n]))).toEqual(expected)
 })
 
+test('tallies that another transaction has locked are added up later, without waiting', async () => {
+  const { id } = await t.account()
+  for (const subject of ['locked', 'free']) await tally(id, subject, '2026-11-01', { made: 1 })
+  await t.app.database.transaction(async (sql) => {
+    await sql(`select from day_tallies where account_id = $1 and subject = 'locked' for update`, [id])
+    expect(await addUpTallies(t.app)).toBe(1)
+  })
+  expect(await addUpTallies(t.app)).toBe(1)
+})
+
 test('tallies of a deleted account are not added up, and its deletion takes everything', async () => {
   const { id } = await t.account()
   await tally(id, 'things', '2026-11-01', { made: 1 })

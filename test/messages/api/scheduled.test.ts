@@ -210,7 +210,8 @@ test('`svc sends cancel` ends it with its copies and gives the volume back; a se
   expect([status, json]).toMatchObject([0, { id: body.id, status: 'failed', error: 'cancelled' }])
   expect(await rowsOf()).toMatchObject(Array(2).fill({ status: 'failed', error: 'cancelled', state: null }))
   expect([await uses('sends'), await uses('sendApiCalls')]).toEqual([0, 1])
-  expect((await cancel(body.id, '--yes')).status).toBe(6)
+  const again = await cancel(body.id, '--yes')
+  expect([again.status, again.stderr]).toEqual([6, expect.stringContaining(`The send ${body.id} has ended: failed`)])
   expect(await uses('sends')).toBe(0)
 })
 

@@ -217,7 +217,7 @@ test('of two reports at once the second one is counted after the first one, and 
   const second = await work(async (w) => {
     await reported(w, 'first')
     const waiting = work((other) => reported(other, 'second'))
-    await untilLocked(t.app, 1)
+    await Promise.race([waiting, untilLocked(t.app, 1)])
     // Wrapped in a list, because a returned promise would be awaited before the commit.
     return [waiting]
   })

@@ -24,7 +24,7 @@ test('opt-outs for several reasons lock their addresses in one order, so that no
       ]),
     )
     await untilLocked(t.app, 1)
-    await lockLeaving(w, [last])
+    await w.sql('select from addresses where account_id = $1 and email = $2 for update nowait', [w.accountId, last])
     // Wrapped in a list, because a returned promise would be awaited before the commit.
     return [suppressing]
   })
