@@ -118,6 +118,22 @@ describe('a pooled connection to a demoted leader', () => {
     }))
 })
 
+test('space is measured by a write after an error that the disk is full, until it succeeds, and after no other error', () =>
+  inPool(async ({ sql, requireSpace }) => {
+    const fails = (code: string) => sql(`do $$ begin raise exception 'no' using errcode = '${code}'; end $$`)
+    await expect(fails('23505')).rejects.toMatchObject({ code: '23505' })
+    await setReadOnly('on')
+    await requireSpace()
+    // The pool's connection was ended.
+    await expect.poll(() => sql('select 1 as one')).toEqual([{ one: 1 }])
+    await expect(fails('53100')).rejects.toMatchObject({ code: '53100' })
+    await expect(requireSpace()).rejects.toMatchObject({ code: '25006' })
+    await setReadOnly('off')
+    await requireSpace()
+    await setReadOnly('on')
+    await requireSpace()
+  }))
+
 test.each([
   '25006',
   '08006',

@@ -228,8 +228,10 @@ describe('a restore or backup that is refused changes nothing', () => {
       2,
       /not a backup, or damaged/,
     )
-    const longer = await altered('longer', (plain) => Buffer.concat([plain, Buffer.from('D\0\0\0\0')]))
-    await refused(await restore(target.env, longer), 2, /not a backup, or damaged/)
+    for (const more of ['D\0\0\0\0', 'D']) {
+      const longer = await altered('longer', (plain) => Buffer.concat([plain, Buffer.from(more)]))
+      await refused(await restore(target.env, longer), 2, /not a backup, or damaged/)
+    }
     await writeFile(join(folder, 'text'), 'no backup at all')
     await refused(await restore(target.env, join(folder, 'text')), 2, /not a backup/)
     await refused(await restore(target.env, join(folder, 'nowhere')), 3, /There is no file/)
