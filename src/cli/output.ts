@@ -8,7 +8,6 @@ import {
   type Counts,
   cellOf,
   chosen,
-  chosenColumns,
   drawBars,
   drawCounts,
   drawGauges,
@@ -24,8 +23,8 @@ import {
   plainRows,
   printable,
   type Results,
-  requireKnown,
   rowsDrawer,
+  selected,
   span,
   widthOf,
   wrapped,
@@ -86,7 +85,7 @@ export interface Output {
   readonly format: Format
   /** Whether stdout is a terminal that a person looks at. */
   readonly isTerminal: boolean
-  /** The properties of `--fields`; null: the command's own. */
+  /** The headings and properties of `--fields`; null: the command's own. */
   readonly fields: readonly string[] | null
   /** What charts have to fit (`drawBars`, `drawGauges`, `drawTrends`). They are only for people: see `format`. */
   readonly canvas: Canvas
@@ -172,6 +171,8 @@ export const createOutput = (terminal: Terminal): Output => {
   }
   const isJson = format === 'json' || format === 'jsonl'
   const drawing = { columns: width, isColoured, isWide, now }
+  const select = <Row extends object>(things: readonly Row[], columns: readonly Column<Row>[]) =>
+    fields && selected(fields, things, columns, isTerminal)
 
   const output: Output = {
     format,
@@ -190,13 +191,13 @@ export const createOutput = (terminal: Terminal): Output => {
           })
         : stdout,
     one(thing, shown) {
-      requireKnown([thing], fields)
-      if (isJson) return line(jsonText(chosen(thing, fields)))
+      const those = select([thing], [])
+      if (isJson) return line(jsonText(chosen(thing, those)))
       if (format === 'ids') {
         const id = idOf(thing)
         return id ? line(id) : undefined
       }
-      const names = fields ?? Object.keys(shown ?? thing)
+      const names = those?.map(({ name }) => name) ?? Object.keys(shown ?? thing)
       const values = Object.fromEntries(names.map((name) => [name, { ...thing, ...shown }[name]]))
       const columns: Column<[string, unknown]>[] = [
         ['', ([name]) => name],
@@ -214,11 +215,11 @@ export const createOutput = (terminal: Terminal): Output => {
       let draw: ((rows: readonly Row[]) => string[]) | undefined
       const drawerOf = (rows: readonly Row[]): ((rows: readonly Row[]) => string[]) => {
         if (format === 'ids') return (more) => more.map(id)
-        requireKnown(rows, fields)
-        if (isJson) return (more) => more.map((row) => jsonText(chosen(row, fields)))
-        const those = chosenColumns(columns, fields)
-        if (!isTerminal) return (more) => plainRows(more, those)
-        const drawRows = rowsDrawer(drawing, those)
+        const those = select(rows, columns)
+        if (isJson) return (more) => more.map((row) => jsonText(chosen(row, those)))
+        const visible = those?.map(({ column }) => column) ?? columns
+        if (!isTerminal) return (more) => plainRows(more, visible)
+        const drawRows = rowsDrawer(drawing, visible)
         return (more) => {
           const { lines, remarks } = drawRows(more)
           for (const remark of remarks) note(remark)
@@ -232,15 +233,15 @@ export const createOutput = (terminal: Terminal): Output => {
       }
     },
     async list(noun, rows, columns, nextCursor, options = {}) {
-      requireKnown(rows, fields)
+      const those = select(rows, columns)
       if (format === 'json') {
-        const those = rows.map((row) => chosen(row, fields))
-        return line(jsonText({ [noun]: those, ...options.beside, ...(nextCursor && { nextCursor }) }))
+        const things = rows.map((row) => chosen(row, those))
+        return line(jsonText({ [noun]: things, ...options.beside, ...(nextCursor && { nextCursor }) }))
       }
       if (format !== 'table') await output.stream(columns, options)(rows)
       else if (rows.length === 0) note(`No ${options.called ?? noun}.`)
       else {
-        const { lines, remarks } = rowsDrawer(drawing, chosenColumns(columns, fields))(rows)
+        const { lines, remarks } = rowsDrawer(drawing, those?.map(({ column }) => column) ?? columns)(rows)
         await page(`${lines.join('\n')}\n`)
         for (const remark of remarks) note(remark)
       }

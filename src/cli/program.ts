@@ -71,7 +71,10 @@ const configure = (parent: Command): void => {
   for (const command of parent.commands) {
     throwOnExit(command)
     if (readVerbs.includes(command.name()) && command.commands.length === 0)
-      command.option('--fields <names>', 'show only these properties, separated by commas (--json lists them)')
+      command.option(
+        '--fields <names>',
+        'show only these columns, by heading or by property of --json, separated by commas',
+      )
     configure(command)
     if (isDefault(parent, command) && command.registeredArguments.length === 0) refuseUnknown(parent, command)
   }

@@ -364,6 +364,32 @@ test('--fields chooses columns and properties, in its order', async () => {
   expect(table.stdout.lines()).toEqual(['STATUS  CREATED AT  ID', 'won     2 h ago     1'])
 })
 
+test('--fields takes headings and properties in any case; a heading takes precedence', async () => {
+  const row = { id: '1', error: 'refused', reason: null, lastStatus: 503 }
+  const those: Column<typeof row>[] = [
+    ['REASON', ({ reason, error }) => reason ?? error],
+    ['ANSWER', ({ lastStatus }) => lastStatus],
+    ['KIND', () => 'of a pipe', 'pipe'],
+    ['KIND', () => 'of a terminal', 'terminal'],
+  ]
+  const fields = ['Reason', 'answer', 'LASTSTATUS', 'last status', 'kind']
+  const table = open('table', { fields })
+  await table.out.list('rows', [row], those)
+  expect(table.stdout.lines()).toEqual([
+    'REASON   ANSWER  LAST STATUS  LAST STATUS  KIND',
+    'refused     503          503          503  of a terminal',
+  ])
+  const plain = open('plain', { fields })
+  await plain.out.list('rows', [row], those)
+  expect(plain.stdout.text()).toBe('refused\t503\t503\t503\tof a pipe\n')
+  const json = open('jsonl', { fields })
+  await json.out.list('rows', [row], those)
+  expect(JSON.parse(json.stdout.text())).toEqual({ reason: 'refused', answer: 503, lastStatus: 503, kind: 'of a pipe' })
+  const one = open('table', { fields: ['Last Status', 'ID'] })
+  one.out.one(row)
+  expect(one.stdout.lines()).toEqual(['last status  503', 'id           1'])
+})
+
 test.each<Format>(['table', 'plain', 'json', 'jsonl'])(
   'an unknown field is refused with the available fields: %s',
   async (format) => {

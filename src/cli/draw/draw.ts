@@ -36,7 +36,7 @@ export {
   meter,
   type Trend,
 } from './charts.ts'
-export { chosen, chosenColumns, requireKnown } from './fields.ts'
+export { chosen, selected } from './fields.ts'
 export { type Counts, drawCounts, drawResults, type Results } from './results.ts'
 export { fitted, widthOf, wrapped } from './table.ts'
 

@@ -1,29 +1,65 @@
 import { Problem, shown } from '../../lib/problem.ts'
-import { type Column, cellOf, headingOf } from './cells.ts'
+import { type Cell, type Column, cellOf, headingOf } from './cells.ts'
 
-type Fields = readonly string[] | null
-
-/** Throws Problem `usage` that lists the known properties, if a field of `--fields` is not a property of any of `things`. */
-export const requireKnown = (things: readonly object[], fields: Fields): void => {
-  const known = new Set(things.flatMap(Object.keys))
-  const unknown = fields?.filter((field) => !known.has(field)) ?? []
-  // An empty list has no properties to compare with.
-  if (things.length === 0 || unknown.length === 0) return
-  throw new Problem('usage', `Unknown field "${shown(unknown.join(', '))}"; available: ${[...known].join(', ')}`)
+/** What a name in `--fields` selects. */
+export interface Field<Row> {
+  /** The property with --json. */
+  name: string
+  column: Column<Row>
+  /** Returns the property's value; where a row has none, that of the column. */
+  value(row: Row): unknown
 }
 
-const propertyOf = (thing: object, field: string) =>
-  Object.hasOwn(thing, field) ? (thing as Record<string, unknown>)[field] : undefined
+const propertyOf = (thing: object, name: string) =>
+  Object.hasOwn(thing, name) ? (thing as Record<string, unknown>)[name] : undefined
 
-/** Returns an object with only the properties of `--fields`, in their order. */
-export const chosen = (thing: object, fields: Fields): object => {
-  const own = fields?.filter((field) => Object.hasOwn(thing, field))
-  return own ? Object.fromEntries(own.map((field) => [field, propertyOf(thing, field)])) : thing
-}
+const rawOf = (cell: Cell): unknown => (cell instanceof Date ? cell.getTime() : cell)
 
-/** Returns a column for each of `--fields`, with the property as its heading; without `--fields` the given columns. */
-export const chosenColumns = <Row extends object>(
+/** `LAST ERROR` as `lastError`. */
+const nameOf = (heading: string): string =>
+  heading.toLowerCase().replaceAll(/ +(.)/g, (_, first) => first.toUpperCase())
+
+/**
+ * Returns what `--fields` selects, in its order: headings and properties, in any case. In a table a heading takes precedence. Throws
+ * Problem `usage` with what is available for a name that is neither. `things` are the rows, or the first of them.
+ */
+export const selected = <Row extends object>(
+  fields: readonly string[],
+  things: readonly Row[],
   columns: readonly Column<Row>[],
-  fields: Fields,
-): readonly Column<Row>[] =>
-  fields?.map((field) => [headingOf(field), (row) => cellOf(field, propertyOf(row, field))]) ?? columns
+  isTerminal: boolean,
+): Field<Row>[] => {
+  const properties = [...new Set(things.flatMap(Object.keys))]
+  const columnOf = (field: string) => {
+    const those = columns.filter(([heading]) => heading === field.toUpperCase())
+    return those.find(([, , only]) => only !== (isTerminal ? 'pipe' : 'terminal')) ?? those[0]
+  }
+  const unknown: string[] = []
+  const all = fields.map((field): Field<Row> => {
+    const same = (name: string) => [name.toUpperCase(), headingOf(name)].includes(field.toUpperCase())
+    const property = properties.find((name) => name === field) ?? properties.find(same)
+    const own = columnOf(field)
+    if (property === undefined && !own) unknown.push(field)
+    const name = property ?? nameOf(own?.[0] ?? field)
+    const [heading, cell] = own ?? [headingOf(name), (row: Row) => cellOf(name, propertyOf(row, name))]
+    const value = (row: Row) => {
+      const held = propertyOf(row, name)
+      return own ? (held ?? rawOf(own[1](row)) ?? held) : held
+    }
+    return { name, column: [heading, cell], value }
+  })
+  // An empty list has no properties to compare with.
+  if (things.length === 0 || unknown.length === 0) return all
+  const others = columns
+    .map(([heading]) => heading)
+    .filter((heading) => !properties.some((name) => headingOf(name) === heading))
+  const available = [...properties, ...new Set(others)]
+  throw new Problem('usage', `Unknown field "${shown(unknown.join(', '))}"; available: ${available.join(', ')}`)
+}
+
+/** Returns an object with only the selected properties that it has, in their order. */
+export const chosen = <Row extends object>(row: Row, fields: readonly Field<Row>[] | null): object => {
+  if (!fields) return row
+  const entries = fields.map(({ name, value }) => [name, value(row)] as const)
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+}
