@@ -36,6 +36,9 @@ interface Service {
   environment?: Record<string, string>
   depends_on?: Record<string, { condition: string }>
   volumes?: string[]
+  read_only?: boolean
+  cap_drop?: string[]
+  security_opt?: string[]
   healthcheck?: { test?: string[] }
   build?: { context: string; dockerfile: string }
 }
@@ -182,6 +185,13 @@ describe('containers', () => {
       for (const mount of mounts ?? []) expect(Object.keys(volumes), name).toContain(mount.split(':')[0])
       if (build) await readFile(join(deploy, build.context, build.dockerfile))
     }
+  })
+
+  test('no container of compose.yaml can gain privileges or write outside its volumes', () => {
+    for (const [name, { read_only, cap_drop, security_opt }] of Object.entries(compose.services))
+      expect({ name, read_only, cap_drop, security_opt }).toEqual({
+        ...{ name, read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] },
+      })
   })
 
   test('compose.yaml and the Dockerfile set only settings that exist', async () => {

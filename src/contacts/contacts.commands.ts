@@ -197,34 +197,38 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
     .option('--segment <id|name>', 'the contacts of this segment')
     .option('--email <email>', 'export all personal data about this address instead, as JSON')
     .option('--format <csv|jsonl>', 'output format (default: csv, or as set by --json or --jsonl)')
-    .option('--safe', "put ' before CSV cells that a spreadsheet would run as formulas")
+    .option('--safe', "put ' before CSV cells that a spreadsheet would run as formulas; the default on a terminal")
+    .option('--raw', 'write cells as they are stored; the default in a pipe or a file')
     .action(
-      cli.run(async (context, flags: Selection & { format?: string; email?: string; safe?: boolean }) => {
-        const { app, out, work, require, account, progress, signal } = context
-        if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
-        const { where, segment } = flags
-        const asked = segment === undefined ? { where, ...(await require({ list: flags.list })) } : flags
-        const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
-        const format = flags.format ?? given
-        if (format !== 'csv' && format !== 'jsonl' && format !== 'json')
-          throw new Problem('usage', '--format must be csv or jsonl')
-        if (flags.safe && format !== 'csv') throw new Problem('usage', '--safe requires CSV')
-        const [{ findList }, { writeExport }] = await Promise.all([
-          import('./contacts.ts'),
-          import('./contacts.export.ts'),
-        ])
-        const { list, condition } = await work(async (w) => {
-          const selected = await narrow(w, asked)
-          return { list: await findList(w, selected.list!), condition: selected.condition }
-        })
-        // On a terminal the printed rows show the progress.
-        const bar = out.isTerminal ? null : progress('contacts')
-        const onRows = (rows: number) =>
-          bar?.update({ rows, fraction: condition ? null : Math.min(1, rows / Math.max(list.rowCount, 1)) })
-        const { id: accountId } = await account()
-        const options = { signal, onRows, isSafe: flags.safe === true, condition }
-        await writeExport(app, accountId, list, format, out.sink(), options).finally(() => bar?.stop())
-      }),
+      cli.run(
+        async (context, flags: Selection & { format?: string; email?: string; safe?: boolean; raw?: boolean }) => {
+          const { app, out, work, require, account, progress, signal } = context
+          if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
+          const { where, segment } = flags
+          const asked = segment === undefined ? { where, ...(await require({ list: flags.list })) } : flags
+          const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
+          const format = flags.format ?? given
+          if (format !== 'csv' && format !== 'jsonl' && format !== 'json')
+            throw new Problem('usage', '--format must be csv or jsonl')
+          if (flags.safe && format !== 'csv') throw new Problem('usage', '--safe requires CSV')
+          if (flags.safe && flags.raw) throw new Problem('usage', "--safe can't be combined with --raw")
+          const [{ findList }, { writeExport }] = await Promise.all([
+            import('./contacts.ts'),
+            import('./contacts.export.ts'),
+          ])
+          const { list, condition } = await work(async (w) => {
+            const selected = await narrow(w, asked)
+            return { list: await findList(w, selected.list!), condition: selected.condition }
+          })
+          // On a terminal the printed rows show the progress.
+          const bar = out.isTerminal ? null : progress('contacts')
+          const onRows = (rows: number) =>
+            bar?.update({ rows, fraction: condition ? null : Math.min(1, rows / Math.max(list.rowCount, 1)) })
+          const { id: accountId } = await account()
+          const options = { signal, onRows, isSafe: flags.safe ?? (out.isTerminal && !flags.raw), condition }
+          await writeExport(app, accountId, list, format, out.sink(), options).finally(() => bar?.stop())
+        },
+      ),
     )
 }
 

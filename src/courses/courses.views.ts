@@ -312,7 +312,9 @@ export const certificateView = (
 <dd><time datetime="${completedAt.toISOString().slice(0, 10)}">${dateOf.format(completedAt)}</time></dd>
 </div>
 </dl>
-<p class="valid"><strong>✓ Valid.</strong> <span class="quiet">Checked by ${host} when this page was opened.</span></p>
+<p class="valid"><strong>✓ Valid.</strong> <span class="quiet">Checked by ${host} when this page was opened.${
+      given !== null && ' The name is the member’s own entry; nobody has checked it.'
+    }</span></p>
 </article>`,
   }
 }

@@ -89,7 +89,8 @@ export const submitForm = async (
       Object.entries(given).filter(([name]) => form.fields.some((field) => field.name === name)),
     )
     const cause = { source: 'signup-form', form: { id: form.id, name: form.name } } as const
-    const lead = await addLead(work, { ...cause, listId: form.listId, email, fields, verifications, mustConfirm })
+    const to = { listId: form.listId, email, fields, verifications }
+    const lead = await addLead(work, { ...cause, ...to, mustConfirm, fillsOnly: !mustConfirm })
     if (!lead) throw conflict("The plan's contact limit is reached")
     const { contact } = lead
     await emit(work, 'form.submitted', () => [{ ...cause, fields, contact, submittedAt: work.now.getTime() }])

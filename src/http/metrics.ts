@@ -26,10 +26,14 @@ const hasToken = (authorization: string, token: string): boolean =>
   /^bearer /i.test(authorization) &&
   timingSafeEqual(digest(authorization.slice('bearer '.length).trim()), digest(token))
 
-/** With a configured token, callers must send it. Without one, only direct requests from this machine to a local host name may read. */
-const mayRead = ({ socket, headers }: FastifyRequest, token: string | null): boolean => {
+/**
+ * With a configured token, callers must send it. Without one, only direct requests from this machine to a local host name may read. A proxy
+ * on this machine can look like that, so a daemon that has a public URL needs the token.
+ */
+const mayRead = ({ socket, headers }: FastifyRequest, token: string | null, publicUrl: string): boolean => {
   if (token !== null) return hasToken(headers.authorization ?? '', token)
   return (
+    isThisMachine(URL.parse(publicUrl)?.hostname ?? '') &&
     loopback.test(socket.remoteAddress ?? '') &&
     isThisMachine(URL.parse(`http://${headers.host}`)?.hostname ?? '') &&
     !Object.keys(headers).some((name) => forwarding.test(name))
@@ -37,12 +41,17 @@ const mayRead = ({ socket, headers }: FastifyRequest, token: string | null): boo
 }
 
 /** Counts every request and serves `/metrics` (docs/reference/api.md#metrics). Callers without permission get 404. */
-export const addMetrics = (server: FastifyInstance, metrics: Metrics, token: string | null): void => {
+export const addMetrics = (
+  server: FastifyInstance,
+  metrics: Metrics,
+  token: string | null,
+  publicUrl: string,
+): void => {
   server.addHook('onResponse', async ({ method, routeOptions: { url: route = 'none' } }, reply) => {
     metrics.answered({ route, method, status: reply.statusCode, ms: reply.elapsedTime })
   })
   server.get('/metrics', async (request, reply) => {
-    if (!mayRead(request, token)) return reply.callNotFound()
+    if (!mayRead(request, token, publicUrl)) return reply.callNotFound()
     const { type, text } = await metrics.read()
     return reply.type(type).header('cache-control', 'no-store').send(text)
   })

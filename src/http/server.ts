@@ -283,7 +283,7 @@ export const buildServer = async (
   })
   limitLoad(server, app.config.trustProxy)
   if (onAnswered) observeAnswers(server, onAnswered)
-  if (metrics) addMetrics(server, metrics, app.config.metricsToken)
+  if (metrics) addMetrics(server, metrics, app.config.metricsToken, app.config.publicUrl)
   // A connection that its client keeps alive would delay the stop.
   server.addHook('onSend', async (_request, reply) => {
     if (draining) reply.header('connection', 'close')

@@ -54,23 +54,26 @@ const addAttendees = (noun: Command, cli: Cli): void => {
       )
       .argument('<webinar>', 'id or title')
       .option('--format <csv|jsonl>', 'write all of them to stdout in this format')
-      .option('--safe', "put ' before CSV cells that a spreadsheet would run as formulas"),
+      .option('--safe', "put ' before CSV cells that a spreadsheet would run as formulas; the default on a terminal")
+      .option('--raw', 'write cells as they are; the default in a pipe or a file'),
   ).action(
     cli.run(
       async (
         { out, pages, signal, work },
         ref: string,
-        { format, safe, ...flags }: PageFlags & { format?: string; safe?: boolean },
+        { format, safe, raw, ...flags }: PageFlags & { format?: string; safe?: boolean; raw?: boolean },
       ) => {
         if (format !== undefined && format !== 'csv' && format !== 'jsonl')
           throw new Problem('usage', '--format must be csv or jsonl')
         if (safe && format !== 'csv') throw new Problem('usage', '--safe requires --format csv')
+        if (safe && raw) throw new Problem('usage', "--safe can't be combined with --raw")
         if (format !== undefined && (flags.limit ?? flags.cursor) !== undefined)
           throw new Problem('usage', "--format can't be combined with --limit or --cursor")
         const { findWebinar, listAttendees, writeAttendees } = await import('./webinars.ts')
         const { id } = await work((w) => findWebinar(w, ref))
         const load = (page: PageRequest) => work((w) => listAttendees(w, id, page))
-        if (format !== undefined) return writeAttendees(load, format, out.sink(), { signal, isSafe: safe === true })
+        if (format !== undefined)
+          return writeAttendees(load, format, out.sink(), { signal, isSafe: safe ?? (out.isTerminal && !raw) })
         await pages('attendees', flags, load, attendeeColumns, { id: ({ email }) => email })
       },
     ),

@@ -241,6 +241,11 @@ test('--safe puts a quote before cells that a spreadsheet would run, in CSV only
   const safe = cells.map((cell, i) => (i < 6 ? `'${cell}` : cell))
   expect(await rowOf('--safe')).toEqual(["'=a@example.org", ...safe])
   expect((await run(['contacts', 'export', '--list', 'Sheet', '--safe', '--format', 'jsonl'])).status).toBe(2)
+  const onTerminal = async (...flags: string[]) =>
+    (await svc(t, ['contacts', 'export', '--list', 'Sheet', '--account', account.id, ...flags], { tty: {} })).stdout
+  expect(await onTerminal()).toContain("'=HYPERLINK")
+  expect(await onTerminal('--raw')).not.toContain("'=HYPERLINK")
+  expect((await run(['contacts', 'export', '--list', 'Sheet', '--safe', '--raw'])).status).toBe(2)
 })
 
 test('a list is deleted only with --yes, and --dry-run counts the contacts to delete', async () => {

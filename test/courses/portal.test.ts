@@ -366,6 +366,7 @@ test('a completed course has a certificate, which anyone with the link can verif
   expectPage(reply, 200, '<bdi>Sourdough</bdi>')
   for (const text of ['<bdi>a***@people.example</bdi>', `<bdi>${account.name}</bdi>`, 'Valid.', 'svc.example'])
     expect(reply.body).toContain(text)
+  expect(reply.body).not.toContain('own entry')
   expect(reply.body).toContain(`datetime="${clock.now().toISOString().slice(0, 10)}"`)
   expect(reply.body).not.toContain('ada')
   expect(reply.headers).toMatchObject({
@@ -442,6 +443,7 @@ test('a certificate stays valid without access and while the course is closed; i
   await t.app.work(account.id, 'cli:test', (work) => publishCourse(work, courseId, false))
   clock.advance(400 * 24 * 60 * minute)
   expectPage(await get(path), 200, '<bdi>Ada</bdi>')
+  expect((await get(path)).body).toContain('The name is the member’s own entry; nobody has checked it.')
   expect((await enterName(t.app.tokens.sign('portal-session', [account.id, 'x'], null), 'Eve')).status).toBe(403)
   await t.app.work(account.id, 'cli:test', async (work) => {
     const { id } = await createList(work, { name: 'People' })

@@ -68,6 +68,17 @@ describe('a form without double opt-in', () => {
     expect(await bench.contact()).toMatchObject({ fields: { first_name: 'Ada', city: 'Rome' } })
   })
 
+  test('a submission fills empty fields of a known contact, and never changes others', async () => {
+    const { id } = await bench.form({ fields: ['first_name', 'city'] })
+    await ok(postJson(id, ada))
+    const reply = await postJson(id, { email: 'ada@acme.test', first_name: 'Mallory', city: 'Rome' })
+    expect([reply.status, reply.body]).toEqual([200, { ok: true, status: 'active' }])
+    expect((await bench.contact()).fields).toEqual({ first_name: 'Ada', city: 'Rome' })
+    await ok(postJson(id, { email: 'ada@acme.test', first_name: 'Mallory', city: 'Oslo' }))
+    expect((await bench.contact()).fields).toEqual({ first_name: 'Ada', city: 'Rome' })
+    expect((await bench.types()).filter((type) => type === 'contact.updated')).toHaveLength(1)
+  })
+
   test('twenty concurrent submissions make one contact and one new lead', async () => {
     const { id } = await bench.form()
     const replies = await Promise.all(Array.from({ length: 20 }, () => postJson(id, ada)))

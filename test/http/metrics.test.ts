@@ -84,6 +84,13 @@ describe('who may read /metrics', () => {
     expect(Object.keys(reply.headers)).toEqual(Object.keys(unknown.headers))
   })
 
+  test('without a token nobody can read them if the public URL is not of this machine: a proxy may be on it', async () => {
+    const behindProxy = await startApp({ env: { SVC_PUBLIC_URL: 'https://svc.example' } })
+    const { statusCode } = await behindProxy.server.fastify.inject({ url: '/metrics', headers: local })
+    await behindProxy.close()
+    expect(statusCode).toBe(404)
+  })
+
   test.each<[string, object]>([
     ['from anywhere', { remoteAddress: stranger, headers: bearer }],
     ['in any case', { headers: { authorization: `bearer ${token}` } }],

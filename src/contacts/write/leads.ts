@@ -22,6 +22,8 @@ export interface Lead extends LeadCause {
   verifications: ReadonlyMap<string, VerificationResult>
   /** Double opt-in: a new contact stays `pending` until `confirmLead`. */
   mustConfirm?: boolean
+  /** Anyone can send the form: fields of a known contact that are not empty stay as they are. */
+  fillsOnly?: boolean
 }
 
 const emitNewLead = (work: Work, contact: Contact, { source, form }: LeadCause): Promise<void> =>
@@ -50,6 +52,10 @@ const activate = async (
   return contact!
 }
 
+/** Returns those of the fields that the contact does not have yet. */
+const emptyOf = ({ fields: own }: Contact, fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => !Object.hasOwn(own, name) || own[name] === ''))
+
 /**
  * Adds a person who submitted a form to a list, or updates the fields of the existing contact, with the usual contact events.
  * `lead.new` fires if this makes the address active in the list (docs/reference/rules.md#double-opt-in). With `mustConfirm`, a new
@@ -58,11 +64,12 @@ const activate = async (
  * if the list does not exist, `invalid` if it would get more than 40 columns, both before anything is written.
  */
 export const addLead = async (work: Work, lead: Lead): Promise<{ contact: Contact; isNew: boolean } | null> => {
-  const { listId, email, fields, verifications, mustConfirm = false } = lead
+  const { listId, email, verifications, mustConfirm = false, fillsOnly = false } = lead
   const status = mustConfirm ? 'pending' : 'active'
   for (;;) {
-    const [known] = mustConfirm ? await readContacts(work, email, listId) : []
-    if (known?.status === 'active') return { contact: known, isNew: false }
+    const [known] = mustConfirm || fillsOnly ? await readContacts(work, email, listId) : []
+    if (mustConfirm && known?.status === 'active') return { contact: known, isNew: false }
+    const fields = known && fillsOnly ? emptyOf(known, lead.fields) : lead.fields
     const outcome = (await writeContacts(work, listId, [{ email, fields }], verifications, { status })).get(email)
     if (outcome === 'skipped') return null
     const [contact] = await readContacts(work, email, listId)

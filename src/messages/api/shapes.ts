@@ -16,7 +16,14 @@ const isHeaderName = /^(x-[a-z0-9!#$%&'*+.^_`|~-]+|references|in-reply-to)$/i
 /** Ids of messages, which are ASCII. */
 const holdsIds = /^(references|in-reply-to)$/i
 
-const HeaderName = z.string().max(headerNameMaxLength).regex(isHeaderName, 'must be X-…, References or In-Reply-To')
+/** They steer the provider behind a relay: which configuration, template or sub-account it uses, and what it tracks. */
+const steersProvider = /^x-(ses-|mc-|pm-|mailgun-|smtpapi$)/i
+
+const HeaderName = z
+  .string()
+  .max(headerNameMaxLength)
+  .regex(isHeaderName, 'must be X-…, References or In-Reply-To')
+  .refine((name) => !steersProvider.test(name), 'must not be a header that steers the email provider')
 
 const HeaderValue = text(headerValueMaxLength).refine(
   (value) => !/[^\t\P{Cc}]/u.test(value),
@@ -60,8 +67,9 @@ const Attachment = z.object({
   filename: text(filenameMaxLength)
     .min(1)
     .refine(
-      (name) => !/[\p{Cc}/\\]/u.test(name) && name !== '.' && name !== '..',
-      'must not contain path separators or control characters',
+      // Marks of direction make `gpj.exe` look like `exe.jpg`.
+      (name) => !/[\p{Cc}\p{Bidi_Control}/\\]/u.test(name) && name !== '.' && name !== '..',
+      'must not contain path separators, control characters or marks of text direction',
     ),
   contentType: z
     .string()

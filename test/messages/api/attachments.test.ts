@@ -95,6 +95,8 @@ test.each<[string, unknown]>([
   ['a Windows path', [file({ filename: '..\\a' })]],
   ['two dots', [file({ filename: '..' })]],
   ['a line end in the filename', [file({ filename: 'a\r\nBcc: spy@people.example' })]],
+  ['a filename with a mark of direction', [file({ filename: 'invoice\u202egpj.exe' })]],
+  ['a filename with an isolate', [file({ filename: 'invoice\u2066.pdf' })]],
   ['a filename of 201 characters', [file({ filename: 'x'.repeat(201) })]],
   ['a content type with a line end', [file({ contentType: 'text/plain\r\nX-A: b' })]],
   ['a content type without subtype', [file({ contentType: 'text' })]],

@@ -44,6 +44,14 @@ test('headers of the call stand in the email, encoded where that is needed', asy
 })
 
 const refused: [string, unknown][] = [
+  ...[
+    'X-SES-CONFIGURATION-SET',
+    'x-ses-message-tags',
+    'X-MC-Subaccount',
+    'X-PM-Message-Stream',
+    'X-SMTPAPI',
+    'X-Mailgun-Tag',
+  ].map((name): [string, unknown] => [`${name}, which steers the provider`, { [name]: 'a' }]),
   ['a text', 'X-A: 1'],
   ['null', null],
   ['a list', ['X-A: 1']],
