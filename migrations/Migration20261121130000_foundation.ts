@@ -8,6 +8,8 @@ import { Migration } from '@mikro-orm/migrations'
  * addresses use `collate "C"` in every locale: ids page by their time part, and byte order is the fastest.
  */
 export class Migration20261121130000_foundation extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "access_log" ("account_id" text collate "C" not null, "id" text collate "C" not null, "at" timestamptz not null, "actor" text not null, "email" text collate "C" not null, "list_id" text collate "C" null, "found" int not null, primary key ("account_id", "id"))`,

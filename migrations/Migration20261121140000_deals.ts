@@ -5,6 +5,8 @@ import { Migration } from '@mikro-orm/migrations'
  * default pipeline per account and one deal per idempotency key, also with concurrent calls.
  */
 export class Migration20261121140000_deals extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "deal_history" ("account_id" text collate "C" not null, "deal_id" text collate "C" not null, "number" int not null, "actor" text not null, "from_stage_id" text collate "C" null, "to_stage_id" text collate "C" not null, "at" timestamptz not null, primary key ("account_id", "deal_id", "number"))`,

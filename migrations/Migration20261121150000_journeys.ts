@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Journeys, their versions, their runs and the log of each run. Generated from the entities, then reviewed. */
 export class Migration20261121150000_journeys extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "journeys" ("id" text collate "C" not null, "account_id" text collate "C" not null, "name" text not null, "enabled" boolean not null, "trigger_kind" text not null, "trigger_key" text null, "version" int not null, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("id"))`,

@@ -5,6 +5,8 @@ import { Migration } from '@mikro-orm/migrations'
  * index conditions can use it. In a filter it runs once per row (5 µs): write `(select svc_now())` there.
  */
 export class Migration20261121160000_clock extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`create table "development_clock" ("id" int not null, "offset_ms" bigint not null, primary key ("id"))`)
     this.addSql(

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Studio projects and their versions. Generated from the entities, then reviewed. */
 export class Migration20261121165000_studio extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "projects" ("id" text collate "C" not null, "account_id" text collate "C" not null, "name" text not null, "version" int not null, "created_at" timestamptz not null, "updated_at" timestamptz not null, "deleted_at" timestamptz null, primary key ("id"))`,

@@ -5,6 +5,8 @@ import { Migration } from '@mikro-orm/migrations'
  * and `message_queue` have a fill factor, so that claims and ends update no index.
  */
 export class Migration20261121170000_messages extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "relays" ("account_id" text collate "C" not null, "host" text not null, "port" int not null, "is_secure" boolean not null, "username" text null, "sealed_password" text null, "bounce_address" text null, "updated_at" timestamptz not null, primary key ("account_id"))`,

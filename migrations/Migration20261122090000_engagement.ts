@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Interactions of recipients with emails, and lead scores. Generated from the entities, then reviewed. */
 export class Migration20261122090000_engagement extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "interactions" ("account_id" text collate "C" not null, "message_id" text collate "C" not null, "kind" text not null, "block_id" text collate "C" not null, "link" text collate "C" not null, "is_bot" boolean not null, "id" text collate "C" not null, "project_id" text collate "C" not null, "email" text collate "C" not null, "value" jsonb null, "at" timestamptz not null, primary key ("account_id", "message_id", "kind", "block_id", "link", "is_bot"))`,

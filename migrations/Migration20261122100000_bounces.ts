@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Bounce and complaint reports, the mailboxes that receive them, and bounce counts per address. Generated from the entities, then reviewed. */
 export class Migration20261122100000_bounces extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(`create unique index "messages_id_index" on "messages" ("id")`)
     this.addSql(

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Broadcasts, and batches of messages with a queue order and counts of their own. Generated from the entities, then reviewed. */
 export class Migration20261122110000_broadcasts extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(`alter table "message_queue" add column "batch" text collate "C" not null default ''`)
     this.addSql(`drop index "message_queue_due_index"`)

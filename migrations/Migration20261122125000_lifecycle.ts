@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Bindings of lifecycle emails to projects. Generated from the entities, then reviewed. */
 export class Migration20261122125000_lifecycle extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "lifecycle_bindings" ("account_id" text collate "C" not null, "subject_kind" text not null, "subject_id" text collate "C" not null, "event" text not null, "project_id" text collate "C" not null, "updated_at" timestamptz not null, primary key ("account_id", "subject_kind", "subject_id", "event"))`,

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Webinars and their registrations. Generated from the entities, then reviewed. */
 export class Migration20261122130000_webinars extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "webinars" ("account_id" text collate "C" not null, "id" text collate "C" not null, "title" text not null, "access_mode" text not null, "status" text not null, "scheduled_at" timestamptz null, "started_at" timestamptz null, "ended_at" timestamptz null, "course_id" text collate "C" null, "capacity" int null, "stream_url" text null, "registered_count" int not null, "waitlisted_count" int not null, "last_number" int not null, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("account_id", "id"))`,

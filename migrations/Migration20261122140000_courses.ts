@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Courses with their lessons, members with their keys and their progress. Generated from the entities, then reviewed. */
 export class Migration20261122140000_courses extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "courses" ("account_id" text collate "C" not null, "id" text collate "C" not null, "title" text not null, "published" boolean not null, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("account_id", "id"))`,

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Signup forms, and submissions that wait for confirmation. Generated from the entities, then reviewed. */
 export class Migration20261122150000_forms extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "forms" ("id" text collate "C" not null, "account_id" text collate "C" not null, "name" text not null, "list_id" text collate "C" not null, "fields" jsonb not null, "double_opt_in" boolean not null, "origins" text[] not null, "created_at" timestamptz not null, "updated_at" timestamptz not null, primary key ("id"))`,

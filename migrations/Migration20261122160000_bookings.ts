@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Bookings with their calendars, and calendar entries in emails. Generated from the entities, then reviewed. */
 export class Migration20261122160000_bookings extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`alter table "messages" add column "calendar" text null`)
     this.addSql(

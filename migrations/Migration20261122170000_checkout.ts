@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Orders from checkout blocks, and the payment providers of accounts. Generated from the entities, then reviewed. */
 export class Migration20261122170000_checkout extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "payment_providers" ("account_id" text collate "C" not null, "provider" text not null, "sealed_key" text not null, "sealed_webhook_secret" text not null, "key_last4" text not null, "updated_at" timestamptz not null, primary key ("account_id"))`,

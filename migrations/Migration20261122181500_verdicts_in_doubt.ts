@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** An index on verification results without a DNS answer, so that they can be checked again. */
 export class Migration20261122181500_verdicts_in_doubt extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(`drop index "addresses_unknown_domain_index"`)
     this.addSql(

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** An index for each purge, and the deletion time of delivery targets. */
 export class Migration20261123100000_purges extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`alter table "delivery_targets" add column "deleted_at" timestamptz null`)
     this.addSql(`update "delivery_targets" set "deleted_at" = svc_now() where "status" = 'deleted'`)

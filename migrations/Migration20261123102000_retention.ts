@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Deletes the content of messages and the text of answers after their retention time. */
 export class Migration20261123102000_retention extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`alter table "messages" add column "dropped_at" timestamptz null`)
     this.addSql(`create index "messages_content_index" on "messages" ("created_at", "id") where "dropped_at" is null`)

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Payment sessions store the key that opened them. The previous key is kept, so that its sessions can be ended. */
 export class Migration20261123110000_former_payment_keys extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `alter table "payment_providers" add column "former_sealed_key" text null, add column "former_sealed_webhook_secret" text null`,

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Bookings of a calendar can't overlap. Ended bookings don't block new ones. */
 export class Migration20261123111000_booking_times extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(`alter table "booking_slots" add column "end_at" timestamptz null`)
     this.addSql(

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Submissions of active contacts wait for confirmation too, and a link whose email failed is sent again. */
 export class Migration20261123112000_confirmations extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `alter table "form_signups" add column "fields" jsonb null, add column "message_id" text collate "C" null, add column "tries" int not null default 0`,

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Removes erased persons from waitlists and their counts. */
 export class Migration20261123120000_erased_waiting extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `update "webinars" w set "waitlisted_count" = w."waitlisted_count" - r."count" from (

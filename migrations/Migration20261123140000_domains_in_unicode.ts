@@ -3,6 +3,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Addresses are compared with their domain in Unicode: an index finds suppressions and contacts that have it in ASCII. */
 export class Migration20261123140000_domains_in_unicode extends Migration {
+  static readonly change = 'expand'
+
   override async up(): Promise<void> {
     for (const table of ['suppressions', 'addresses']) {
       const rows = (await this.execute(

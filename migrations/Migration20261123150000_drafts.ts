@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Broadcasts begin as drafts, and have names. Generated from the entities, then reviewed. */
 export class Migration20261123150000_drafts extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(`alter table "broadcasts" add column "name" text not null default ''`)
     this.addSql(

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Standard names: the function that guards an account, and the version of a delivery target's schedule. */
 export class Migration20261123162000_account_guard extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(guard('account_guard'))
     this.addSql('drop function account_lives')

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** The table of lists whose contacts are being deleted gets the name of what it holds. */
 export class Migration20261123170000_deleted_lists extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.rename('leaving_lists', 'deleted_lists')
   }

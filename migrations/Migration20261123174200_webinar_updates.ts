@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** A webinar counts its new times, for calendars and emails, and has the URL of its recording. */
 export class Migration20261123174200_webinar_updates extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`alter table "webinars" add "replay_url" text null, add "sequence" int not null default 0`)
   }

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Runs that an operator ended, or whose journey was deleted, have the status cancelled. */
 export class Migration20261123174300_cancelled_runs extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(`alter table "journey_runs" drop constraint "journey_runs_status_check"`)
     this.addSql(

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Broadcasts to the contacts that meet a filter when sending begins. */
 export class Migration20261123194100_broadcast_filters extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`alter table "broadcasts" add column "segment_id" text collate "C" null, add column "filter" text null`)
     this.addSql(`create table "broadcast_recipients" ("account_id" text collate "C" not null, "broadcast_id" text collate "C" not null,

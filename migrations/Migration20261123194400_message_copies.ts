@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** A call of POST /send has copies (cc, bcc): each is a message of its own. */
 export class Migration20261123194400_message_copies extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(`alter table "messages" add "copy" text null, add "copy_of" text collate "C" null`)
     this.addSql(`alter table "messages" add constraint "messages_copy_check" check ("copy" in ('to', 'cc', 'bcc'))`)

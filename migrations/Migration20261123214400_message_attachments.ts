@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** An email has attachments, stored apart from it: only the process that sends it reads them. */
 export class Migration20261123214400_message_attachments extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`alter table "messages" add "attachments" int null`)
     this.addSql(

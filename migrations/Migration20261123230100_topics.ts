@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Topics of marketing email; a suppression may be for one of them. */
 export class Migration20261123230100_topics extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(
       `create table "topics" ("id" text collate "C" not null, "account_id" text collate "C" not null, "name" text not null, "description" text not null, "created_at" timestamptz not null, "deleted_at" timestamptz null, primary key ("id"))`,

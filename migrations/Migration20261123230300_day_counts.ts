@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Counts by day, and the rows that are added up to them. */
 export class Migration20261123230300_day_counts extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "day_counts" ("account_id" text collate "C" not null, "subject" text collate "C" not null, "day" date not null, "counts" jsonb not null, primary key ("account_id", "subject", "day"))`,

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** The people who submitted forms, and the signups that are not confirmed yet. Earlier submissions left no trace. */
 export class Migration20261123230600_form_people extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `create table "form_people" ("account_id" text collate "C" not null, "email" text collate "C" not null, "form_id" text collate "C" not null, "submitted_at" timestamptz not null, primary key ("account_id", "email", "form_id"))`,

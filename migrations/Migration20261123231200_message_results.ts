@@ -8,6 +8,8 @@ const keys = `"account_id" text collate "C" not null, "scope" text collate "C" n
  * counted by link if the version has their URL as it is, without merge tags; otherwise only by their numbers of people.
  */
 export class Migration20261123231200_message_results extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     const cause = `case when starts_with(m.key, 'broadcast:') then split_part(m.key, ':', 2) when m.source_kind = 'journey' then m.source_id end`
     this.addSql(

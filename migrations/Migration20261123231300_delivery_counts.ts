@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Counts the deliveries that have ended, as deliveries.stats.ts counts new ones. */
 export class Migration20261123231300_delivery_counts extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`
       insert into day_counts (account_id, subject, day, counts)

@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Counts the existing deals, as deals.stats.ts counts new ones. When a deal became won or lost is in its history. */
 export class Migration20261123232300_deal_counts extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`
       insert into day_counts (account_id, subject, day, counts)

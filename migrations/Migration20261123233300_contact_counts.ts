@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Counts the existing addresses and suppressions, as contacts.stats.ts counts new ones. Addresses that were removed left no trace. */
 export class Migration20261123233300_contact_counts extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`
       insert into day_counts (account_id, subject, day, counts)

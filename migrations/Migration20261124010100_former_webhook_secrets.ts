@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** The former secret of a webhook, which signs beside the current one for a limited time. */
 export class Migration20261124010100_former_webhook_secrets extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(
       `alter table "delivery_targets" add column "former_sealed_secret" text null, add column "former_secret_until" timestamptz null`,

@@ -6,6 +6,8 @@ const checkEvents = (events: string) =>
 
 /** Registrations know when their person was present, and emails can be bound to who attended and who missed a webinar. */
 export class Migration20261124020000_attendance extends Migration {
+  static readonly change = 'contract'
+
   override up(): void {
     this.addSql(`alter table "webinar_registrations" add "seen" tstzmultirange null, add "attended" boolean null`)
     this.addSql(checkEvents(`'enrolled', 'completed', 'registered', 'reminder', 'attended', 'missed'`))

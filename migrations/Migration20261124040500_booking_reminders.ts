@@ -2,6 +2,8 @@ import { Migration } from '@mikro-orm/migrations'
 
 /** Schedules reminders of bookings, also of existing ones in the future, and stores the busy times of hosts. */
 export class Migration20261124040500_booking_reminders extends Migration {
+  static readonly change = 'expand'
+
   override up(): void {
     this.addSql(`alter table bookings add column remind_at timestamptz`)
     this.addSql(`create index bookings_remind_index on bookings (remind_at) where remind_at is not null`)

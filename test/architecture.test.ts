@@ -60,13 +60,14 @@ interface Import {
 const importPattern =
   /(?:^|\n)\s*(?:import|export)\s+(type\s)?[^'"`;]*?from\s+'([^']+)'|import\('([^']+)'\)|(?:^|\n)import\s+'([^']+)'/g
 
-const imports: Import[] = files.flatMap((from) =>
+const importsOf = (from: string): Import[] =>
   [...readFileSync(join(root, from), 'utf8').matchAll(importPattern)].map((match) => {
     const target = (match[2] ?? match[3] ?? match[4])!
     const to = target.startsWith('.') ? relative(root, resolve(root, dirname(from), target)) : target
     return { from, to, typeOnly: Boolean(match[1]), isDynamic: match[3] !== undefined }
-  }),
-)
+  })
+
+const imports = files.flatMap(importsOf)
 
 const room = (file: string): string => (file.startsWith('src/') ? file.split('/')[1]! : file.split('/')[0]!)
 const isOurs = (target: string) => /^(src|bin|jobs|migrations)\//.test(target)
@@ -93,6 +94,12 @@ test('a file imports from its own layer or from lower ones', () => {
   const ours = imports.filter(({ to }) => isOurs(to) && !to.startsWith('migrations/'))
   expect(ours.length).toBeGreaterThan(50)
   expect(shown(ours.filter((found) => layerOf(found.to) > layerOf(found.from) && !isEdgeShape(found)))).toEqual([])
+})
+
+test('a migration imports nothing of the program: it has the same result in all later versions', () => {
+  const own = readdirSync(join(root, 'migrations')).flatMap((file) => importsOf(join('migrations', file)))
+  expect(own.length).toBeGreaterThan(50)
+  expect(shown(own.filter(({ to }) => isOurs(to)))).toEqual([])
 })
 
 /** Returns circles of imports in `graph` (file to imported files): each closes with the import of its first file. */

@@ -52,6 +52,8 @@ interface Options {
   hasNoticeConnection?: boolean
   /** The purpose of the connections, such as `svc mail`: part of their name, with the process. */
   name?: string
+  /** Of a daemon: part of the name of its connections. */
+  version?: string
   schema?: SchemaRule
   now?: () => Date
   /** For commands: links use the daemon's public URL. `isGiven`: the environment sets SVC_PUBLIC_URL. */
@@ -79,7 +81,7 @@ interface Options {
 export const openApp = async (config: Config, options: Options = {}): Promise<OpenApp> => {
   trust(config.authorities)
   const server = await findServer(config, options)
-  const name = connectionName(options.name ?? 'svc app')
+  const name = connectionName(options.name ?? 'svc app', options.version)
   const database = openDatabase(server.url, {
     max: options.connections ?? 10,
     name,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Sql } from './database.ts'
 import { statement } from './statement.ts'
@@ -7,11 +8,20 @@ import { statement } from './statement.ts'
  * connection, because it reads the database's clock more often than idle connections are closed.
  */
 
-/** `4242@web-1`: identifies this process, with its threads. PostgreSQL truncates an application_name to 63 characters. */
-const thisProcess = `${process.pid}@${hostname().slice(0, 30)}`
+/** PostgreSQL truncates an application_name to 63 characters, which also hold the version and the token of the connection. */
+const hostLength = 22
+const shortHost = (name: string): string =>
+  name.length <= hostLength ? name : `${name.slice(0, hostLength - 7)}~${hash('sha256', name).slice(0, 6)}`
 
-/** Returns the application_name of this process's connections for `part` (`svc mail`): `svc mail 4242@web-1`. */
-export const connectionName = (part: string): string => `${part} ${thisProcess}`
+/** `4242@web-1`: identifies this process, with its threads. */
+const thisProcess = `${process.pid}@${shortHost(hostname())}`
+
+/**
+ * Returns the application_name of this process's connections for `part` (`svc mail`): `svc mail 4242@web-1`. Daemons add their
+ * version: `svc daemon 4242@web-1 1.2.0`. Those that do not are of versions that can't work on a newer schema.
+ */
+export const connectionName = (part: string, version?: string): string =>
+  [part, thisProcess, ...(version === undefined ? [] : [version.slice(0, 10)])].join(' ')
 
 interface ConnectedProcess {
   /** `<pid>@<host>` */
@@ -25,6 +35,8 @@ interface ConnectedProcess {
   silent: string[]
   /** When the oldest of its connections was opened; epoch ms. */
   connectedAt: number
+  /** The version of a daemon; null for a version that does not report it, and for other processes. */
+  version: string | null
 }
 
 /** A worker sends a heartbeat every 2 s; jobs.states.ts has the same bound. */
@@ -32,14 +44,18 @@ const silentSeconds = 15
 
 const connectedProcesses = statement<ConnectedProcess>(
   'connected-processes',
-  { process: 'text', parts: '_text', silent: '_text', connectedAt: 'int8' },
+  { process: 'text', parts: '_text', silent: '_text', connectedAt: 'int8', version: 'text' },
   `select process, array_agg(part order by part) as parts,
      coalesce(array_agg(part order by part) filter (where asked_at < clock_timestamp() - interval '${silentSeconds} s'), '{}') as silent,
-     floor(extract(epoch from min(connected_at)) * 1000)::int8 as "connectedAt"
+     floor(extract(epoch from min(connected_at)) * 1000)::int8 as "connectedAt",
+     max(version) as version
    from (
      select split_part(application_name, ' ', 3) as process, split_part(application_name, ' ', 2) as part,
-       min(backend_start) as connected_at, max(query_start) filter (where query <> '') as asked_at
-     from pg_stat_activity where datname = current_database() and application_name ~ '^svc [a-z]+ [0-9]+@'
+       max(version.text) as version, min(backend_start) as connected_at, max(query_start) filter (where query <> '') as asked_at
+     from pg_stat_activity
+     -- The token of a connection, which is last, has no dot.
+     left join lateral (select split_part(application_name, ' ', 4) as text) version on position('.' in version.text) > 0
+     where datname = current_database() and application_name ~ '^svc [a-z]+ [0-9]+@'
      group by process, part
    ) p group by process order by min(connected_at), process`,
 )

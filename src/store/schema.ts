@@ -1,15 +1,18 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { singleLocks } from '../lib/locks.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
-import type { Database, Sql } from './database.ts'
+import { type Database, type Sql, sqlOn } from './database.ts'
+import type { OnStep } from './migrations.ts'
 import { statement } from './statement.ts'
 
 /**
  * What a process does about the schema: `require` refuses one that is behind, `migrate` migrates it, `fresh` sets up an empty
- * database and otherwise requires, `ignore` does not check. All but `ignore` refuse a schema that is newer than the program.
+ * database and otherwise requires, `ignore` does not check. All but `ignore` refuse a schema that is newer than the program, unless
+ * only additive migrations make it so.
  */
 export type SchemaRule = 'require' | 'migrate' | 'fresh' | 'ignore'
 
@@ -18,6 +21,8 @@ interface SchemaState {
   pending: string[]
   /** Applied by a later version of svc than this one. */
   unknown: string[]
+  /** Those of `unknown` that are not known to be additive. */
+  incompatible: string[]
 }
 
 const folder = join(import.meta.dirname, '../../migrations')
@@ -45,10 +50,11 @@ const readServer = statement<{ version: number; isSetUp: boolean }>(
   `select current_setting('server_version_num')::int as version, to_regclass('mikro_orm_migrations') is not null as "isSetUp"`,
 )
 
-const appliedMigrations = statement<{ name: string }>(
+// The column `change` is missing in databases that only older versions have migrated.
+const appliedMigrations = statement<{ name: string; change: string | null }>(
   'applied-migrations',
-  { name: 'text' },
-  'select name::text as name from mikro_orm_migrations order by id',
+  { name: 'text', change: 'text' },
+  `select name::text as name, to_jsonb(m) ->> 'change' as change from mikro_orm_migrations m order by id`,
 )
 
 /** Returns which migrations the database has and which it lacks. Throws Problem `configuration` for a server that is too old. */
@@ -58,10 +64,12 @@ export const schemaState = async (database: Database): Promise<SchemaState> => {
   const rows = server!.isSetUp ? await database.sql(appliedMigrations) : []
   const applied = rows.map((row) => row.name)
   const ours = knownMigrations()
+  const unknown = rows.filter(({ name }) => !ours.includes(name))
   return {
     applied,
     pending: ours.filter((name) => !applied.includes(name)),
-    unknown: applied.filter((name) => !ours.includes(name)),
+    unknown: unknown.map(({ name }) => name),
+    incompatible: unknown.filter(({ change }) => change !== 'expand').map(({ name }) => name),
   }
 }
 
@@ -87,45 +95,53 @@ export const requireWritable = async ({ sql, requireSpace }: Pick<Database, 'sql
   await requireSpace()
 }
 
+const newerSchema = () =>
+  new Problem('unavailable', 'The database schema is newer than this version of svc', {
+    hint: 'install the version that migrated it, or a later one',
+  })
+
 /** Returns why this program can't work on a schema; null if it can. */
-export const schemaProblem = ({ pending, unknown }: SchemaState): Problem | null => {
-  if (unknown.length > 0)
-    return new Problem('unavailable', 'The database schema is newer than this version of svc', {
-      hint: 'install the version that migrated it, or a later one',
-    })
+export const schemaProblem = ({ pending, incompatible }: SchemaState): Problem | null => {
+  if (incompatible.length > 0) return newerSchema()
   if (pending.length === 0) return null
   return new Problem('unavailable', `The database schema is behind by ${quantity(pending.length, 'migration')}`, {
     hint: 'svc db migrate',
   })
 }
 
+const tryMigrationLock = statement<{ isHeld: boolean }>(
+  'try-migration-lock',
+  { isHeld: 'bool' },
+  'select pg_try_advisory_lock($1) as "isHeld"',
+)
+
+/** A statement that waits for the lock would have a snapshot, which the concurrent build of an index waits for. */
+const lockPollMs = 200
+
+interface MigrateOptions {
+  /** Applies only these of the pending migrations. */
+  only?: readonly string[]
+  onStep?: OnStep
+}
+
 /**
- * Applies the pending migrations, or those of them that `only` names, under an advisory lock. Returns the names of the applied
- * ones. Throws Problem `unavailable` for a schema that is newer than this program.
+ * Applies the pending migrations under an advisory lock. Returns the names of the applied ones. Throws Problem `unavailable` for
+ * a schema that is newer than this program.
  */
-export const migrate = async (database: Database, databaseUrl: string, only?: readonly string[]): Promise<string[]> => {
-  const { MikroORM } = await import('@mikro-orm/postgresql')
-  const { Migrator } = await import('@mikro-orm/migrations')
+export const migrate = async (
+  database: Database,
+  databaseUrl: string,
+  { only, onStep = () => {} }: MigrateOptions = {},
+): Promise<string[]> => {
   const guard = await database.connect()
   try {
-    await guard.query('select pg_advisory_lock($1)', [singleLocks.migration])
+    while (!(await sqlOn(guard)(tryMigrationLock, [singleLocks.migration]))[0]!.isHeld) await sleep(lockPollMs)
     const state = await schemaState(database)
-    if (state.unknown.length > 0) throw schemaProblem(state)
     const pending = state.pending.filter((name) => !only || only.includes(name))
+    if (state.incompatible.length > 0 || (pending.length > 0 && state.unknown.length > 0)) throw newerSchema()
     if (pending.length === 0) return []
-    const orm = await MikroORM.init({
-      clientUrl: databaseUrl,
-      entities: [],
-      extensions: [Migrator],
-      discovery: { warnWhenNoEntities: false },
-      ensureDatabase: false,
-      // No snapshot: that is for generating migrations. The connections are watched: a silent path ends them, a long migration
-      // does not.
-      driverOptions: { Client: database.Client },
-      migrations: { path: folder, snapshot: false, silent: true, transactional: true, allOrNothing: true },
-      logger: () => {},
-    })
-    await orm.migrator.up(only && { migrations: pending }).finally(() => orm.close(true))
+    const { applyMigrations } = await import('./migrations.ts')
+    await applyMigrations(database, databaseUrl, pending, onStep)
     return pending
   } finally {
     await guard.end()
@@ -138,7 +154,7 @@ export const checkSchema = async (database: Database, databaseUrl: string, rule:
   const state = await schemaState(database)
   const isSetUp = rule === 'migrate' || (rule === 'fresh' && state.applied.length === 0)
   // If nothing is pending MikroORM is not loaded, which saves a quarter of a second.
-  if (isSetUp && state.unknown.length === 0 && state.pending.length > 0) await migrate(database, databaseUrl)
+  if (isSetUp && state.pending.length > 0) await migrate(database, databaseUrl)
   else {
     const problem = schemaProblem(state)
     if (problem) throw problem

@@ -113,6 +113,41 @@ describe('a schema that is newer than the program', () => {
   })
 })
 
+describe('a schema that is newer by additive migrations', () => {
+  let newer: TestApp
+  const later = 'Migration29990101000000_later'
+
+  beforeAll(async () => {
+    newer = await startApp()
+    await newer.app.sql('alter table mikro_orm_migrations add column if not exists change text')
+    await newer.app.sql(`insert into mikro_orm_migrations (name, executed_at, change) values ($1, now(), 'expand')`, [
+      later,
+    ])
+  })
+  afterAll(() => newer.close())
+
+  test('is ready, and commands work', async () => {
+    expect((await newer.request('GET', '/readyz')).status).toBe(200)
+    expect((await svc(newer, ['accounts', 'list'])).status).toBe(0)
+    expect(await svc(newer, ['db', 'status', '--json'])).toMatchObject({ status: 0, json: { unknown: [later] } })
+    expect(await svc(newer, ['db', 'migrate', '--json'])).toMatchObject({ status: 0, json: { applied: [] } })
+  })
+
+  test('is not migrated by a program that lacks one of its migrations', async () => {
+    await newer.app.sql(`update mikro_orm_migrations set name = name || '_' where name like '%_due_by_account'`)
+    expect((await svc(newer, ['db', 'migrate'])).status).toBe(7)
+    await newer.app.sql(`update mikro_orm_migrations set name = rtrim(name, '_') where name like '%_due_by_account_'`)
+  })
+
+  test('is refused after a contracting one', async () => {
+    await newer.app.sql(
+      `insert into mikro_orm_migrations (name, executed_at, change) values ('Migration29990102000000_last', now(), 'contract')`,
+    )
+    expect((await newer.request('GET', '/readyz')).status).toBe(503)
+    expect((await svc(newer, ['accounts', 'list'])).status).toBe(7)
+  })
+})
+
 test.each([
   [140_011, false],
   [149_999, false],

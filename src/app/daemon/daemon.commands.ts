@@ -111,8 +111,9 @@ export const commands: CommandSet = (cli) => {
           }
           const { database, close } = await open()
           try {
-            const { describeServer, schemaState } = await import('../../store/schema.ts')
-            const { applied, pending, unknown } = await schemaState(database)
+            const { describeServer, schemaProblem, schemaState } = await import('../../store/schema.ts')
+            const schema = await schemaState(database)
+            const { applied, pending, unknown } = schema
             const state = {
               database: place,
               ...(await describeServer(database)),
@@ -121,7 +122,7 @@ export const commands: CommandSet = (cli) => {
               unknown,
             }
             out.one(state, out.isTerminal ? { ...state, size: `${number(Math.ceil(state.size / 1e6))} MB` } : state)
-            if (pending.length > 0 || unknown.length > 0) exit(7)
+            if (schemaProblem(schema)) exit(7)
           } finally {
             await close()
           }
@@ -133,16 +134,20 @@ export const commands: CommandSet = (cli) => {
   db.command('migrate')
     .description('Bring the schema up to date')
     .addHelpText('after', examples('svc db migrate --dry-run', 'svc db migrate'))
-    .option('--dry-run', 'list pending migrations, and change nothing')
+    .option('--dry-run', 'show pending migrations, how long they are expected to take and which daemons must stop')
+    .option('--force', 'migrate although daemons are connected that can’t work with the new schema')
     .action(
       cli.run(
-        async ({ out }, options: { dryRun?: boolean }) => {
-          const app = await open({ make: !options.dryRun })
+        async ({ out, progress }, { dryRun = false, force = false }: { dryRun?: boolean; force?: boolean }) => {
+          const app = await open({ make: !dryRun })
           try {
-            const { migrate, schemaState } = await import('../../store/schema.ts')
-            const { pending } = await schemaState(app.database)
-            const applied = options.dryRun ? [] : await migrate(app.database, app.databaseUrl)
-            out.one({ applied, pending: options.dryRun ? pending : [] })
+            const { migrateUnderDaemons, planOf, shownPlan } = await import('./migrate.ts')
+            if (dryRun) {
+              const plan = await planOf(app.database)
+              return out.one(plan, shownPlan(plan))
+            }
+            const applied = await migrateUnderDaemons(app, { force, note: out.note, progress })
+            out.one({ applied, pending: [] })
           } finally {
             await app.close()
           }

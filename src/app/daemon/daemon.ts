@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
+import { version } from '../../cli/version.ts'
 import type { Recovery } from '../../embedded/embedded.ts'
 import type { Answered } from '../../http/answered.ts'
 import { Problem } from '../../lib/problem.ts'
@@ -95,6 +96,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     hasNoticeConnection: true,
     beforeWork: loadListeners,
     name: parts.api ? 'svc daemon' : 'svc jobs',
+    version: version(),
     report: (error, about) => logger.error({ err: error, ...about }, 'unexpected error; will retry'),
     onRecovery: (recovery) => logRecovery(logger, recovery),
   })

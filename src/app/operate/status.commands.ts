@@ -13,8 +13,9 @@ const counts = (of: Readonly<Record<string, number>>): string =>
     .map(([name, count]) => `${number(count)} ${name}`)
     .join(', ')
 
-const daemonText = ({ api, jobs, stalled, connectedAt }: Status['daemons'][number]): string =>
+const daemonText = ({ version, api, jobs, stalled, connectedAt }: Status['daemons'][number]): string =>
   [
+    version,
     api ? 'API' : null,
     jobs.length > 0 ? `jobs ${jobs.map((job) => (stalled.includes(job) ? `${job} (stalled)` : job)).join(', ')}` : null,
     `connected ${relative(new Date(connectedAt), Date.now())}`,

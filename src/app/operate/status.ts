@@ -19,7 +19,14 @@ export interface Status {
   /** Its size in bytes. */
   database: { at: string; version: string; size: number }
   /** `stalled`: jobs without a statement for 15 s (`/readyz`). */
-  daemons: { process: string; connectedAt: number; api: boolean; jobs: string[]; stalled: string[] }[]
+  daemons: {
+    process: string
+    version: string | null
+    connectedAt: number
+    api: boolean
+    jobs: string[]
+    stalled: string[]
+  }[]
   /** This and the following: null if the schema is behind, since the queries need the current schema. */
   queues: QueueDepth[] | null
   /** Deliveries and messages of the last hour, by their current status. */
@@ -57,8 +64,9 @@ export const readStatus = async (app: OpenApp, version: string): Promise<Status>
     database: { at: databasePlace(app), ...server },
     daemons: processes
       .filter(({ parts }) => parts.includes('daemon') || parts.includes('jobs'))
-      .map(({ process, connectedAt, parts, silent }) => ({
+      .map(({ process, version: of, connectedAt, parts, silent }) => ({
         process,
+        version: of,
         connectedAt,
         api: parts.includes('daemon'),
         jobs: parts.filter((part) => schedule.some(({ name }) => name === part)),

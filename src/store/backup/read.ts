@@ -231,7 +231,7 @@ export const readBackup = async (
     }
     isReset = true
     await resetSchema(database)
-    await migrate(database, databaseUrl, header.migrations)
+    await migrate(database, databaseUrl, { only: header.migrations })
     const { rows } = await load(database, frames, check, signal, onRows)
     await migrate(database, databaseUrl)
     return { createdAt: header.createdAt, rows }
