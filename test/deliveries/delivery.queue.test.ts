@@ -5,9 +5,11 @@ import { readConfig } from '../../src/app/config.ts'
 import { claimDeliveries } from '../../src/deliveries/queue/claim.statement.ts'
 import { type ClaimCapacity, claimDue, releaseClaims, scheduleUnclaimed } from '../../src/deliveries/queue/claim.ts'
 import { recordWithEffects } from '../../src/deliveries/queue/effects.ts'
+import { createEndpoints } from '../../src/deliveries/queue/endpoints.ts'
 import { postTimeoutMs } from '../../src/deliveries/queue/post.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { recordResults, resultOf, summarize } from '../../src/deliveries/queue/record.ts'
+import type { PostOutcome } from '../../src/net/http.ts'
 import { findClaims } from '../../src/queue/claims.ts'
 import { isUnavailable } from '../../src/store/database.ts'
 import type { Statement } from '../../src/store/statement.ts'
@@ -189,6 +191,23 @@ describe('claiming', () => {
     expect(ids.length).toBeGreaterThanOrEqual(100)
     expect(new Set(ids).size).toBe(ids.length)
   })
+})
+
+test('the time-outs that another process has counted for an endpoint count on here, until it answers', async () => {
+  const { id } = await subscribe(t.app, account.id, receiver.url)
+  await emitEvents(t.app, account.id, 2)
+  await t.app.sql('update delivery_targets set timeouts = 3 where id = $1', [id])
+  const endpoints = createEndpoints()
+  const post = async (outcome: PostOutcome, nowMs: number) => {
+    const [claimed] = await claim()
+    endpoints.add([claimed!], endpoints.capacity(nowMs), nowMs)
+    expect(endpoints.next(id, nowMs)).toEqual([claimed])
+    const { timeouts } = endpoints.answered(claimed!, outcome, nowMs, 0.5)
+    endpoints.recorded(claimed!, nowMs)
+    return timeouts
+  }
+  expect(await post({ ...failed, status: null, durationMs: 1000 }, 10_000)).toBe(4)
+  expect(await post(answered, 10_000_000)).toBe(0)
 })
 
 describe('recording', () => {

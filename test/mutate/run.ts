@@ -248,10 +248,11 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
     const all = chosen(places, count, seed)
     const candidates = all.slice(Number(from) - 1)
     const limits = new Map<string, Limits>()
-    for (const { path } of candidates)
-      if (!limits.has(featureOf(path))) limits.set(featureOf(path), await limitsOf(testsOf(path)))
     for (const [i, candidate] of candidates.entries()) {
-      const verdict = await verdictOf(candidate, limits.get(featureOf(candidate.path))!)
+      const feature = featureOf(candidate.path)
+      const limit = limits.get(feature) ?? (await limitsOf(testsOf(candidate.path)))
+      limits.set(feature, limit)
+      const verdict = await verdictOf(candidate, limit)
       done.push({ ...candidate, ...verdict })
       const { line, diff } = diffOf(candidate.text, candidate)
       process.stderr.write(
