@@ -32,8 +32,8 @@ export interface Notices {
   close(): Promise<void>
 }
 
-// Threads inherit the environment data of the thread that starts them.
-const processKey = 'svc process'
+/** The environment data that identifies this process. Threads inherit it from the thread that starts them. */
+export const processKey = 'svc process'
 if (getEnvironmentData(processKey) === undefined) setEnvironmentData(processKey, randomUUID().slice(0, 8))
 
 // The setting applies to the statement's own transaction: a lost notice costs a poll, so its commit need not be durable.

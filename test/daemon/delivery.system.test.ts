@@ -1,10 +1,5 @@
-import { execFile } from 'node:child_process'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { verify } from '../../src/lib/signature.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { callDaemon } from '../support/daemon.ts'
 import { useDaemons } from '../support/daemons.ts'
@@ -32,23 +27,6 @@ const { start } = useDaemons(t)
 const deliveries = () => deliveriesOf(t.app, account.id)
 const delivered = (count: number, limitMs?: number) =>
   eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)
-
-test('kill -9 between the POST and its record: the next daemon posts the same body with the same key', async () => {
-  const { secret } = await subscribe(t.app, account.id, receiver.url)
-  receiver.next({ mode: 'hang' })
-  const first = await start()
-  await emitEvents(t.app, account.id)
-  await receiver.arrived(1)
-  await first.kill('SIGKILL')
-  expect(await deliveries()).toMatchObject([{ status: 'pending', tries: 0, attempts: [], claim: 1 }])
-  await start()
-  const [before, after] = await receiver.arrived(2)
-  expect(after!.body).toEqual(before!.body)
-  expect(after!.headers['x-service-idempotency-key']).toBe(before!.headers['x-service-idempotency-key'])
-  expect(verify(secret, after!.headers, after!.body, Date.now())).toBe('ok')
-  await delivered(1)
-  expect(await deliveries()).toMatchObject([{ tries: 1, claim: 3, attempts: [{ status: 200 }] }])
-})
 
 test('kill -9 between the commit and the claim: the acknowledged event is delivered', async () => {
   await subscribe(t.app, account.id, receiver.url)
@@ -106,17 +84,4 @@ test('two daemons on one database share the deliveries: each is posted once', as
   await delivered(2000, 20_000)
   expect(receiver.requests).toHaveLength(2000)
   expect(receiver.open).toBeGreaterThan(64)
-})
-
-test('the delivery thread loads neither MikroORM nor the HTTP server', async () => {
-  const url = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, '../..', path)).href)
-  const script = `
-    import { registerHooks } from 'node:module'
-    const loaded = []
-    registerHooks({ resolve: (name, context, next) => (loaded.push(name), next(name, context)) })
-    await import(${url('src/app/app.ts')})
-    await import(${url('src/deliveries/queue/queue.ts')})
-    process.stdout.write(JSON.stringify(loaded.filter((name) => /^@mikro-orm|^fastify|^commander|^bree/.test(name))))`
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
-  expect(JSON.parse(stdout)).toEqual([])
 })

@@ -3,8 +3,10 @@ import type { DeliveryAttempt } from '../../src/deliveries/deliveries.entities.t
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { emit } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
+import type { Report } from '../../src/store/work.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { eventually } from './eventually.ts'
+import { atEnd } from './scope.ts'
 
 export { eventually }
 
@@ -85,17 +87,22 @@ export const tally = async (app: OpenApp, accountId: string): Promise<Record<str
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
 }
 
-/** Runs the delivery loop in this process. `stop` shuts it down gracefully. */
-export const startDeliveries = (app: OpenApp): { stop(): Promise<void> } => {
+const fail: Report = (fault) => {
+  throw fault
+}
+
+/**
+ * Runs the delivery loop in this process until the end of the test or `stop`, which shut it down gracefully. An unexpected error
+ * fails the run, unless `report` takes it.
+ */
+export const startDeliveries = (app: OpenApp, report = fail): { stop(): Promise<void> } => {
   const stop = new AbortController()
-  const running = runDeliveries(app, stop.signal, (fault) => {
-    throw fault
-  })
+  const running = runDeliveries(app, stop.signal, report)
   running.catch(() => {})
-  return {
-    stop: () => {
-      stop.abort()
-      return running
-    },
+  const end = () => {
+    stop.abort()
+    return running
   }
+  atEnd(end)
+  return { stop: end }
 }

@@ -4,6 +4,7 @@ import { type Queued, type QueuedMail, queueMails } from '../../src/messages/mes
 import { runMail } from '../../src/messages/outbox/outbox.ts'
 import { createSmtpClient } from '../../src/net/smtp.ts'
 import type { TestAccount, TestApp } from './app.ts'
+import { atEnd } from './scope.ts'
 
 /** Creates an account with a default sender. */
 export const sendingAccount = async (t: TestApp, options?: Parameters<TestApp['account']>[0]): Promise<TestAccount> => {
@@ -71,8 +72,8 @@ export const queueMany = (
   )
 
 /**
- * Runs the mail loop in this process. `stop` shuts it down gracefully. Its SMTP client is its own, as in the thread of a job: it
- * closes it, and the app still sends.
+ * Runs the mail loop in this process until the end of the test or `stop`, which shut it down gracefully. Its SMTP client is its
+ * own, as in the thread of a job: it closes it, and the app still sends.
  */
 export const startMail = (app: OpenApp): { stop(): Promise<void> } => {
   const stop = new AbortController()
@@ -80,10 +81,10 @@ export const startMail = (app: OpenApp): { stop(): Promise<void> } => {
     throw fault
   })
   running.catch(() => {})
-  return {
-    stop: () => {
-      stop.abort()
-      return running
-    },
+  const end = () => {
+    stop.abort()
+    return running
   }
+  atEnd(end)
+  return { stop: end }
 }

@@ -5,6 +5,7 @@ import { newId } from '../../src/lib/ids.ts'
 import type { Daemon } from './daemon.ts'
 import { emitEvents, eventually, subscribe } from './deliveries.ts'
 import type { Received, Receiver } from './receiver.ts'
+import { atEnd } from './scope.ts'
 
 /** Creates webhooks of the account, each with its own path at the receiver; returns their ids. */
 export const subscribeMany = async (app: OpenApp, accountId: string, url: string, count: number): Promise<string[]> => {
@@ -68,14 +69,16 @@ export const latenciesOf = (requests: readonly Received[]): number[] => {
   })
 }
 
-/** Opens a session that holds the locks of `statement` until it is released. */
+/** Opens a session that holds the locks of `statement` until it is released, or until the end of the test. */
 export const hold = async (url: string, statement: string, params: unknown[]): Promise<() => Promise<void>> => {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
+  const release = () => client.end()
   await client.connect()
+  atEnd(release)
   await client.query('begin')
   await client.query(statement, params)
-  return () => client.end()
+  return release
 }
 
 /** Starts a process, and waits until its delivery thread listens for notifications. */

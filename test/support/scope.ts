@@ -12,21 +12,27 @@ interface Scope {
 
 const scopes = new AsyncLocalStorage<Scope>()
 
-/** Runs `run` in a scope of its own; afterwards ends what was started in it, last first. Throws what failed of that. */
-export const inScope = async (run: () => Promise<void>): Promise<void> => {
-  const scope: Scope = { isOver: false, ends: [] }
-  const faults: unknown[] = []
-  const attempt = async (act: () => unknown) => {
+const endAll = async (ends: Scope['ends'], faults: unknown[] = []): Promise<void> => {
+  for (let end = ends.pop(); end; end = ends.pop()) {
     try {
-      await act()
+      await end()
     } catch (fault) {
       faults.push(fault)
     }
   }
-  await attempt(() => scopes.run(scope, run))
-  scope.isOver = true
-  for (let end = scope.ends.pop(); end; end = scope.ends.pop()) await attempt(end)
   if (faults.length > 0) throw new AggregateError(faults)
+}
+
+/** Ends what the current test has started so far, last first, before the hooks that close what that uses. */
+export const endStarted = (): Promise<void> => endAll(scopes.getStore()?.ends ?? [])
+
+/** Runs `run` in a scope of its own; afterwards ends what was started in it, last first. Throws what failed of that. */
+export const inScope = async (run: () => Promise<void>): Promise<void> => {
+  const scope: Scope = { isOver: false, ends: [] }
+  const faults: unknown[] = []
+  await scopes.run(scope, run).catch((fault) => void faults.push(fault))
+  scope.isOver = true
+  await endAll(scope.ends, faults)
 }
 
 /** Runs `run` outside of the test and the file: what it starts lives as long as the worker. */

@@ -1,5 +1,5 @@
-/** The environment of a process, with its threads, whose clock is `ms` ahead of this machine's (negative: behind). */
-export const skewedBy = (ms: number): Record<string, string> => {
+/** A module that sets the clock of its thread `ms` ahead of this machine's (negative: behind). `globalThis.skewMs` changes that later. */
+export const skewModule = (ms: number): string => {
   const patch = `
     const Real = Date
     const ahead = () => Real.now() + (globalThis.skewMs ?? ${ms})
@@ -7,5 +7,8 @@ export const skewedBy = (ms: number): Record<string, string> => {
       constructor(...given) { given.length > 0 ? super(...given) : super(ahead()) }
       static now() { return ahead() }
     }`
-  return { NODE_OPTIONS: `--import=data:text/javascript;base64,${Buffer.from(patch).toString('base64')}` }
+  return `data:text/javascript;base64,${Buffer.from(patch).toString('base64')}`
 }
+
+/** The environment of a process with such a clock, also in its threads. */
+export const skewedBy = (ms: number): Record<string, string> => ({ NODE_OPTIONS: `--import=${skewModule(ms)}` })

@@ -1,0 +1,192 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { verify } from '../../src/lib/signature.ts'
+import { type TestAccount, type TestApp, useApp } from '../support/app.ts'
+import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
+import { settlesWithin } from '../support/eventually.ts'
+import { startJob } from '../support/jobs.ts'
+import { backlog, keyOf, repeatsOf, subscribeMany } from '../support/neighbours.ts'
+import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { endStarted } from '../support/scope.ts'
+
+// Several workers on one database: their clocks differ, or they are killed, stopped, frozen or disconnected during their work.
+
+let account: TestAccount
+let receiver: Receiver
+
+const allow = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }
+const t = useApp({ env: allow })
+beforeEach(async () => {
+  account = await t.account()
+  receiver = await openReceiver()
+})
+afterEach(async () => {
+  await endStarted()
+  await receiver.close()
+  await t.app.sql('delete from pending_deliveries')
+})
+
+const start = (skewMs = 0) => startJob(t, 'deliveries', { skewMs })
+const counts = () => tally(t.app, account.id)
+const delivered = (count: number) => eventually(async () => (await counts()).delivered === count)
+/** The claimed deliveries of each worker, in the order of their starts. */
+const claimed = async () =>
+  (
+    await t.app.sql<{ count: number }>(
+      'select count(*) from pending_deliveries where worker is not null group by worker order by worker',
+    )
+  ).map(({ count }) => count)
+
+interface Worker {
+  id: number
+  pid: number
+  seenAt: Date
+}
+
+/** The living workers, oldest first. Those of earlier tests may still have a row, but have no session. */
+const workersOf = ({ app }: TestApp) =>
+  app.sql<Worker>(
+    `select w.id, l.pid, w.seen_at as "seenAt" from workers w join pg_locks l on l.locktype = 'advisory' and l.objid = w.id and l.granted
+       and l.database = (select oid from pg_database where datname = current_database())
+     where w.job = 'deliveries' order by w.id`,
+  )
+
+describe('the death of a worker', () => {
+  /** Queues 600 deliveries for one receiver and waits until the first worker has claimed deliveries ahead of its posts. */
+  const busy = async () => {
+    receiver.always({ delayMs: 50 })
+    const { id } = await subscribe(t.app, account.id, receiver.url)
+    await backlog(t.app, account.id, [id], 600)
+    await eventually(async () => ((await claimed())[0] ?? 0) > 64)
+  }
+
+  test('between a POST and its record: the next worker posts the same body with the same key', async () => {
+    const { secret } = await subscribe(t.app, account.id, receiver.url)
+    receiver.next({ mode: 'hang' })
+    const first = await start()
+    await emitEvents(t.app, account.id)
+    await receiver.arrived(1)
+    await first.kill()
+    expect(await deliveriesOf(t.app, account.id)).toMatchObject([
+      { status: 'pending', tries: 0, attempts: [], claim: 1 },
+    ])
+    startDeliveries(t.app)
+    const [before, after] = await receiver.arrived(2)
+    expect(after!.body).toEqual(before!.body)
+    expect(keyOf(after!)).toBe(keyOf(before!))
+    expect(verify(secret, after!.headers, after!.body, Date.now())).toBe('ok')
+    await delivered(1)
+    expect(await deliveriesOf(t.app, account.id)).toMatchObject([{ tries: 1, claim: 3, attempts: [{ status: 200 }] }])
+  })
+
+  test('of one of two: the other delivers its claims within 5 s', async () => {
+    const first = await start()
+    await busy()
+    startDeliveries(t.app)
+    await first.kill()
+    expect(await settlesWithin(delivered(600), 5000)).toBe(true)
+  })
+
+  test('of the only one: the next one delivers the rest within 5 s of its start', async () => {
+    const first = await start()
+    await busy()
+    await first.kill()
+    startDeliveries(t.app)
+    expect(await settlesWithin(delivered(600), 5000)).toBe(true)
+  })
+
+  test('while one of its deliveries is locked: the others are delivered, and that one once it is unlocked', async () => {
+    receiver.always({ delayMs: 1500 })
+    await subscribeMany(t.app, account.id, receiver.url, 6)
+    const first = await start()
+    await emitEvents(t.app, account.id)
+    await eventually(async () => (await claimed())[0] === 6)
+    await t.app.database.transaction(async (sql) => {
+      await sql('select from pending_deliveries where worker is not null order by id limit 1 for update')
+      await first.kill()
+      startDeliveries(t.app)
+      await delivered(5)
+    })
+    await delivered(6)
+  })
+
+  test('during a claim that the server completes after the worker is declared dead: another one delivers within 15 s', async () => {
+    await subscribeMany(t.app, account.id, receiver.url, 6)
+    const first = await start()
+    const second = await start()
+    const [dead, living] = await workersOf(t)
+    // After this long the second worker looks for orphaned claims only every 30 s.
+    await eventually(async () => {
+      const now = (await workersOf(t)).find(({ id }) => id === living!.id)!
+      return now.seenAt.getTime() - living!.seenAt.getTime() > 13_000
+    })
+    await Promise.all([first.freeze(), second.freeze()])
+    await emitEvents(t.app, account.id)
+    await t.app.database.transaction(async (sql) => {
+      await sql('lock table pending_deliveries in share mode')
+      const waitingForLock = `select from pg_locks join pg_database d on d.oid = database
+        where relation = 'pending_deliveries'::regclass and not granted and datname = current_database()`
+      first.thaw()
+      await eventually(async () => (await sql(waitingForLock)).length > 0)
+      await first.kill()
+      second.thaw()
+      const oldest = `select min(id) as id from workers where job = 'deliveries'`
+      await eventually(async () => (await t.app.sql<{ id: number }>(oldest))[0]!.id !== dead!.id)
+      expect((await sql(waitingForLock)).length).toBeGreaterThan(0)
+    })
+    expect(await settlesWithin(delivered(6), 15_000)).toBe(true)
+  })
+})
+
+test('if a worker freezes for 20 s, another one delivers its claims, its late results change nothing, and it continues', async () => {
+  receiver.always({ delayMs: 100 })
+  await subscribe(t.app, account.id, receiver.url)
+  const first = await start()
+  await emitEvents(t.app, account.id, 300)
+  // By now the worker claims deliveries ahead of its posts.
+  await receiver.arrived(200)
+  await emitEvents(t.app, account.id, 300)
+  await receiver.arrived(350)
+  const had = await eventually(async () => (await claimed())[0])
+  await first.freeze()
+  const second = await start()
+  await delivered(600)
+  const posts = receiver.requests.length
+  const [{ id, seenAt } = { id: 0, seenAt: new Date() }] = await workersOf(t)
+  first.thaw()
+  await eventually(async () => {
+    const rows = await t.app.sql<Worker>('select seen_at as "seenAt" from workers where id > $1 or seen_at > $2', [
+      id,
+      seenAt,
+    ])
+    return rows.length > 1
+  })
+  // Posts in flight may be repeated; waiting deliveries are not.
+  expect(receiver.requests).toHaveLength(posts)
+  expect(repeatsOf(receiver)).toBeLessThanOrEqual(had)
+  const rows = await deliveriesOf(t.app, account.id)
+  expect(rows.filter(({ attempts }) => attempts.length !== 1)).toEqual([])
+  const [target] = await t.app.sql('select timeouts, last_error as error from delivery_targets where account_id = $1', [
+    account.id,
+  ])
+  expect(target).toEqual({ timeouts: 0, error: null })
+  await second.kill()
+  await emitEvents(t.app, account.id, 50)
+  await delivered(650)
+})
+
+test('repeatedly terminated connections of two workers under load lose no delivery and repeat few', async () => {
+  receiver.always({ delayMs: 20 })
+  const [ids, rounds, count] = [await subscribeMany(t.app, account.id, receiver.url, 2), 3, 400]
+  await Promise.all([start(), start()])
+  for (let round = 1; round <= rounds; round++) {
+    await emitEvents(t.app, account.id, count)
+    await receiver.arrived(round * count)
+    await t.app.sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name ~ '^svc (?!app )' and datname = current_database()`,
+    )
+  }
+  await delivered(ids.length * rounds * count)
+  expect(new Set(receiver.requests.map(keyOf)).size).toBe(rounds * count)
+  // In each round, at most the posts in flight of two workers are repeated, 64 for each endpoint.
+  expect(receiver.requests.length - ids.length * rounds * count).toBeLessThanOrEqual(rounds * 2 * 64 * ids.length)
+})
