@@ -120,6 +120,9 @@ export const bindable: Bindable = {
 
 /** Lookups of the objects of other features that definitions of journeys name. */
 export const sources: Sources = {
+  sender: async (work, ref) => ({
+    id: await (await import('../messages/identity/identity.ts')).requireSender(work, ref),
+  }),
   project: async (work, ref) => (await import('../studio/studio.ts')).findProject(work, ref),
   form: async (work, ref) => (await import('../forms/forms.ts')).findForm(work, ref),
   course: async (work, ref) => (await import('../courses/courses.ts')).findCourseNamed(work, ref),

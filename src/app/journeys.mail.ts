@@ -1,5 +1,6 @@
 import type { SendMails } from '../journeys/engine/engine.ts'
 import { Problem } from '../lib/problem.ts'
+import { senderChoice } from '../messages/identity/identity.ts'
 import { type Queued, queueMails } from '../messages/outbox/outbox.ts'
 import type { App, Work } from '../store/work.ts'
 
@@ -20,7 +21,7 @@ const outcomeOf = (queued: Queued): string => {
 }
 
 /**
- * Queues the emails of `send-email` steps: at most one for each run and step, from the account's default sender. If an
+ * Queues the emails of `send-email` steps: at most one for each run and step, from the step's sender or the account's default one. If an
  * email can't be sent, `svc sends list` shows the reason, and the run continues.
  */
 export const journeyMails =
@@ -31,8 +32,8 @@ export const journeyMails =
     const queued = await queueMails(
       app,
       work,
-      mails.map(({ key, journeyId, contact: { email, fields }, data, project, type, subject }) => ({
-        ...{ to: email, type, subject },
+      mails.map(({ key, journeyId, contact: { email, fields }, data, project, type, subject, sender, replyTo }) => ({
+        ...{ to: email, type, subject, replyTo, ...(sender !== undefined && senderChoice(sender)) },
         key: `run:${key}`,
         source: { kind: 'journey', id: journeyId },
         content: { projectId: ids.get(project)!, mergeData: { email, ...fields, ...data } },

@@ -159,13 +159,13 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
     ...given,
   })
   if (flags.send || flags.dryRun) {
-    const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(app, w, input)).id))
+    const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
     const what = flags.send ? sending(plan) : `make a draft that can ${sending(plan)}`
     if (!(await confirm(what, flags, planned(plan)))) return
-    const sent = await work(async (w) => sendBroadcast(app, w, (await createBroadcast(app, w, input)).id))
+    const sent = await work(async (w) => sendBroadcast(app, w, (await createBroadcast(w, input)).id))
     return startSending(context, sent, flags.follow)
   }
-  const draft = await work((w) => createBroadcast(app, w, input))
+  const draft = await work((w) => createBroadcast(w, input))
   out.one(draft)
   out.note('This is a draft: nothing is sent yet.')
   out.next(`svc broadcasts test ${draft.id} --to <email>`)

@@ -5,7 +5,7 @@ import { invalid, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { countRecipients, keepTopic, Recipient, requireSender } from '../messages/messages.ts'
 import { compileFilter, compileSegment, keepSegment } from '../segments/segments.ts'
-import type { App, Work } from '../store/work.ts'
+import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 
@@ -65,14 +65,10 @@ const findAudience = async (work: Work, { list, where, segment }: NewBroadcast) 
  * Creates a draft; only `sendBroadcast` sends it. Throws Problem `not_found` for the list, the segment, the project, the topic or the
  * sender, `invalid` where the time has passed or the filter has a mistake.
  */
-export const createBroadcast = async (
-  app: Pick<App, 'config'>,
-  work: Work,
-  input: NewBroadcast,
-): Promise<BroadcastView> => {
+export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<BroadcastView> => {
   const { accountId, now } = work
   const { subject = null, replyTo = null, rate = null, at = null } = input
-  const sender = input.sender === undefined ? null : await requireSender(app, work, input.sender)
+  const sender = input.sender === undefined ? null : await requireSender(work, input.sender)
   const { matcher, ...audience } = await findAudience(work, input)
   const project = await findProject(work, input.project)
   const topicId = input.topic === undefined ? null : (await keepTopic(work, input.topic)).id

@@ -1,4 +1,7 @@
+import { parse } from '../lib/parse.ts'
 import { Problem } from '../lib/problem.ts'
+import { text } from '../lib/text.ts'
+import { requireSender } from '../messages/messages.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject, projectNameOf } from '../studio/studio.ts'
@@ -29,6 +32,10 @@ export interface BindingView {
   event: LifecycleEvent
   projectId: string
   projectName: string | null
+  /** The subject of the emails; null: the project's name. */
+  subjectLine: string | null
+  /** Id or address of the sender; null: the account's default. */
+  sender: string | null
   /** epoch ms */
   updatedAt: number
 }
@@ -49,9 +56,17 @@ const parseEvent = ({ kind }: Subject, event: string): LifecycleEvent => {
 
 const readBindings = statement<Omit<BindingView, 'updatedAt'> & { updatedAt: Date }>(
   'list-bindings',
-  { subject: 'text', event: 'text', projectId: 'text', projectName: 'text', updatedAt: 'timestamptz' },
+  {
+    subject: 'text',
+    event: 'text',
+    projectId: 'text',
+    projectName: 'text',
+    subjectLine: 'text',
+    sender: 'text',
+    updatedAt: 'timestamptz',
+  },
   `select b.subject_kind || ':' || b.subject_id as subject, b.event, b.project_id as "projectId",
-     ${projectNameOf('b.account_id', 'b.project_id')} as "projectName", b.updated_at as "updatedAt"
+     ${projectNameOf('b.account_id', 'b.project_id')} as "projectName", b.subject_line as "subjectLine", b.sender, b.updated_at as "updatedAt"
    from lifecycle_bindings b where b.account_id = $1 order by b.subject_kind, b.subject_id, b.event`,
 )
 
@@ -74,14 +89,15 @@ export const boundEvents = async ({ sql, accountId }: Work, { kind, id }: Subjec
 const upsertBinding = statement(
   'set-binding',
   {},
-  `insert into lifecycle_bindings (account_id, subject_kind, subject_id, event, project_id, updated_at)
-   values ($1, $2, $3, $4, $5, $6)
-   on conflict (account_id, subject_kind, subject_id, event) do update set project_id = $5, updated_at = $6`,
+  `insert into lifecycle_bindings (account_id, subject_kind, subject_id, event, project_id, updated_at, subject_line, sender)
+   values ($1, $2, $3, $4, $5, $6, $7, $8)
+   on conflict (account_id, subject_kind, subject_id, event)
+     do update set project_id = $5, updated_at = $6, subject_line = $7, sender = $8`,
 )
 
 /**
  * Binds an event to a project (by id or name), in place of an earlier binding. It applies from the next event on. Throws Problem
- * `usage` for a malformed `ref` or event, `not_found` for a course, webinar or project that the account does not have.
+ * `usage` for a malformed `ref` or event, `not_found` for a course, webinar, project or sender that the account does not have.
  */
 export const setBinding = async (
   { bindable }: Pick<App, 'bindable'>,
@@ -89,17 +105,22 @@ export const setBinding = async (
   ref: string,
   eventName: string,
   projectRef: string,
+  letter: { subject?: string | undefined; sender?: string | undefined } = {},
 ): Promise<BindingView> => {
   const subject = parseSubject(ref)
   const event = parseEvent(subject, eventName)
   const { id } = await bindable[subject.kind](work, subject.id)
   const project = await findProject(work, projectRef)
-  await work.sql(upsertBinding, [work.accountId, subject.kind, id, event, project.id, work.now])
+  const subjectLine = letter.subject === undefined ? null : parse(text(500).min(1), letter.subject, 'subject')
+  const sender = letter.sender === undefined ? null : await requireSender(work, letter.sender)
+  await work.sql(upsertBinding, [work.accountId, subject.kind, id, event, project.id, work.now, subjectLine, sender])
   return {
     subject: `${subject.kind}:${id}`,
     event,
     projectId: project.id,
     projectName: project.name,
+    subjectLine,
+    sender,
     updatedAt: work.now.getTime(),
   }
 }

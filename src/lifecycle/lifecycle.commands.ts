@@ -7,7 +7,14 @@ const columns: Column<BindingView>[] = [
   ['EVENT', (binding) => binding.event],
   ['PROJECT', (binding) => binding.projectId],
   ['NAME', (binding) => binding.projectName],
+  ['SUBJECT LINE', (binding) => binding.subjectLine],
+  ['SENDER', (binding) => binding.sender],
 ]
+
+interface SetFlags {
+  subject?: string
+  sender?: string
+}
 
 /** Adds `svc bindings`. */
 export const commands: CommandSet = (cli) => {
@@ -41,11 +48,13 @@ export const commands: CommandSet = (cli) => {
         '<event>',
         'enrolled, completed or reminder of a course; registered, reminder, attended or missed of a webinar',
       )
-      .argument('<project>', 'id or name'),
+      .argument('<project>', 'id or name')
+      .option('--subject <subject>', 'the subject of its emails (default: the name of the project)')
+      .option('--sender <id|address>', 'their sender (default: the account’s default sender)'),
   ).action(
-    cli.run(async ({ app, out, work }, subject: string, event: string, project: string) => {
+    cli.run(async ({ app, out, work }, subject: string, event: string, project: string, flags: SetFlags) => {
       const { setBinding } = await import('./lifecycle.ts')
-      out.one(await work((w) => setBinding(app, w, subject, event, project)))
+      out.one(await work((w) => setBinding(app, w, subject, event, project, flags)))
     }),
   )
 

@@ -12,6 +12,10 @@ const LifecycleBindingSchema = defineEntity({
     subjectId: p.text().collation('C').primary(),
     event: p.enum(['enrolled', 'completed', 'registered', 'reminder', 'attended', 'missed'] as const).primary(),
     projectId: p.text().collation('C'),
+    /** null: the project's name. */
+    subjectLine: p.text().nullable(),
+    /** Id or address of the sender; null: the account's default. */
+    sender: p.text().nullable(),
     updatedAt: p.datetime(),
   },
 })

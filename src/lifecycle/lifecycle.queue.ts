@@ -3,6 +3,7 @@ import {
   type QueuedMail,
   queueMails,
   queueManyMails,
+  senderChoice,
   withdrawMailsOfSources,
 } from '../messages/messages.ts'
 import { preparedStatement } from '../store/statement.ts'
@@ -26,21 +27,29 @@ export interface LifecycleMail {
 
 const keyOf = ({ kind, id }: Subject, event: string): string => `${kind} ${id} ${event}`
 
-const findBindings = preparedStatement<Subject & { event: string; projectId: string }>(
+/** What a binding says about its emails. */
+interface Bound {
+  projectId: string
+  subjectLine: string | null
+  sender: string | null
+}
+
+const findBindings = preparedStatement<Subject & Bound & { event: string }>(
   'lifecycle-bindings-of',
-  { kind: 'text', id: 'text', event: 'text', projectId: 'text' },
-  `select distinct b.subject_kind as kind, b.subject_id as id, b.event, b.project_id as "projectId"
+  { kind: 'text', id: 'text', event: 'text', projectId: 'text', subjectLine: 'text', sender: 'text' },
+  `select distinct b.subject_kind as kind, b.subject_id as id, b.event, b.project_id as "projectId",
+     b.subject_line as "subjectLine", b.sender
    from unnest($2::text[], $3::text[], $4::text[]) as m(kind, id, event)
    join lifecycle_bindings b
      on b.account_id = $1 and b.subject_kind = m.kind and b.subject_id = m.id and b.event = m.event`,
 )
 
-/** Returns the bound projects that exist, by subject and event. */
+/** Returns the bindings to projects that exist, by subject and event. */
 const boundProjects = async (
   { projects }: Pick<App, 'projects'>,
   work: Work,
   mails: readonly LifecycleMail[],
-): Promise<Map<string, string>> => {
+): Promise<Map<string, Bound>> => {
   if (!projects || mails.length === 0) return new Map()
   const rows = await work.sql(findBindings, [
     work.accountId,
@@ -48,9 +57,9 @@ const boundProjects = async (
     mails.map(({ subject }) => subject.id),
     mails.map(({ event }) => event),
   ])
-  const bound = new Map<string, string>()
-  for (const { kind, id, event, projectId } of rows) {
-    if (await projects.loadProject(work, projectId)) bound.set(keyOf({ kind, id }, event), projectId)
+  const bound = new Map<string, Bound>()
+  for (const { kind, id, event, ...binding } of rows) {
+    if (await projects.loadProject(work, binding.projectId)) bound.set(keyOf({ kind, id }, event), binding)
   }
   return bound
 }
@@ -64,14 +73,17 @@ const draftsOf = async (
 ): Promise<QueuedMail[]> => {
   const bound = await boundProjects(app, work, mails)
   return mails.map(({ subject, event, to, key, mergeData, plain }): QueuedMail => {
-    const projectId = bound.get(keyOf(subject, event))
+    const binding = bound.get(keyOf(subject, event))
     const { subject: title, ...content } = plain
     return {
       to,
       type: 'transactional',
       key,
       source: { kind: 'lifecycle', id: sourceOf(subject, event) },
-      ...(projectId === undefined ? { subject: title, content } : { content: { projectId, mergeData } }),
+      ...(binding?.sender && senderChoice(binding.sender)),
+      ...(binding === undefined
+        ? { subject: title, content }
+        : { subject: binding.subjectLine ?? undefined, content: { projectId: binding.projectId, mergeData } }),
     }
   })
 }

@@ -33,7 +33,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
     (await timed(async () => {
       const input = NewBroadcast.parse({ list: 'People', project: 'Spring' })
       const { id } = await app.work(account.id, 'cli:bench', async (work) =>
-        sendBroadcast(app, work, (await createBroadcast(app, work, input)).id),
+        sendBroadcast(app, work, (await createBroadcast(work, input)).id),
       )
       const options = { actor: 'cli:bench', signal: new AbortController().signal, onStep: async () => {} }
       await queueBroadcast(app, account.id, id, options)

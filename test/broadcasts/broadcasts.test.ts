@@ -43,16 +43,12 @@ afterAll(async () => {
 
 const draft = ({ account }: Audience, more: object = {}) =>
   t.app.work(account.id, 'cli:test', (work) =>
-    createBroadcast(t.app, work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more })),
+    createBroadcast(work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more })),
   )
 /** Creates a draft and sends it. */
 const create = ({ account }: Audience, more: object = {}) =>
   t.app.work(account.id, 'cli:test', async (work) => {
-    const { id } = await createBroadcast(
-      t.app,
-      work,
-      NewBroadcast.parse({ list: 'People', project: 'Spring', ...more }),
-    )
+    const { id } = await createBroadcast(work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more }))
     return sendBroadcast(t.app, work, id)
   })
 const sendDraft = ({ account }: Audience, id: string) =>

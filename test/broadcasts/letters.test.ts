@@ -20,7 +20,7 @@ const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url }, development: true }))
 
 const asked = (more: object) => NewBroadcast.parse({ list: 'People', project: 'Spring', ...more })
 const draft = ({ account }: Audience, more: object = {}) =>
-  t.app.work(account.id, 'cli:test', (work) => createBroadcast(t.app, work, asked(more)))
+  t.app.work(account.id, 'cli:test', (work) => createBroadcast(work, asked(more)))
 const send = ({ account }: Audience, id: string) =>
   t.app.work(account.id, 'cli:test', (work) => sendBroadcast(t.app, work, id))
 const show = ({ account }: Audience, id: string) =>

@@ -33,8 +33,7 @@ afterEach(async () => {
 })
 
 const work = <T>(run: (work: Work) => Promise<T>) => t.app.work(who.account.id, 'cli:test', run)
-const create = (more: object) =>
-  work((w) => createBroadcast(t.app, w, NewBroadcast.parse({ project: 'Spring', ...more })))
+const create = (more: object) => work((w) => createBroadcast(w, NewBroadcast.parse({ project: 'Spring', ...more })))
 const send = (id: string) => work((w) => sendBroadcast(t.app, w, id))
 const step = (id: string) => work((w) => advanceBroadcast(t.app, w, id))
 const steps = async (id: string) => {
@@ -193,7 +192,7 @@ describe('a segment', () => {
   test('is not deleted while a draft for it is being made', async () => {
     let deleting: Promise<unknown> | undefined
     await work(async (w) => {
-      await createBroadcast(t.app, w, NewBroadcast.parse({ project: 'Spring', segment: 'Ones' }))
+      await createBroadcast(w, NewBroadcast.parse({ project: 'Spring', segment: 'Ones' }))
       deleting = remove().catch((error) => error.kind)
       await untilLocked(t.app.database, 1)
     })

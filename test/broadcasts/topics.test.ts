@@ -43,9 +43,7 @@ afterEach(async () => {
 
 const work = <T>(run: (work: Work) => Promise<T>) => t.app.work(who.account.id, 'cli:test', run)
 const create = (more: object = {}) =>
-  work((w) =>
-    createBroadcast(t.app, w, NewBroadcast.parse({ list: 'People', project: 'Spring', topic: 'News', ...more })),
-  )
+  work((w) => createBroadcast(w, NewBroadcast.parse({ list: 'People', project: 'Spring', topic: 'News', ...more })))
 const send = (id: string) => work((w) => sendBroadcast(t.app, w, id))
 const step = (id: string) => work((w) => advanceBroadcast(t.app, w, id))
 const show = (id: string) => work((w) => showBroadcast(w, id))
@@ -180,11 +178,7 @@ test('a deletion waits for a draft that is being made, and is refused then', asy
     made = resolve
   })
   const making = work(async (w) => {
-    const draft = await createBroadcast(
-      t.app,
-      w,
-      NewBroadcast.parse({ list: 'People', project: 'Spring', topic: 'News' }),
-    )
+    const draft = await createBroadcast(w, NewBroadcast.parse({ list: 'People', project: 'Spring', topic: 'News' }))
     made()
     await held
     return draft

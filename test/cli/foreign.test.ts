@@ -132,7 +132,7 @@ const calls = `
   courses lessons update {course} {lesson} --title other
   courses lessons move {course} {lesson} --before {lesson}
   courses lessons delete {course} {lesson}
-  bindings set course:{course} enrolled {project}
+  bindings set course:{course} enrolled {project} --sender {sender}
   bindings unset course:{course} enrolled
   bookings list --email {email}
   bookings show {booking}

@@ -36,7 +36,7 @@ test('projects show --stats has the results of its emails, beside the properties
 test('broadcasts show has the results of a draft too: all 0', async () => {
   const { id } = await t.app.work(account.id, 'cli:test', async (work) => {
     await createList(work, { name: 'People' })
-    return createBroadcast(t.app, work, NewBroadcast.parse({ list: 'People', project: account.projectId }))
+    return createBroadcast(work, NewBroadcast.parse({ list: 'People', project: account.projectId }))
   })
   const { json } = await svc(t, ['broadcasts', 'show', id, '--account', account.id, '--json'])
   expect(json).toMatchObject({ id, status: 'draft', sent: 0, stats: { sent: 0, opened: 0, links: [], days: [] } })

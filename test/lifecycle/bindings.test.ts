@@ -8,6 +8,7 @@ import {
   setBinding,
   unsetBinding,
 } from '../../src/lifecycle/lifecycle.ts'
+import { addSender } from '../../src/messages/messages.ts'
 import { plainMail } from '../../src/pages/plain-mail.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
@@ -104,6 +105,33 @@ describe('a binding', () => {
     await expect(bind('webinar:web_9')).rejects.toMatchObject({ kind: 'not_found' })
     await expect(bind('webinar:web_1', 'registered', foreign)).rejects.toMatchObject({ kind: 'not_found' })
     expect(await work(listBindings)).toEqual([])
+  })
+
+  test('chooses a subject and a sender, which the next binding without them takes away', async () => {
+    const { id } = await work((w) =>
+      addSender(w, { email: 'news@shop.example', name: 'News', replyTo: 'desk@shop.example' }),
+    )
+    const bindWith = (letter: object) =>
+      work((w) => setBinding(t.app, w, 'webinar:web_1', 'registered', projectId, letter))
+    const letters = () =>
+      t.app.sql(
+        'select subject, from_email as "from", reply_to as "replyTo" from messages where account_id = $1 order by id',
+        [account.id],
+      )
+    await bindWith({ subject: 'See you, {{ name }}', sender: id })
+    await queue(mail())
+    expect(await work(listBindings)).toMatchObject([{ subjectLine: 'See you, {{ name }}', sender: id }])
+    await bindWith({ sender: 'News@shop.example' })
+    await queue(mail())
+    await bindWith({})
+    await queue(mail())
+    expect(await letters()).toEqual([
+      { subject: 'See you, Ada', from: 'news@shop.example', replyTo: 'desk@shop.example' },
+      { subject: 'Welcome, Ada', from: 'news@shop.example', replyTo: 'desk@shop.example' },
+      { subject: 'Welcome, Ada', from: 'hello@shop.example', replyTo: null },
+    ])
+    await expect(bindWith({ sender: 'ceo@bank.example' })).rejects.toMatchObject({ kind: 'not_found' })
+    await expect(bindWith({ subject: '' })).rejects.toMatchObject({ kind: 'invalid' })
   })
 
   test('is replaced by the next one, can be unset once, and is separate for each account', async () => {

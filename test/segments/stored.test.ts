@@ -30,9 +30,7 @@ const insert = (table: string, row: Record<string, unknown>) => {
 const segment = (where: string, name = 'Some') => work((w) => createSegment(w, { name, list: 'People', where }))
 const count = (name = 'Some') => work(async (w) => countSegment(w, await findSegment(w, name)))
 const broadcast = async (given: object) =>
-  work(async (w) =>
-    sendBroadcast(t.app, w, (await createBroadcast(t.app, w, { project: 'Spring', ...given } as never)).id),
-  )
+  work(async (w) => sendBroadcast(t.app, w, (await createBroadcast(w, { project: 'Spring', ...given } as never)).id))
 const step = (id: string) => work((w) => advanceBroadcast(t.app, w, id))
 const show = (id: string) => work((w) => showBroadcast(w, id))
 const sent = (projectId: string, n: number) =>

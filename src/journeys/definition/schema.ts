@@ -1,7 +1,9 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
+
 import { z } from 'zod'
 import { dataShapes } from '../../events/shapes.ts'
 import { eventTypes } from '../../events/types.ts'
+import { emailAddress } from '../../lib/address.ts'
 import { parseAmount } from '../../lib/money.ts'
 import { text } from '../../lib/text.ts'
 
@@ -93,6 +95,9 @@ const Leaf = [
     project: Ref,
     type: z.enum(['marketing', 'transactional']).default('marketing'),
     subject: text(500).min(1).optional(),
+    /** Id or address; default: the account's default sender. */
+    sender: Ref.optional(),
+    replyTo: emailAddress().optional(),
   }),
   z
     .strictObject({ id, kind: z.literal('delay'), for: Duration.optional(), until: IsoTime.optional() })

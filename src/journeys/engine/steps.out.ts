@@ -22,6 +22,10 @@ interface JourneyMail {
   type: 'marketing' | 'transactional'
   /** With unfilled merge tags; undefined: the project's name. */
   subject: string | undefined
+  /** Id or address of the sender; undefined: the account's default. */
+  sender: string | undefined
+  /** undefined: that of the sender. */
+  replyTo: string | undefined
 }
 
 /**
@@ -57,10 +61,10 @@ export const sendMails = async (
   runs: readonly RunAtStep[],
   send: SendMails,
 ): Promise<Effect[]> => {
-  const { project, type, subject } = step
+  const { project, type, subject, sender, replyTo } = step
   const mails = runs.map((run) => {
     const { journeyId, contact, context } = run
-    return { key: keyOf(run), journeyId, contact, data: dataOf(context), project, type, subject }
+    return { key: keyOf(run), journeyId, contact, data: dataOf(context), project, type, subject, sender, replyTo }
   })
   return (await send(work, mails)).map((outcome) => ({ outcome }))
 }

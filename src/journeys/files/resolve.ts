@@ -30,7 +30,7 @@ export const stepsOf = (file: unknown): Generator<PlacedStep> => stepsIn(recordO
  * is absent here are kept as they are written.
  */
 export type Sources = {
-  readonly [kind in 'project' | 'form' | 'webinar' | 'course']?: (
+  readonly [kind in 'project' | 'sender' | 'form' | 'webinar' | 'course']?: (
     work: Work,
     ref: string,
   ) => Promise<{ id: string; name?: string }>
@@ -48,7 +48,7 @@ const named: Record<string, readonly Property[]> = {
   'webinar-registered': ['webinar'],
   'webinar-attended': ['webinar'],
   'webinar-missed': ['webinar'],
-  'send-email': ['project'],
+  'send-email': ['project', 'sender'],
   'add-to-list': ['list'],
   'remove-from-list': ['list'],
   'create-deal': ['pipeline', 'stage'],

@@ -87,12 +87,7 @@ const choose = ({ senders, domains }: Setup, { from, senderId, replyTo }: FromCh
   }
 }
 
-/** Reads the relay, senders and domains that these choices need, in one statement. */
-export const readMethod = async (
-  { config }: Pick<App, 'config'>,
-  { sql, accountId }: Work,
-  choices: readonly FromChoice[],
-): Promise<Method> => {
+const readSetup = async ({ sql, accountId }: Work, choices: readonly FromChoice[]): Promise<Setup> => {
   const emails = choices.flatMap(({ from }) => from?.email ?? [])
   const [setup] = await sql(reading, [
     accountId,
@@ -100,12 +95,22 @@ export const readMethod = async (
     emails,
     emails.flatMap((email) => emailDomain(email) ?? []),
   ])
-  const { relay } = setup!
+  return setup!
+}
+
+/** Reads the relay, senders and domains that these choices need, in one statement. */
+export const readMethod = async (
+  { config }: Pick<App, 'config'>,
+  work: Work,
+  choices: readonly FromChoice[],
+): Promise<Method> => {
+  const setup = await readSetup(work, choices)
+  const { relay } = setup
   return {
     relay,
     refusal:
       relay || config.smtpUrl !== null ? null : invalid('The account has no sending method', { hint: 'svc relay set' }),
-    from: (choice) => choose(setup!, choice),
+    from: (choice) => choose(setup, choice),
   }
 }
 
@@ -123,9 +128,9 @@ export const requireMethod = async (app: Pick<App, 'config'>, work: Work, choice
 /**
  * Returns the id or the normalised address of a sender that the account may use. Throws Problem `not_found` for any other.
  */
-export const requireSender = async (app: Pick<App, 'config'>, work: Work, ref: string): Promise<string> => {
+export const requireSender = async (work: Work, ref: string): Promise<string> => {
   const choice = senderChoice(ref)
-  const from = (await readMethod(app, work, [choice])).from(choice)
+  const from = choose(await readSetup(work, [choice]), choice)
   if (from instanceof Problem) throw noSuch('sender', ref, { hint: 'svc senders list' })
   return choice.from?.email ?? ref
 }

@@ -370,3 +370,27 @@ test('a rehearsal says that a suppressed address gets no email, and refuses a ba
   })
   await expect(rehearseFile(document, {}, 'none@example.com')).rejects.toMatchObject({ kind: 'not_found' })
 })
+
+test('a step names its sender, by id or address, and its Reply-To; one that the account may not use is refused', async () => {
+  const { id } = await bench.work((work) =>
+    addSender(work, { email: 'news@shop.example', name: 'News', replyTo: 'desk@shop.example' }),
+  )
+  await onAdded([
+    { ...mail, sender: 'news@shop.example' },
+    { ...mail, sender: id, replyTo: 'Ada@shop.example' },
+    { ...mail, replyTo: 'bob@shop.example' },
+  ])
+  await bench.add(listId, ['ada@example.com'])
+  await bench.drain()
+  const rows = await target.app.sql(
+    'select from_email as "from", from_name as name, reply_to as "replyTo" from messages where account_id = $1 order by key',
+    [bench.account.id],
+  )
+  expect(rows).toEqual([
+    { from: 'news@shop.example', name: 'News', replyTo: 'desk@shop.example' },
+    { from: 'news@shop.example', name: 'News', replyTo: 'ada@shop.example' },
+    { from: 'hello@shop.example', name: 'The Shop', replyTo: 'bob@shop.example' },
+  ])
+  for (const more of [{ sender: 'ceo@bank.example' }, { sender: 'snd_unknown' }, { replyTo: 'nobody' }])
+    await expect(onAdded([{ ...mail, ...more }])).rejects.toThrow(Object.keys(more)[0]!)
+})

@@ -238,7 +238,7 @@ test('a recipient who leaves by the link of an email counts as unsubscribed, onc
 
 test('a test email of a broadcast counts as a send of the account only', async () => {
   const { id } = await work((w) =>
-    createBroadcast(t.app, w, NewBroadcast.parse({ list: 'People', project: account.projectId })),
+    createBroadcast(w, NewBroadcast.parse({ list: 'People', project: account.projectId })),
   )
   await testBroadcast(t.app, account.id, 'cli:test', id, 'ada@people.example')
   expect(await stats(id)).toMatchObject({ sent: 0, days: [] })
