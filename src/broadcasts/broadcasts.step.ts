@@ -1,6 +1,7 @@
 import { returnQuota } from '../accounts/accounts.ts'
 import { countActive, type Recipient, readRecipients } from '../contacts/contacts.ts'
 import {
+  cancelledError,
   dropBatch,
   failDropped,
   isBatchOut,
@@ -26,7 +27,6 @@ export const batchSize = 500
 /** After a longer interruption, only this much time is caught up at the broadcast's rate. */
 const catchUpMs = 2000
 const minWaitMs = 100
-const cancelledSentence = 'The broadcast was cancelled'
 
 /** The state of a broadcast, which a step reads, changes and saves. */
 interface State extends LetterChoice {
@@ -196,7 +196,7 @@ const cancelStep = async (work: Work, state: State): Promise<Step> => {
   await addCounts(work, state)
   if ((await dropBatch(work, state.id)) > 0) state.checkpoint = ''
   if (state.checkpoint !== null) {
-    const { last, failed, months } = await failDropped(work, keyPrefix(state.id), state.checkpoint, cancelledSentence)
+    const { last, failed, months } = await failDropped(work, keyPrefix(state.id), state.checkpoint, cancelledError)
     state.checkpoint = last
     state.queued -= failed
     state.failed += failed

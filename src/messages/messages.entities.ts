@@ -270,7 +270,7 @@ export class MessageTally extends MessageTallySchema.class {}
 MessageTallySchema.setClass(MessageTally)
 
 const resultMetrics = [
-  ...['sent', 'failed', 'suppressed', 'bounced', 'complained'],
+  ...['cancelled', 'sent', 'failed', 'suppressed', 'bounced', 'complained'],
   ...['opened', 'clicked', 'answered', 'unsubscribed', 'clicks'],
 ]
 

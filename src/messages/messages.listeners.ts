@@ -1,3 +1,4 @@
+import { returnQuota } from '../accounts/accounts.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import { countEnds } from './messages.queue.ts'
@@ -12,13 +13,15 @@ const messagesOfRecipient = `
   select c.id from messages m join messages c on c.account_id = $1 and c.copy_of = m.id
   where m.account_id = $1 and m.email = $2 and m.copy = 'to'`
 
-const dropQueued = statement(
+const dropQueued = statement<{ month: string; count: number }>(
   'drop-messages-to-recipient',
-  {},
+  { month: 'text', count: 'int8' },
   `with erased as materialized (${messagesOfRecipient}), gone as (
      delete from message_queue q using erased
-     where q.account_id = $1 and q.id = erased.id returning q.account_id, q.batch
-   ) ${countEnds(`select account_id, batch, 'failed' as status from gone`)}`,
+     where q.account_id = $1 and q.id = erased.id returning q.account_id, q.id, q.batch, q.is_handing
+   ), ended as (${countEnds(`select account_id, batch, 'failed' as status from gone`)}
+   ) select to_char(m.created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count
+   from gone join messages m on m.account_id = $1 and m.id = gone.id where not gone.is_handing group by 1`,
 )
 
 const dropAttachments = statement(
@@ -43,7 +46,7 @@ const blankMessages = statement(
 
 /**
  * Erases a recipient. Messages stay as a record that they were sent, without the address and without content that may name the
- * person; queued ones fail. So do its copies (cc, bcc), which keep their own addresses. Suppressions stay, so that an address that unsubscribed or complained stays suppressed when it is added
+ * person; queued ones fail, and return their volume. So do its copies (cc, bcc), which keep their own addresses. Suppressions stay, so that an address that unsubscribed or complained stays suppressed when it is added
  * again.
  */
 export const forgetRecipients: Listener = {
@@ -51,7 +54,10 @@ export const forgetRecipients: Listener = {
     const { sql, accountId, now } = work
     if (listId !== undefined || email === undefined) return
     // The queue is locked before the messages, in the same order as everywhere else (docs/locking.md).
-    await sql(dropQueued, [accountId, email])
+    const months = await sql(dropQueued, [accountId, email])
+    work.last(async () => {
+      for (const { month, count } of months) await returnQuota(work, 'sends', month, count)
+    })
     await sql(dropAttachments, [accountId, email])
     await sql(blankMessages, [accountId, email, now])
     await erasePerson(work, email)

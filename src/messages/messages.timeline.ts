@@ -1,10 +1,12 @@
 import { timelinePart } from '../contacts/contacts.ts'
+import { cancelledError } from './results/results.ts'
 import { hasTopic, joinTopic } from './suppression/suppression.ts'
 
 /** SQL expression: the subject of a message; null if it does not exist. */
 export const subjectOf = (of: { account: string; id: string }): string =>
   `(select subject from messages where account_id = ${of.account} and id = ${of.id})`
 
+// An email that was cancelled never happened to the person; earlier versions wrote a sentence for those of a broadcast.
 // An email is sent at most some weeks after its creation, so the newest ones are among those created last. The limit bounds the time for
 // an address with very many emails.
 const emails = timelinePart(
@@ -12,7 +14,8 @@ const emails = timelinePart(
   `select coalesce(m.finished_at, m.created_at) as at, 'email.' || m.status as kind, m.subject as title, m.id
    from (
      select id, status, subject, created_at, finished_at from messages
-     where account_id = $1 and email = $2 and status <> 'pending' order by id desc limit 10000
+     where account_id = $1 and email = $2 and status <> 'pending'
+       and not (status = 'failed' and error in ('${cancelledError}', 'The broadcast was cancelled')) order by id desc limit 10000
    ) m`,
 )
 

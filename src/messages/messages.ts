@@ -73,6 +73,7 @@ export {
 } from './outbox/outbox.ts'
 export {
   batchKeyPrefix,
+  cancelledError,
   causeOf,
   countActions,
   foldResults,

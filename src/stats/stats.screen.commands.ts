@@ -21,7 +21,7 @@ const [fewLinks, manyLinks] = [4, 10]
 const dayMs = 86_400_000
 const mailMetrics = [
   ...['sent', 'delivered', 'opened', 'clicked', 'answered', 'unsubscribed', 'bounced'],
-  ...['complained', 'failed', 'suppressed'],
+  ...['complained', 'failed', 'cancelled', 'suppressed'],
 ] as (keyof Omit<Stats['mail'], 'links' | 'days'>)[]
 
 type Draw = (canvas: Canvas) => string[]

@@ -303,7 +303,7 @@ describe('cancel', () => {
     const errors = await t.app.sql(`select distinct error from messages where account_id = $1 and status = 'failed'`, [
       who.account.id,
     ])
-    expect(errors).toEqual([{ error: 'The broadcast was cancelled' }])
+    expect(errors).toEqual([{ error: 'cancelled' }])
     const before = sink.mails.length
     for (const end of ends.splice(0).reverse()) await end()
     expect(sink.mails).toHaveLength(before)

@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const numbers = {
   ...{ sent: 1, delivered: 1, opened: 1, clicked: 1, answered: 0, unsubscribed: 0 },
-  ...{ bounced: 0, complained: 0, failed: 0, suppressed: 0 },
+  ...{ bounced: 0, complained: 0, failed: 0, cancelled: 0, suppressed: 0 },
 }
 
 test('projects show --stats has the results of its emails, beside the properties that it has without', async () => {

@@ -2,7 +2,7 @@ import { number } from '../../lib/quantity.ts'
 import { type Canvas, drawBars, drawTrends } from './charts.ts'
 
 const numbers = ['sent', 'delivered', 'opened', 'clicked', 'answered', 'unsubscribed'] as const
-const faults = ['bounced', 'complained', 'failed', 'suppressed'] as const
+const faults = ['bounced', 'complained', 'failed', 'cancelled', 'suppressed'] as const
 const trends = ['sent', 'opened', 'clicked', 'answered'] as const
 
 type Numbers = Readonly<Record<(typeof numbers)[number] | (typeof faults)[number], number>>

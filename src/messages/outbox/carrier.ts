@@ -9,7 +9,7 @@ import type { createRelayQueues } from './capacity.ts'
 import type { ClaimedMessage, Content } from './claim.ts'
 import { createComposer } from './compose.ts'
 import { type Loaded, loadContents } from './mark.ts'
-import { failedResult, type Result, recordResults, resultOfSend, suppressedResult, unrecordable } from './record.ts'
+import { lackingResult, type Result, recordAll, resultOfSend, suppressedResult, unrecordable } from './record.ts'
 import type { Suppressor } from './suppress.ts'
 
 const batchSize = 200
@@ -144,7 +144,7 @@ export const createCarrier = (
       const results = batch.filter(isResult)
       const taken = batch.filter(isMarkRequest)
       const claims = taken.map(({ claimed }) => claimed)
-      const { written, corrected, locked, marked } = await recordResults(app.sql, results, claims)
+      const { written, corrected, locked, marked } = await recordAll(app, results, claims)
       for (const { claimed, answer } of taken) answer(marked.has(claimed.id) ? 'marked' : 'lost')
       for (const { status } of written) if (status !== 'queued') app.counters.count('sends', status)
       for (const { status } of corrected) if (status === 'sent') app.counters.count('sends', status)
@@ -175,7 +175,7 @@ export const createCarrier = (
     try {
       const composed = await compose(claimed, content)
       if (!composed)
-        return { kind: 'record', result: failedResult(claimed, 'The sending method or the project is gone') }
+        return { kind: 'record', result: lackingResult(claimed, 'The sending method or the project is gone') }
       if (isFinishing) return { kind: 'withdraw', waitMs: 0 }
       const { mail } = composed
       const load = async (of: string): Promise<boolean> => {
@@ -206,7 +206,7 @@ export const createCarrier = (
     if (!content) return { kind: 'withdraw', waitMs: errorRetryMs }
     if (content.reason !== null) return { kind: 'record', result: suppressedResult(claimed, content.reason) }
     const lack = lackOf(content)
-    return lack ? { kind: 'record', result: failedResult(claimed, lack) } : { kind: 'send', content }
+    return lack ? { kind: 'record', result: lackingResult(claimed, lack) } : { kind: 'send', content }
   }
 
   const loader = createBatches<ClaimedMessage>(batchSize, {

@@ -1,9 +1,12 @@
+import { returnQuota } from '../../accounts/accounts.ts'
 import { nextRetryMs } from '../../lib/backoff.ts'
+import { Problem } from '../../lib/problem.ts'
 import type { SendOutcome } from '../../net/smtp.ts'
 import { claimsJson, ownedRows, splitByOutcome } from '../../queue/claims.ts'
-import type { Sql } from '../../store/database.ts'
+import { isUnavailable, type Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
+import type { App } from '../../store/work.ts'
 import { countEnds, isBatch } from '../messages.queue.ts'
 import { causeOf, countEnded, endedColumns } from '../results/results.ts'
 import { type ClaimedMessage, queueTable, unknownState } from './claim.ts'
@@ -22,6 +25,8 @@ export interface Result {
   isReply: boolean
   /** Replaces a result that the database refused to store. */
   isReplacement?: boolean
+  /** No relay was asked to take the message: its volume is returned. */
+  isUntouched?: boolean
 }
 
 /** A reply with the enhanced status code of a bad recipient address (RFC 3463). The codes 5.1.7 and 5.1.8 are about the sender. */
@@ -39,9 +44,13 @@ const resultOf = (claimed: ClaimedMessage, status: Result['status'], more: Parti
 })
 
 export const suppressedResult = (claimed: ClaimedMessage, reason: string): Result =>
-  resultOf(claimed, 'suppressed', { reason })
+  resultOf(claimed, 'suppressed', { reason, isUntouched: true })
 
-export const failedResult = (claimed: ClaimedMessage, error: string): Result => resultOf(claimed, 'failed', { error })
+const failedResult = (claimed: ClaimedMessage, error: string): Result => resultOf(claimed, 'failed', { error })
+
+/** Returns the result of a message that lacks something, so that it can't be handed over. */
+export const lackingResult = (claimed: ClaimedMessage, error: string): Result =>
+  resultOf(claimed, 'failed', { error, isUntouched: true })
 
 /** Replaces a result that the database refused to store. */
 export const unrecordable = ({ claimed }: Result): Result =>
@@ -207,5 +216,63 @@ export const recordResults = async (
     corrected: late.filter(({ claimed }) => corrected.has(claimed.id)),
     locked: [...locked, ...late.filter(({ claimed }) => unknown.has(claimed.id))],
     marked,
+  }
+}
+
+const limitLockWait = statement<{ set_config: string }>(
+  'limit-lock-wait-of-volume',
+  { set_config: 'text' },
+  `select set_config('lock_timeout', '500ms', true)`,
+)
+
+const countByMonth = statement<{ month: string; count: number }>(
+  'months-of-messages',
+  { month: 'text', count: 'int8' },
+  `select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from messages
+   where account_id = $1 and id = any($2) group by 1`,
+)
+
+const none: Recorded = { written: [], corrected: [], locked: [], marked: new Set() }
+
+const recordOfAccount = async (app: App, accountId: string, results: readonly Result[]): Promise<Recorded> => {
+  try {
+    return await app.work(accountId, 'job:mail', async (work) => {
+      await work.sql(limitLockWait)
+      const recorded = await recordResults(work.sql, results, [])
+      const ids = recorded.written.map(({ claimed }) => claimed.id)
+      for (const { month, count } of await work.sql(countByMonth, [accountId, ids]))
+        await returnQuota(work, 'sends', month, count)
+      return recorded
+    })
+  } catch (error) {
+    // Another transaction has the volume of the account; other accounts don't wait for it.
+    if (isUnavailable(error)) return { ...none, locked: [...results] }
+    // The account is being deleted, and its volume with it.
+    if (error instanceof Problem && error.kind === 'not_found') return recordResults(app.sql, results, [])
+    throw error
+  }
+}
+
+/**
+ * Records results as `recordResults` does. Those of messages that no relay was asked to take are recorded account by account, and
+ * their volume is returned to the month's quota in the same transaction.
+ */
+export const recordAll = async (
+  app: App,
+  results: readonly Result[],
+  taken: readonly ClaimedMessage[],
+): Promise<Recorded> => {
+  const [untouched, others] = [
+    results.filter(({ isUntouched }) => isUntouched),
+    results.filter((result) => !result.isUntouched),
+  ]
+  const all = [others.length + taken.length > 0 ? await recordResults(app.sql, others, taken) : none]
+  for (const [accountId, group] of Map.groupBy(untouched, ({ claimed }) => claimed.accountId))
+    all.push(await recordOfAccount(app, accountId, group))
+  return {
+    written: all.flatMap(({ written }) => written),
+    corrected: all.flatMap(({ corrected }) => corrected),
+    locked: all.flatMap(({ locked }) => locked),
+    marked: all[0]!.marked,
   }
 }

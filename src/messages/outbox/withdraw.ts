@@ -2,7 +2,7 @@ import { returnQuota } from '../../accounts/accounts.ts'
 import { conflict, noSuch } from '../../lib/problem.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
-import { countEnded, endedColumns } from '../results/results.ts'
+import { cancelledError, countEnded, endedColumns } from '../results/results.ts'
 import { unknownState } from './claim.ts'
 
 /** A message that was withdrawn. */
@@ -147,7 +147,7 @@ const cancelling = statement<{ month: string; count: number }>(
    ), gone as (
      delete from message_queue q using call where q.account_id = $1 and q.id = call.id and not q.is_handing returning q.id
    ), ended as (
-     update messages m set status = 'failed', error = 'cancelled', finished_at = $3
+     update messages m set status = 'failed', error = '${cancelledError}', finished_at = $3
      from gone where m.account_id = $1 and m.id = gone.id returning m.created_at, ${endedColumns('m')}
    ), counted as (
      ${countEnded(counting)}
@@ -169,7 +169,7 @@ const readUncancelled = statement<Uncancelled>(
      select id, email, status, error from messages where account_id = $1 and id = $2
      union all
      select id, email, status, error from messages where account_id = $1 and copy_of = $2
-   ) m where status <> 'failed' or error <> 'cancelled' order by id`,
+   ) m where status <> 'failed' or error <> '${cancelledError}' order by id`,
 )
 
 /**

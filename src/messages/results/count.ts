@@ -8,7 +8,7 @@ import { utcDay } from '../../store/tallies.ts'
  */
 
 /** Numbers of messages. */
-export type MessageMetric = 'sent' | 'failed' | 'suppressed' | 'bounced' | 'complained'
+export type MessageMetric = 'sent' | 'failed' | 'cancelled' | 'suppressed' | 'bounced' | 'complained'
 /** Numbers of distinct people. */
 export type PersonMetric = 'opened' | 'clicked' | 'answered' | 'unsubscribed'
 
@@ -25,9 +25,15 @@ export const causeOf = (m: string): string =>
 /** SQL condition: a scope of `message_people` is a day of the account. The others are ids, which begin with a letter. */
 export const dayScopes = (scope: string): string => `${scope} < ':'`
 
+/** The error of a message that an operator cancelled. */
+export const cancelledError = 'cancelled'
+
+const metricOf = (m: string): string =>
+  `case when ${m}.status = 'failed' and ${m}.error = '${cancelledError}' then 'cancelled' else ${m}.status end`
+
 /** SQL columns for `countEnded`: the message `m` has ended, with its status. */
 export const endedColumns = (m: string): string =>
-  `${m}.account_id, ${m}.project_id, ${causeOf(m)} as cause, ${utcDay(`${m}.finished_at`)} as day, ${m}.status as metric, 1 as count`
+  `${m}.account_id, ${m}.project_id, ${causeOf(m)} as cause, ${utcDay(`${m}.finished_at`)} as day, ${metricOf(m)} as metric, 1 as count`
 
 /** Returns SQL that counts messages; `ended` is a query of account_id, project_id, cause, day, metric (MessageMetric) and count. */
 export const countEnded = (ended: string): string => `

@@ -1,4 +1,4 @@
-export { batchKeyPrefix, causeOf, countActions, countEnded, endedColumns } from './count.ts'
+export { batchKeyPrefix, cancelledError, causeOf, countActions, countEnded, endedColumns } from './count.ts'
 export { foldResults, runResults } from './fold.ts'
 export { erasePerson, type RecipientAction, recountPerson } from './people.ts'
 export { type MailStats, mailStats, resultsOf } from './read.ts'

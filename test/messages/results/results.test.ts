@@ -13,7 +13,7 @@ import {
   withdrawMails,
 } from '../../../src/messages/messages.ts'
 import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../../src/messages/outbox/claim.ts'
-import { failedResult, type Result, recordResults, suppressedResult } from '../../../src/messages/outbox/record.ts'
+import { lackingResult, type Result, recordResults, suppressedResult } from '../../../src/messages/outbox/record.ts'
 import { countReport } from '../../../src/messages/results/reports.ts'
 import { runResults } from '../../../src/messages/results/results.ts'
 import type { Work } from '../../../src/store/work.ts'
@@ -132,7 +132,7 @@ test('a person counts once, whatever they do; an open includes clicks and answer
   const date = today()
   const numbers = {
     ...{ sent: 2, delivered: 2, opened: 1, clicked: 1, answered: 1, unsubscribed: 0 },
-    ...{ bounced: 0, complained: 0, failed: 0, suppressed: 0 },
+    ...{ bounced: 0, complained: 0, failed: 0, cancelled: 0, suppressed: 0 },
   }
   const expected = { ...numbers, links: [{ url: harbour, clicks: 1, people: 1 }], days: [{ date, ...numbers }] }
   expect(await stats(cause.broadcast)).toEqual(expected)
@@ -319,9 +319,9 @@ test('numbers equal a recount after a random mix of everything, several at once'
     const results = claims.flatMap((claimed) => {
       if (dead.includes(claimed)) return []
       const outcome = random.next()
-      if (outcome < 0.1) return failedResult(claimed, 'No')
+      if (outcome < 0.1) return lackingResult(claimed, 'No')
       if (outcome < 0.2) return suppressedResult(claimed, 'bounced')
-      if (outcome < 0.25) return { ...failedResult(claimed, 'No such recipient'), isBounced: true, isReply: true }
+      if (outcome < 0.25) return { ...lackingResult(claimed, 'No such recipient'), isBounced: true, isReply: true }
       return sentResult(claimed)
     })
     await recordResults(t.app.sql, results, [])
