@@ -1,20 +1,14 @@
 import { Migration } from '@mikro-orm/migrations'
 
-const before = `'sent', 'failed', 'suppressed', 'bounced', 'complained', 'opened', 'clicked', 'answered', 'unsubscribed'`
-const after = `'cancelled', ${before}`
+const metrics = `'sent', 'failed', 'suppressed', 'bounced', 'complained', 'opened', 'clicked', 'answered', 'unsubscribed'`
 
 /** Results count cancelled emails apart from those that failed. */
 export class Migration20261124070200_cancelled_results extends Migration {
   static readonly change = 'expand'
 
-  private check(table: string, metrics: string): void {
-    this.addSql(`alter table "${table}" drop constraint "${table}_metric_check"`)
-    this.addSql(`alter table "${table}" add constraint "${table}_metric_check" check ("metric" in (${metrics}))`)
-  }
-
   override up(): void {
-    this.check('message_results', `${after}, 'clicks'`)
-    this.check('message_result_changes', after)
+    this.addSql(`alter table "message_results" drop constraint "message_results_metric_check"`)
+    this.addSql(`alter table "message_result_changes" drop constraint "message_result_changes_metric_check"`)
   }
 
   override down(): void {
@@ -23,7 +17,11 @@ export class Migration20261124070200_cancelled_results extends Migration {
       from "message_results" where "metric" = 'cancelled'
       on conflict ("account_id", "scope", "day", "metric", "link", "since") do update set "count" = r."count" + excluded."count"`)
     this.addSql(`delete from "message_results" where "metric" = 'cancelled'`)
-    this.check('message_results', `${before}, 'clicks'`)
-    this.check('message_result_changes', before)
+    this.addSql(
+      `alter table "message_results" add constraint "message_results_metric_check" check ("metric" in (${metrics}, 'clicks'))`,
+    )
+    this.addSql(
+      `alter table "message_result_changes" add constraint "message_result_changes_metric_check" check ("metric" in (${metrics}))`,
+    )
   }
 }

@@ -33,12 +33,13 @@ const actionsOf = (text: string): string[] => {
 }
 
 const storage = /^(?:alter (?:column )?"?\w+"? set (?:storage|statistics|default)|set \()/
+const droppedCheck = /^drop constraint (?:if exists )?"?\w+_check"?$/
 const column =
   /^add (?:column )?(?:if not exists )?"?(?!constraint\b|primary\b|unique\b|check\b|foreign\b|exclude\b)\w+"? /
 
 /** Whether rows that an older daemon writes stay valid, and what it reads stays. */
 const isAdditive = (action: string): boolean => {
-  if (storage.test(action)) return true
+  if (storage.test(action) || droppedCheck.test(action)) return true
   if (!column.test(action) || /\b(?:primary key|unique|check|references)\b/.test(action)) return false
   return !action.includes('not null') || action.includes('default')
 }

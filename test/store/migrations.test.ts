@@ -48,6 +48,8 @@ test.each([
   ['expand', 'alter table x alter column a set default 1'],
   ['expand', 'create index concurrently if not exists i on x (a)'],
   ['expand', 'update x set a = 1 where b is null'],
+  ['expand', 'alter table "x" drop constraint "x_a_check"'],
+  ['contract', 'alter table "x" drop constraint "x_a_key"'],
   ['contract', 'alter table x add column a text not null'],
   ['contract', `alter table x add column a text, drop column b`],
   ['contract', 'alter table x add column a text unique'],
