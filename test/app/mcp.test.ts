@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bounded, boundedPage, maxAnswerChars } from '../../src/app/mcp/mcp.bounds.ts'
 import { tools } from '../../src/app/mcp/mcp.tools.ts'
-import { createDeal } from '../../src/deals/deals.ts'
+import { createDeal, createPipeline } from '../../src/deals/deals.ts'
 import { svc } from '../support/cli.ts'
 import { deliveriesOf, emitEvents } from '../support/deliveries.ts'
 import { ada, confirmed, useAgents } from './mcp.support.ts'
@@ -84,6 +84,18 @@ test('a deal is moved by name, and its history names the agent', async () => {
   const { history } = await read('deals_show', { id: deal.id })
   expect(history.at(-1)).toMatchObject({ actor: expect.stringMatching(/^mcp:/), to: second.id })
   expect(await refusal('deals_move', { id: deal.id, stage: 'Nowhere' })).toContain('Nowhere')
+})
+
+test('deals are listed of every pipeline, or of the named one', async () => {
+  const id = await t.app.work(made.account.id, 'cli:test', async (work) => {
+    const { id: pipelineId, stages } = await createPipeline(work, { name: 'Partners' })
+    const input = { title: 'Partner', email: ada, pipelineId, stageId: stages[0]!.id }
+    return (await createDeal(work, input, { source: 'manual' })).deal.id
+  })
+  const { read } = await start()
+  const listed = async (args = {}) => (await read('deals_list', args)).deals.map((deal: { id: string }) => deal.id)
+  expect(await listed()).toContain(id)
+  expect(await listed({ pipeline: 'Partners' })).toEqual([id])
 })
 
 test('the question before a journey names everything that the journey gets', async () => {

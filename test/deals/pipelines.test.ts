@@ -169,6 +169,7 @@ describe('stages', () => {
     expect(await kindOf(inWork((work) => addStage(work, sales.id, { name: 'Won', kind: 'won' })))).toBe('conflict')
     expect(await kindOf(inWork((work) => renameStage(work, paused, 'Won')))).toBe('conflict')
     await inWork((work) => renameStage(work, paused, 'On hold'))
+    await inWork((work) => renameStage(work, paused, 'On hold'))
     const ordered = await inWork((work) => reorderStages(work, sales.id, ['On hold', sales.stages[4]!.id]))
     expect(names(ordered)).toEqual(['On hold', 'Lost', 'New', 'Qualified', 'Proposal', 'Won'])
     const { body } = await ok(t.request('POST', '/deals', { key: account.key, body: { title: 'x', email } }))
