@@ -6,6 +6,7 @@ import { eventTypes } from '../events/types.ts'
 import { runStatuses, triggerKinds } from '../journeys/definition/definition.ts'
 import { messageStatuses } from '../messages/messages.shapes.ts'
 import { suppressionReasons } from '../messages/suppression/suppression.ts'
+import { queueNames } from '../queue/holds.ts'
 import { mailModes } from './catcher/catcher.ts'
 
 const plans = ['free', 'starter', 'pro', 'business', 'unlimited']
@@ -48,6 +49,9 @@ export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'payments list --status': paymentStatuses,
   'payments provider set --provider': ['stripe', 'test'],
   'pipelines stages add --kind': stageKinds,
+  'queues pause <queue>': queueNames,
+  'queues resume <queue>': queueNames,
+  'queues show <queue>': queueNames,
   'send --type': ['transactional', 'marketing'],
   'sends list --status': messageStatuses,
   'suppressions add --reason': suppressionReasons,

@@ -48,6 +48,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'Operate:': {
     serve: 'Run the daemon: the API and the jobs',
     jobs: 'Background jobs: deliveries, email, journeys, housekeeping',
+    queues: 'Queues: pause and resume what leaves, show what is due',
     status: 'Show daemons, queues, the last hour, and accounts near a limit',
     stats: 'Show contacts, email, deals and deliveries of an account, by day',
     accounts: 'Accounts, their plans and usage',
@@ -70,6 +71,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>][] = [
   [['serve', 'jobs', 'db', 'openapi'], async () => (await import('./daemon/daemon.commands.ts')).commands],
   [['config'], async () => (await import('./operate/config.commands.ts')).commands],
+  [['queues'], async () => (await import('./operate/queues.commands.ts')).commands],
   [['status'], async () => (await import('./operate/status.commands.ts')).commands],
   [['jobs'], async () => (await import('./daemon/jobs.commands.ts')).commands],
   [['doctor'], async () => (await import('./operate/doctor.commands.ts')).commands],

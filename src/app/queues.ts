@@ -1,14 +1,17 @@
 import { deliveriesQueue } from '../deliveries/queue/queue.ts'
 import { journeysQueue } from '../journeys/engine/engine.ts'
 import { sendsQueue } from '../messages/messages.queue.ts'
+import { heldSince, type QueueName } from '../queue/holds.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
 /** The number of due items of a queue, and for how long the oldest has been due, in seconds (0 without due items). */
 export interface QueueDepth {
-  queue: string
+  queue: QueueName
   depth: number
   oldestSeconds: number
+  /** When it was paused (epoch ms); null: it is not. */
+  pausedAt: number | null
 }
 
 const queues = [deliveriesQueue, journeysQueue, sendsQueue]
@@ -17,13 +20,14 @@ const queues = [deliveriesQueue, journeysQueue, sendsQueue]
 // that is stuck.
 const readDepths = statement<QueueDepth & { place: number }>(
   'read-depths-of-queues',
-  { place: 'int4', queue: 'text', depth: 'int8', oldestSeconds: 'float8' },
+  { place: 'int4', queue: 'text', depth: 'int8', oldestSeconds: 'float8', pausedAt: 'int8' },
   `
   with clock as materialized (select svc_now() as now)
   ${queues
     .map(
       ({ name, due }, place) => `select ${place} as place, '${name}' as queue, count(*) as depth,
-        coalesce(greatest(extract(epoch from (select now from clock) - min(due_at)), 0), 0)::float8 as "oldestSeconds"
+        coalesce(greatest(extract(epoch from (select now from clock) - min(due_at)), 0), 0)::float8 as "oldestSeconds",
+        (${heldSince(name)}) as "pausedAt"
       from (${due}) d`,
     )
     .join(' union all ')}
@@ -33,5 +37,5 @@ const readDepths = statement<QueueDepth & { place: number }>(
 /** Returns the depth of each queue: `deliveries`, `journeys`, `sends`. Reads only indexes of waiting items, no history. */
 export const readQueues = async ({ sql }: Pick<App, 'sql'>): Promise<QueueDepth[]> => {
   const rows = await sql(readDepths)
-  return rows.map(({ queue, depth, oldestSeconds }) => ({ queue, depth, oldestSeconds }))
+  return rows.map(({ place: _, ...depth }) => depth)
 }

@@ -2,6 +2,7 @@ import { activeAccounts } from '../accounts/accounts.rows.ts'
 import { Problem } from '../lib/problem.ts'
 import { hasBatchCounts } from '../messages/outbox/batches.rows.ts'
 import { turnOfAccounts } from '../queue/due.ts'
+import { isHeld } from '../queue/holds.ts'
 import { runSchedule } from '../queue/loop.ts'
 import { isUnavailable } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
@@ -43,7 +44,7 @@ const findOpen = preparedStatement<OpenBroadcast>(
      select * from broadcasts
      where account_id = t.account_id and ${open} and ${startsAt} <= $1 order by ${startsAt}
    ) b
-   where t.due <= $1 and exists (select from ${activeAccounts} a where a.id = t.account_id)
+   where t.due <= $1 and (b.status = 'cancelled' or not ${isHeld('sends')}) and exists (select from ${activeAccounts} a where a.id = t.account_id)
    order by ${startsAt}`,
 )
 

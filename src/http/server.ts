@@ -14,6 +14,7 @@ import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
 import type { Page } from '../pages/page.ts'
+import { readHeld } from '../queue/holds.ts'
 import { isUnavailable } from '../store/database.ts'
 import { requireWritable, schemaProblem, schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
@@ -193,7 +194,7 @@ const addDocument = (server: FastifyInstance, document: () => OpenApi) => {
 
 /**
  * Adds `/healthz` and `/readyz`. `/readyz` is 503 while the database is unavailable, read-only or out of disk space, its schema is
- * older or newer than expected, or the server drains. The states of this process's jobs do not affect it: the API works without them.
+ * older or newer than expected, or the server drains. The states of this process's jobs and paused queues do not affect it: the API works without them.
  */
 const addProbes = (
   server: FastifyInstance,
@@ -209,7 +210,8 @@ const addProbes = (
       const fault = schemaProblem(await schemaState(app.database))
       if (fault) return refuse(fault.message)
       await requireWritable(app.database)
-      return { status: 'ready', jobs: jobs() }
+      const held = await readHeld(app.sql)
+      return { status: 'ready', jobs: jobs(), ...(held.length > 0 && { paused: held }) }
     } catch (error) {
       if (!isUnavailable(error)) request.log.error({ err: error }, 'readiness check failed')
       return refuse('The database is not available')

@@ -3,6 +3,7 @@ import type { CounterOutcome } from '../lib/counters.ts'
 import type { App, Report } from '../store/work.ts'
 import { createBatches } from './batches.ts'
 import { type Claim, findClaims, splitByOutcome } from './claims.ts'
+import type { QueueName } from './holds.ts'
 import { openLease } from './lease.ts'
 import { createBell, repeat, within } from './loop.ts'
 
@@ -26,6 +27,8 @@ const freeSize = 1000
 export interface Adapter<C extends Claim> {
   /** The job under which its workers register. */
   job: CounterOutcome<'freedClaims'>
+  /** The queue that operators pause (holds.ts). */
+  queue: QueueName
   table: string
   channels: readonly string[]
   /** A boolean SQL expression: has an item become due by the passage of time? */
@@ -35,6 +38,8 @@ export interface Adapter<C extends Claim> {
   missed(): void
   /** Claims due items for `worker` within the capacity, and starts them. */
   claim(worker: number): Promise<void>
+  /** The queue is paused: the adapter returns the claims that have not started to it. */
+  hold(): void
   /** The database accepts no results at the moment: further claims would only repeat work that is done already. */
   readonly isStuck: boolean
   /** Returns claims that have not started to the queue. Resolves with the ids of the changed rows. */
@@ -50,6 +55,8 @@ export interface Adapter<C extends Claim> {
 export interface Engine<C extends Claim> {
   /** The worker's id; null while this process must not start anything, because it may have lost its claims. */
   readonly worker: number | null
+  /** An operator has paused the queue: nothing may start. */
+  readonly isHeld: boolean
   /** Resolves with the worker's id as soon as there is one, or after `limitMs` with null. */
   ready(limitMs: number): Promise<number | null>
   /** Wakes the loop: there may be something to claim. */
@@ -97,6 +104,9 @@ export const openQueue = <C extends Claim>(
   const engine: Engine<C> = {
     get worker() {
       return lease.id
+    },
+    get isHeld() {
+      return lease.isHeld
     },
     async ready(limitMs) {
       if (lease.id !== null) return lease.id
@@ -174,9 +184,15 @@ export const openQueue = <C extends Claim>(
     return reconciling
   }
 
-  const lease = openLease(database, adapter.job, adapter.channels, {
+  const lease = openLease(database, adapter, adapter.channels, {
     isDue: adapter.isDue,
     due: ring,
+    held(isHeld) {
+      if (isHeld) return adapter.hold()
+      // The claims were returned to the queue, and notices of the time in between were not followed.
+      adapter.missed()
+      ring()
+    },
     notice(channel, payload) {
       adapter.notice(channel, payload)
       ring()
@@ -203,11 +219,13 @@ export const openQueue = <C extends Claim>(
   const turn = async (): Promise<number> => {
     if (performance.now() >= reconcileAt) await reconcile()
     const { id } = lease
-    if (id === null || adapter.isStuck) return pollMs
+    if (id === null || lease.isHeld || adapter.isStuck) return pollMs
     await adapter.claim(id).catch((error) => {
       engine.reconcileSoon()
       throw error
     })
+    // It was paused while the claim was under way.
+    if (lease.isHeld) adapter.hold()
     return Math.max(0, Math.min(adapter.waitMs?.() ?? pollMs, reconcileAt - performance.now()))
   }
 

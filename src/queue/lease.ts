@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { lockClasses } from '../lib/locks.ts'
 import type { Database } from '../store/database.ts'
+import { holdsChannel, isHeld, type QueueName } from './holds.ts'
 
 /*
  * A worker owns its claims as long as it is alive. It is a row in `workers`, an advisory lock of its id held by a session of its
@@ -28,6 +29,8 @@ export interface LeaseEvents {
   /** A boolean SQL expression, evaluated with each heartbeat: has an item become due by time, which no notice announces? */
   isDue?: string | undefined
   due?(): void
+  /** The queue was paused (true) or resumed (false), as a heartbeat found it. */
+  held?(isHeld: boolean): void
   /** A notice on one of the channels. */
   notice(channel: string, payload: string): void
   /** Called after each period without a heartbeat, the first connection included: notices may have been missed. */
@@ -41,8 +44,17 @@ export interface LeaseEvents {
 interface Lease {
   /** The worker's id; null without a confirmed session: then nothing may be claimed, and no claim may be started. */
   readonly id: number | null
+  /** Whether the queue is paused, as the last heartbeat found it. Until the first one there is no id. */
+  readonly isHeld: boolean
   /** Ends the session. Deletes the row if `isEmpty` resolves to true (no claims); otherwise the worker that frees the claims does. */
   close(isEmpty: (id: number) => Promise<boolean>): Promise<void>
+}
+
+interface BeatRow {
+  isAlive: boolean
+  isDue: boolean
+  isHeld: boolean
+  others: OtherWorker[]
 }
 
 interface OtherWorker {
@@ -55,11 +67,12 @@ const holder = (id: string) => `
   from pg_locks l where l.locktype = 'advisory' and l.classid = ${lockClass} and l.objid = ${id} and l.granted
     and l.database = (select oid from pg_database where datname = current_database())`
 
-const beating = (isDue: string) => `
+const beating = (queue: QueueName, isDue: string) => `
   with me as (
     update workers set seen_at = clock_timestamp() where id = $1 returning id
   )
-  select (select count(*) from me) = 1 as "isAlive", ${isDue} as "isDue", coalesce((
+  select (select count(*) from me) = 1 as "isAlive", ${isDue} as "isDue",
+    ${isHeld(queue)} as "isHeld", coalesce((
     select json_agg(json_build_object('id', w.id, 'seenAt', w.seen_at, 'hasSession', exists (select ${holder('w.id')})))
     from workers w where w.job = $2 and w.id <> $1
   ), '[]') as others`
@@ -95,9 +108,20 @@ const createObserver = () => {
   }
 }
 
+/** The job under which a worker registers, and its queue. */
+export interface LeaseOf {
+  job: string
+  queue: QueueName
+}
+
 /** Registers a worker of `job` and keeps its session, on a connection of its own that is replaced when it is lost. */
-export const openLease = (database: Database, job: string, channels: readonly string[], events: LeaseEvents): Lease => {
-  const text = beating(events.isDue ?? 'false')
+export const openLease = (
+  database: Database,
+  { job, queue }: LeaseOf,
+  channels: readonly string[],
+  events: LeaseEvents,
+): Lease => {
+  const text = beating(queue, events.isDue ?? 'false')
   const observer = createObserver()
   let id: number | null = null
   let wanted: number | null = null
@@ -107,6 +131,10 @@ export const openLease = (database: Database, job: string, channels: readonly st
   let timer: NodeJS.Timeout | undefined
   let delayMs = firstDelayMs
   let isClosed = false
+  let isPaused = false
+  let isBeating = false
+  /** A notice came while a heartbeat was under way, which may have read an older state. */
+  let isBeatAsked = false
   let beatAt = Number.NEGATIVE_INFINITY
 
   const isSure = () => performance.now() - beatAt < unsureMs
@@ -153,7 +181,7 @@ export const openLease = (database: Database, job: string, channels: readonly st
   }
 
   const setUp = async (opened: pg.Client): Promise<void> => {
-    for (const channel of channels) await opened.query(`listen ${channel}`)
+    for (const channel of [holdsChannel, ...channels]) await opened.query(`listen ${channel}`)
     await register(opened)
   }
 
@@ -164,7 +192,7 @@ export const openLease = (database: Database, job: string, channels: readonly st
       opened.once('end', () => client === opened && lost())
       opened.on('notification', ({ channel, payload: received = '' }) => {
         const payload = database.notices.fromElsewhere(received)
-        if (payload !== null) events.notice(channel, payload)
+        if (payload !== null) noticed(channel, payload)
       })
       await setUp(opened)
       formerPid = (opened as unknown as { processID: number }).processID
@@ -181,28 +209,44 @@ export const openLease = (database: Database, job: string, channels: readonly st
     const session = client
     if (!session) return
     let next = beatMs
+    isBeating = true
+    isBeatAsked = false
     const sentAt = performance.now()
     try {
       const { rows } = await session.query({ name: 'beat', text, values: [wanted, job] })
-      const { isAlive, isDue, others } = rows[0] as { isAlive: boolean; isDue: boolean; others: OtherWorker[] }
+      const { isAlive, isDue, ...found } = rows[0] as BeatRow
       if (!isAlive) {
         // Other workers declared this one dead and freed its claims: it starts again under a new id.
         wanted = null
+        isBeating = false
         await session.end()
         return
       }
       const wasSure = isSure()
+      const wasPaused = isPaused
+      isPaused = found.isHeld
       beatAt = sentAt
+      if (isPaused !== wasPaused) events.held?.(isPaused)
       if (!wasSure) events.connected()
       if (isDue) events.due?.()
       events.beat()
-      const { dead, suspects } = observer.look(others)
+      const { dead, suspects } = observer.look(found.others)
       if (suspects) next = graceMs
       if (dead.length > 0) void bury(session, dead)
     } catch {
       // The connection is lost, or the server refused: its end, or the next heartbeat, tries again.
     }
-    if (client === session) after(next, beat)
+    isBeating = false
+    if (client === session) after(isBeatAsked ? 0 : next, beat)
+  }
+
+  const noticed = (channel: string, payload: string) => {
+    if (channel !== holdsChannel) return events.notice(channel, payload)
+    if (isBeating) isBeatAsked = true
+    else if (client && id !== null) {
+      clearTimeout(timer)
+      after(0, beat)
+    }
   }
 
   let isBurying = false
@@ -222,12 +266,15 @@ export const openLease = (database: Database, job: string, channels: readonly st
   }
 
   const deafen = database.notices.hear(({ channel, payload }) => {
-    if (channels.includes(channel)) events.notice(channel, payload)
+    if (channel === holdsChannel || channels.includes(channel)) noticed(channel, payload)
   })
   let working = connect()
   return {
     get id() {
       return isSure() ? id : null
+    },
+    get isHeld() {
+      return isPaused
     },
     async close(isEmpty) {
       isClosed = true

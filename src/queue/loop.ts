@@ -3,10 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable } from '../store/database.ts'
 import { listen } from '../store/wakeup.ts'
 import type { App, Report } from '../store/work.ts'
+import type { QueueName } from './holds.ts'
 
 /** A queue as operators see it (`svc status`, `/metrics`). */
 export interface QueueView {
-  name: string
+  name: QueueName
   /** SQL that selects `due_at` of each row that is due at the time `clock.now`, claimed or not. */
   due: string
 }

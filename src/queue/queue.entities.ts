@@ -12,3 +12,15 @@ const WorkerSchema = defineEntity({
 })
 export class Worker extends WorkerSchema.class {}
 WorkerSchema.setClass(Worker)
+
+/** Queues that an operator has paused (holds.ts). */
+const QueueHoldSchema = defineEntity({
+  name: 'QueueHold',
+  tableName: 'queue_holds',
+  properties: {
+    queue: p.text().primary(),
+    heldAt: p.datetime(),
+  },
+})
+export class QueueHold extends QueueHoldSchema.class {}
+QueueHoldSchema.setClass(QueueHold)

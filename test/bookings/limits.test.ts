@@ -8,6 +8,7 @@ import { purgeBusyTimes } from '../../src/bookings/bookings.busy.ts'
 import { type BusySpan, readBusy } from '../../src/bookings/bookings.ics.ts'
 import { remindBookings } from '../../src/bookings/bookings.remind.ts'
 import { freeStarts } from '../../src/bookings/bookings.slots.ts'
+import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'
 import {
@@ -151,12 +152,16 @@ describe('reminders', () => {
   const remind = () => remindBookings(t.app, new AbortController().signal, fail, new Set())
   const tuesday = at('2026-11-24T09:00Z')
 
-  test('are sent a day and an hour before, each once, also by two processes at the same time', async () => {
+  test('are sent a day and an hour before, each once, also by two processes at the same time; not while sends are paused', async () => {
     const [ada] = await open({}, 'ada')
     booked(await book(ada!, tuesday))
     await remind()
     expect(await reminders()).toEqual([])
     now = at('2026-11-23T09:00Z')
+    await holdQueues(t.app.sql, ['sends'])
+    await remind()
+    expect(await reminders()).toEqual([])
+    await releaseQueues(t.app.sql, ['sends'])
     await Promise.all([remind(), remind(), remind()])
     expect(await reminders()).toEqual(['ada@people.example 0:24h'])
     now = at('2026-11-24T07:59Z')

@@ -13,6 +13,7 @@ import {
 } from '../../src/broadcasts/broadcasts.ts'
 import { deleteList, eraseContact } from '../../src/contacts/contacts.ts'
 import { queueMails, suppressAddresses } from '../../src/messages/messages.ts'
+import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { type Audience, addPeople, audience } from '../support/broadcasts.ts'
 import { freePort } from '../support/daemon.ts'
@@ -86,6 +87,28 @@ const send = async () => {
   ends.push(app.close, startMail(app).stop)
 }
 const isDone = (who: Audience, id: string) => async () => (await show(who, id)).status === 'done'
+
+test('while sends are paused a broadcast takes no step, and can be cancelled; resumed, it is sent once', async () => {
+  const [kept, cancelled] = [await audience(t, 3), await audience(t, 3)]
+  const [{ id }, other] = [await create(kept), await create(cancelled)]
+  await step(cancelled, other.id)
+  await holdQueues(t.app.sql, ['sends'])
+  await cancel(cancelled, other.id)
+  try {
+    startLoop()
+    await send()
+    // The loop looks for all broadcasts at once: it has seen both when it has ended the cancelled one.
+    await eventually(async () => (await tallyMessages(t.app, cancelled.account.id)).failed === 3)
+    await eventually(async () => (await used(cancelled)) === 0)
+    expect(await show(kept, id)).toMatchObject({ status: 'scheduled', queued: 0 })
+  } finally {
+    await releaseQueues(t.app.sql, ['sends'])
+  }
+  await eventually(isDone(kept, id))
+  expect(sink.mails.flatMap(({ to }) => to).toSorted()).toEqual(
+    ['c0', 'c1', 'c2'].map((name) => `${name}@people.example`),
+  )
+})
 
 test('every active contact of the list gets one marketing email with its own fields', async () => {
   const who = await audience(t, 603)

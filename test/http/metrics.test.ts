@@ -203,7 +203,9 @@ test('counts of a unit of work are dropped if it is rolled back', async () => {
 })
 
 describe('queues', () => {
-  const deliveries = (depth: number) => [{ queue: 'deliveries', depth, oldestSeconds: depth * 2 }]
+  const deliveries = (depth: number, pausedAt: number | null = null) => [
+    { queue: 'deliveries' as const, depth, oldestSeconds: depth * 2, pausedAt },
+  ]
 
   test('their depth and age come from the database', async () => {
     const text = await scrape()
@@ -211,6 +213,13 @@ describe('queues', () => {
       expect(numberOf(text, `svc_queue_depth{queue="${queue}"}`)).toBe(0)
       expect(numberOf(text, `svc_queue_oldest_seconds{queue="${queue}"}`)).toBe(0)
     }
+  })
+
+  test('a paused queue is 1 in svc_queue_paused', async () => {
+    const queues = async () => [...deliveries(0, 1000), { ...deliveries(0)[0]!, queue: 'sends' as const }]
+    const { text } = await createMetrics({ counters: createCounters(), queues }).read()
+    expect(numberOf(text, 'svc_queue_paused{queue="deliveries"}')).toBe(1)
+    expect(numberOf(text, 'svc_queue_paused{queue="sends"}')).toBe(0)
   })
 
   test('one query serves both, and scrapes within 10 s; while the database is unavailable they are omitted', async () => {

@@ -19,11 +19,13 @@ const openItems = () => {
   })
   const queue = openQueue<Claim>(t.app, t.app.report, () => ({
     job: 'mail',
+    queue: 'sends',
     table: 'items',
     channels: [],
     notice() {},
     missed() {},
     claim: async () => {},
+    hold() {},
     isStuck: false,
     release: async () => new Set<string>(),
     free,

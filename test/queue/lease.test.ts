@@ -6,7 +6,7 @@ const t = useApp()
 
 const open = (job: string, events: Partial<LeaseEvents> = {}) => {
   const died: number[] = []
-  const lease = openLease(t.app.database, job, [], {
+  const lease = openLease(t.app.database, { job, queue: 'sends' }, [], {
     notice() {},
     connected() {},
     beat() {},

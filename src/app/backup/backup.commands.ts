@@ -58,15 +58,22 @@ const backup = async (context: Context, file: string): Promise<void> => {
   }
 }
 
-const restore = async (context: Context, file: string, dryRun: boolean): Promise<void> => {
+interface RestoreFlags {
+  dryRun?: boolean
+  hold?: boolean
+}
+
+const restore = async (context: Context, file: string, { dryRun = false, hold }: RestoreFlags): Promise<void> => {
   const { out, signal } = context
-  const [{ openApp }, { readRestoreTarget }, { readBackup }, { secretFingerprint }, fs] = await Promise.all([
-    import('../app.ts'),
-    import('../open.ts'),
-    import('../../store/backup/backup.ts'),
-    import('../../lib/secrets.ts'),
-    import('node:fs'),
-  ])
+  const [{ openApp }, { readRestoreTarget }, { readBackup }, { secretFingerprint }, { holdRestored }, fs] =
+    await Promise.all([
+      import('../app.ts'),
+      import('../open.ts'),
+      import('../../store/backup/backup.ts'),
+      import('../../lib/secrets.ts'),
+      import('../../queue/holds.ts'),
+      import('node:fs'),
+    ])
   if (file !== '-' && !fs.existsSync(file)) throw notFound(`There is no file ${file}`)
   const size = file === '-' ? null : fs.statSync(file).size
   const config = readRestoreTarget()
@@ -79,12 +86,13 @@ const restore = async (context: Context, file: string, dryRun: boolean): Promise
       progress?.update({ rows, fraction: size && read ? read / size : null })
     }
     const fingerprint = secretFingerprint(config.secret)
-    const options = { dryRun, signal, onRows }
+    const options = { dryRun, signal, onRows, beforeCommit: hold ? holdRestored : undefined }
     const { createdAt, rows } = await readBackup(app.database, app.databaseUrl, source, fingerprint, options).finally(
       () => progress?.stop(),
     )
     const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
     if (dryRun) out.note('The backup is complete and can be restored into this database. Nothing was changed.')
+    else if (hold) out.note('All queues are paused: svc queues show, then svc queues resume')
     out.one({ createdAt, rows: total, tables: rows }, { createdAt: new Date(createdAt), rows: total })
   } catch (error) {
     unlessStopped(context, error, 'Stopped: nothing was restored; run the command again.')
@@ -109,14 +117,12 @@ export const commands: CommandSet = (cli) => {
       'after',
       examples(
         'svc db restore svc.backup --dry-run',
+        'svc db restore svc.backup --hold',
         'DATABASE_URL=postgres://svc@db.example/svc svc db restore svc.backup',
       ),
     )
     .argument('<file|->', 'a backup, or - for standard input')
     .option('--dry-run', 'check the whole file, and change nothing')
-    .action(
-      cli.run((context, file: string, { dryRun = false }: { dryRun?: boolean }) => restore(context, file, dryRun), {
-        app: 'none',
-      }),
-    )
+    .option('--hold', 'pause all queues: nothing that is pending leaves until svc queues resume')
+    .action(cli.run((context, file: string, flags: RestoreFlags) => restore(context, file, flags), { app: 'none' }))
 }

@@ -83,6 +83,7 @@ export const createMetrics = ({ counters, queues, jobs, nowMs = () => performanc
         Object.entries(jobs?.() ?? {}).map(([job, state]) => ({ labels: { job }, value: Number(state === 'ok') })),
       ),
       gauge('svc_queue_depth', 'Due items of a queue', ({ depth }) => depth),
+      gauge('svc_queue_paused', 'Whether a queue is paused', ({ pausedAt }) => Number(pausedAt !== null)),
       gauge('svc_queue_oldest_seconds', 'Age of the oldest due item of a queue', ({ oldestSeconds }) => oldestSeconds),
     ])
       registry.registerMetric(metric)

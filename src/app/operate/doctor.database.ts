@@ -1,6 +1,7 @@
 import { span } from '../../cli/output.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { secretFingerprint } from '../../lib/secrets.ts'
+import { readHeld } from '../../queue/holds.ts'
 import { readFingerprint } from '../../store/installation.ts'
 import { schemaState } from '../../store/schema.ts'
 import { statement } from '../../store/statement.ts'
@@ -93,6 +94,12 @@ export const checkDatabase = async (app: OpenApp): Promise<Check[]> => {
     return [version, ...timeouts, schema, checkClock(app), warn('secret', 'not checked: the schema is behind')]
   return [version, ...timeouts, schema, checkClock(app), await checkSecret(app)]
 }
+
+/** Warns of paused queues, from which nothing leaves. Without any it says nothing. */
+export const checkQueues = async ({ sql }: OpenApp): Promise<Check[]> =>
+  (await readHeld(sql)).map((queue) =>
+    warn(`queue ${queue}`, `paused, so nothing in it leaves: svc queues show, then svc queues resume ${queue}`),
+  )
 
 /** Warns of calendars of hosts that could not be read, so that bookings ignore their busy times. Without any it says nothing. */
 export const checkCalendars = async (app: OpenApp): Promise<Check[]> => {

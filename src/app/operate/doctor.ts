@@ -5,7 +5,7 @@ import { type OpenApp, openApp } from '../app.ts'
 import { type Config, inspectConfig, sharedSettings } from '../config.ts'
 import { findDatabase } from '../open.ts'
 import { type Check, fail, reasonOf, warn } from './doctor.check.ts'
-import { checkCalendars, checkDatabase } from './doctor.database.ts'
+import { checkCalendars, checkDatabase, checkQueues } from './doctor.database.ts'
 import { checkNode, checkPlace, checkServing, checkSettings, type Daemons } from './doctor.machine.ts'
 import { checkDns, checkRelays } from './doctor.net.ts'
 
@@ -29,7 +29,7 @@ const checkStored = async (config: Config | null): Promise<{ checks: Check[]; da
       const isReady = checks.every(({ name, status }) => name !== 'schema' || status === 'ok')
       if (!isReady) return { checks: [...checks, warn('relay', 'not checked: the schema is behind')], daemons: null }
       return {
-        checks: [...checks, ...(await checkRelays(app)), ...(await checkCalendars(app))],
+        checks: [...checks, ...(await checkRelays(app)), ...(await checkCalendars(app)), ...(await checkQueues(app))],
         daemons: await readDaemons(app),
       }
     } finally {

@@ -37,9 +37,11 @@ const shown = (status: Status): Record<string, Cell> => {
     ...(daemons.length === 0 && { daemons: 'none is connected' }),
     ...Object.fromEntries(daemons.map((daemon) => [`daemon ${daemon.process}`, daemonText(daemon)])),
     ...Object.fromEntries(
-      (queues ?? []).map(({ queue, depth, oldestSeconds }) => [
+      (queues ?? []).map(({ queue, depth, oldestSeconds, pausedAt }) => [
         `queue ${queue}`,
-        `${number(depth)} due${depth > 0 ? `, the oldest for ${number(Math.round(oldestSeconds))} s` : ''}`,
+        `${pausedAt === null ? '' : 'paused; '}${number(depth)} due${
+          depth > 0 ? `, the oldest for ${number(Math.round(oldestSeconds))} s` : ''
+        }`,
       ]),
     ),
     ...Object.fromEntries(Object.entries(lastHour ?? {}).map(([kind, of]) => [`${kind} of the last hour`, counts(of)])),

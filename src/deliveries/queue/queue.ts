@@ -58,7 +58,7 @@ const openDeliveries = (
 
   const pump = (targetId: string) => {
     // Another worker may own the waiting claims by now. They are given back as soon as this worker has a heartbeat again.
-    if (queue.worker === null) return
+    if (queue.worker === null || queue.isHeld) return
     for (const next of endpoints.next(targetId, performance.now())) {
       const delivered = deliver(next).finally(() => posting.delete(delivered))
       posting.add(delivered)
@@ -74,6 +74,7 @@ const openDeliveries = (
 
   return {
     job: 'deliveries',
+    queue: 'deliveries',
     table: 'pending_deliveries',
     channels: [deliveriesChannel, 'svc_clock'],
     isDue: isTargetDue,
@@ -105,6 +106,7 @@ const openDeliveries = (
       changed.clear()
       if (!signal.aborted) for (const id of new Set(claims.map(({ targetId }) => targetId))) pump(id)
     },
+    hold: () => queue.giveBack(endpoints.back('all', performance.now())),
     get isStuck() {
       return recorder.isStuck
     },

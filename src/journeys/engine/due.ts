@@ -1,6 +1,7 @@
 import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { turnOfAccounts } from '../../queue/due.ts'
+import { isHeld } from '../../queue/holds.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Database, Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
@@ -56,10 +57,10 @@ const isAlive = `account_id <> all(array${closedAccountIds})`
 const dueTypes = { accountId: 'text', id: 'text', journeyId: 'text', place: 'text' } as const
 
 // An account that is being deleted may have any number of due runs, which `oldest-due` would read and skip.
-const walkInOrder = preparedStatement<{ isClosing: boolean; set_config: string }>(
+const walkInOrder = preparedStatement<{ isClosing: boolean; isHeld: boolean; set_config: string }>(
   'walk-in-order',
-  { isClosing: 'bool', set_config: 'text' },
-  `select exists ${closedAccountIds} as "isClosing", ${rowByRow}, ${inOrder}`,
+  { isClosing: 'bool', isHeld: 'bool', set_config: 'text' },
+  `select exists ${closedAccountIds} as "isClosing", ${isHeld('journeys')} as "isHeld", ${rowByRow}, ${inOrder}`,
 )
 
 const oldest = preparedStatement<DueRun>(
@@ -87,11 +88,11 @@ const fair = preparedStatement<DueRun>(
 const firstDue = statement<{ isDue: boolean }>(
   'first-due',
   { isDue: 'bool' },
-  `select ${due} <= $1 as "isDue" from journey_runs where ${open} order by ${due} limit 1`,
+  `select ${due} <= $1 and not ${isHeld('journeys')} as "isDue" from journey_runs where ${open} order by ${due} limit 1`,
 )
 
 /**
- * Returns whether any run is due, for a process without runs in flight. One statement, which reads one index entry: the `order by`
+ * Returns whether any run is due and the queue is not paused, for a process without runs in flight. One statement, which reads one index entry: the `order by`
  * excludes plans that read all waiting runs.
  */
 export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
@@ -100,7 +101,7 @@ export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
 }
 
 /**
- * Returns due runs within the capacity, oldest first. If more are due than fit, the accounts take turns; only then does the cost
+ * Returns due runs within the capacity, oldest first, or none while the queue is paused. If more are due than fit, the accounts take turns; only then does the cost
  * depend on the number of accounts. Result `isAll`: no other run is due. `isLong`: the last call found far more than fitted.
  */
 export const findDue = (
@@ -111,6 +112,7 @@ export const findDue = (
 ): Promise<{ runs: DueRun[]; isAll: boolean }> =>
   transaction(async (sql) => {
     const [state] = await sql(walkInOrder)
+    if (state!.isHeld) return { runs: [], isAll: true }
     const first = isLong || state!.isClosing ? null : await sql(oldest, [now, except, total])
     const counts = Map.groupBy(first ?? [], ({ accountId }) => accountId)
     const isWithin = [...counts].every(([id, { length }]) => length <= (accounts.get(id) ?? accountDefault))
@@ -152,7 +154,7 @@ const taking = preparedStatement<{ id: string }>(
   { id: 'text' },
   `with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
    select i.id from settings, unnest($2::text[]) as i(id)
-   where pg_try_advisory_xact_lock(${lockKey('run', '$1 || i.id')})`,
+   where not ${isHeld('journeys')} and pg_try_advisory_xact_lock(${lockKey('run', '$1 || i.id')})`,
 )
 
 // A later statement than the one that locks: it sees all that was committed before the locks were released.
@@ -185,7 +187,10 @@ const reading = preparedStatement<OpenRun>(
    ) r where ${open} and ${due} <= $3`,
 )
 
-/** Locks the given runs of a journey that no other unit of work has locked, and returns those that are still due. */
+/**
+ * Locks the given runs of a journey that no other unit of work has locked, and returns those that are still due. Takes none while the
+ * queue is paused.
+ */
 export const takeRuns = async (
   { sql, accountId, now }: Work,
   journeyId: string,

@@ -30,13 +30,10 @@ export interface Call {
 export type Reserved =
   | {
       inserted: Inserted
-      claimed: ClaimedMessage
-      /** The messages to cc and bcc. */
-      copies: ClaimedMessage[]
+      /** The message and its copies to cc and bcc. None: they wait in the queue, for their time or because it is paused. */
+      claims: ClaimedMessage[]
       /** The recipients of cc and bcc that are suppressed. */
       suppressed: string[]
-      /** It is sent later. */
-      isScheduled: boolean
     }
   | { taken: true }
   | { refusal: Problem }
@@ -136,7 +133,7 @@ interface Copy {
 const insertCopies = async (
   work: Work,
   firsts: readonly { body: SendBody; message: Sendable; inserted: Inserted | undefined }[],
-  worker: number,
+  worker: number | null,
   batch: Batch,
 ): Promise<Copy[]> => {
   const copies = firsts.flatMap(({ body, message, inserted: first }) =>
@@ -159,10 +156,15 @@ const insertCopies = async (
 
 /**
  * Reserves calls of one account in one unit of work. One statement reads relay and senders, a second one inserts the messages, claimed
- * by `worker`, a third one inserts copies (cc, bcc) if there are any, and the quotas are counted last. Throws Problem `limited` if a
+ * by `worker` (null: unclaimed), a third one inserts copies (cc, bcc) if there are any, and the quotas are counted last. Throws Problem `limited` if a
  * quota has too little left for all calls; nothing is written then.
  */
-export const reserve = async (app: App, work: Work, calls: readonly Call[], worker: number): Promise<Reserved[]> => {
+export const reserve = async (
+  app: App,
+  work: Work,
+  calls: readonly Call[],
+  worker: number | null,
+): Promise<Reserved[]> => {
   const method = await readMethod(
     app,
     work,
@@ -216,13 +218,13 @@ export const reserve = async (app: App, work: Work, calls: readonly Call[], work
     const sent = all.filter((copy) => copy.inserted.status === 'pending')
     const cc = sent.flatMap(({ kind, message }) => (kind === 'cc' ? message.to : []))
     const addressees = draft.copy ? { to: draft.to, cc } : null
-    const claimed = (message: Sendable, of: Inserted) =>
-      claimedOf(work, message, of, addressees, method.relay, worker, batch.id)
+    const claimed = (message: Sendable, of: Inserted): ClaimedMessage[] => {
+      if (worker === null || draft.scheduledAt !== undefined) return []
+      return [claimedOf(work, message, of, addressees, method.relay, worker, batch.id)]
+    }
     return {
       inserted: row,
-      isScheduled: draft.scheduledAt !== undefined,
-      claimed: claimed(draft, row),
-      copies: sent.map((copy) => claimed(copy.message, copy.inserted)),
+      claims: [...claimed(draft, row), ...sent.flatMap((copy) => claimed(copy.message, copy.inserted))],
       suppressed: all.flatMap((copy) => (copy.inserted.status === 'suppressed' ? copy.message.to : [])),
     }
   })

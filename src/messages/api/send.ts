@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { usedUp } from '../../accounts/accounts.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { Problem } from '../../lib/problem.ts'
+import { isHeld } from '../../queue/holds.ts'
 import { isSharedFailure, isUnavailable, unavailable } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
@@ -33,7 +34,7 @@ const reserveCalls = async ({ app, accountId, actor }: Caller, calls: readonly C
   const worker = await sender.ready()
   if (worker === null) throw unavailable()
   try {
-    return await app.work(accountId, actor, (work) => reserve(app, work, calls, worker))
+    return await app.work(accountId, actor, (work) => reserve(app, work, calls, sender.isHeld ? null : worker))
   } catch (error) {
     if (isUnavailable(error)) sender.reconcileSoon()
     throw error
@@ -52,8 +53,8 @@ interface StoredResult {
 }
 
 interface KeyRow extends StoredResult {
-  /** Its scheduled time has not come. */
-  isScheduled: boolean
+  /** Its scheduled time has not come, or sends are paused. */
+  isWaiting: boolean
 }
 
 const resultOf = ({ id, status, reason, error, suppressed }: StoredResult): SendResult => ({
@@ -66,11 +67,11 @@ const resultOf = ({ id, status, reason, error, suppressed }: StoredResult): Send
 
 const readOfKey = preparedStatement<KeyRow>(
   'message-of-key',
-  { id: 'text', status: 'text', reason: 'text', error: 'text', suppressed: '_text', isScheduled: 'bool' },
+  { id: 'text', status: 'text', reason: 'text', error: 'text', suppressed: '_text', isWaiting: 'bool' },
   `select m.id, m.status, m.reason, m.error, case when m.copy is not null then array(
      select c.email from messages c
      where c.account_id = $1 and c.copy_of = m.id and c.email <> '' and ${isLeftOut('c')} order by c.id
-   ) end as suppressed, coalesce(m.scheduled_at > svc_now(), false) as "isScheduled"
+   ) end as suppressed, coalesce(m.scheduled_at > svc_now(), false) or ${isHeld('sends')} as "isWaiting"
    from messages m where m.account_id = $1 and m.key = $2`,
 )
 
@@ -89,7 +90,7 @@ export const resultOfKey = async (app: App, accountId: string, idempotencyKey: s
   const endsAt = performance.now() + replayMs
   for (;;) {
     const row = await rowOfKey(app, accountId, keyOf(idempotencyKey))
-    if (row?.status !== 'pending' || row.isScheduled || performance.now() >= endsAt) return row && resultOf(row)
+    if (row?.status !== 'pending' || row.isWaiting || performance.now() >= endsAt) return row && resultOf(row)
     await sleep(replayPollMs)
   }
 }
@@ -123,7 +124,7 @@ export interface SendOptions {
 
 /**
  * Sends one email and returns its result (docs/reference/api.md#post-send). The status is `pending` if the relay has not answered
- * within 10 s; the mail job then finishes it. `isReplay`: the key was used before, and this call sent nothing.
+ * within 10 s; the mail job then finishes it. It is `pending` at once for a scheduled call, and while sends are paused. `isReplay`: the key was used before, and this call sent nothing.
  *
  * Throws Problem `invalid`, `not_found` for a project, `limited` for a quota; then the key is free again.
  */
@@ -146,13 +147,13 @@ export const sendMessage = async (
     if (result) return { result, isReplay: true }
     throw new Problem('conflict', 'The message of this Idempotency-Key is gone')
   }
-  const { inserted, claimed, copies, suppressed, isScheduled } = reserved
+  const { inserted, claims, suppressed } = reserved
   const { id, status, reason } = inserted
   if (status !== 'pending')
     return { result: resultOf({ id, status, reason, error: null, suppressed }), isReplay: false }
-  if (isScheduled) return { result: resultOf({ id, status, reason, error: null, suppressed }), isReplay: false }
+  if (claims.length === 0) return { result: resultOf({ id, status, reason, error: null, suppressed }), isReplay: false }
   const sender = senderOf(app)
-  const [sent] = await Promise.all([claimed, ...copies].map((message) => sender.carry(message, answerMs)))
+  const [sent] = await Promise.all(claims.map((message) => sender.carry(message, answerMs)))
   if (!sent || sent.status === 'queued')
     return { result: resultOf({ id, status: 'pending', reason: null, error: null, suppressed }), isReplay: false }
   return { result: resultOf({ ...sent, id, status: sent.status, suppressed }), isReplay: false }

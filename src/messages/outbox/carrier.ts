@@ -90,7 +90,7 @@ const isMarkRequest = (item: Result | MarkRequest): item is MarkRequest => !isRe
  */
 export const createCarrier = (
   app: App,
-  queue: Pick<Engine<ClaimedMessage>, 'giveBack' | 'untrack'>,
+  queue: Pick<Engine<ClaimedMessage>, 'giveBack' | 'untrack' | 'isHeld'>,
   relays: ReturnType<typeof createRelayQueues>,
   suppressor: Suppressor,
   { settled, freed, report }: CarrierCallbacks,
@@ -166,6 +166,7 @@ export const createCarrier = (
   const send = async (claimed: ClaimedMessage, content: Content): Promise<Transition> => {
     let waitMs = 0
     const start = async (): Promise<boolean> => {
+      if (queue.isHeld) return false
       const { promise, resolve: answer } = Promise.withResolvers<'marked' | 'lost' | 'fault'>()
       recorder.push([{ claimed, answer }])
       const answered = await promise
@@ -176,7 +177,7 @@ export const createCarrier = (
       const composed = await compose(claimed, content)
       if (!composed)
         return { kind: 'record', result: lackingResult(claimed, 'The sending method or the project is gone') }
-      if (isFinishing) return { kind: 'withdraw', waitMs: 0 }
+      if (isFinishing || queue.isHeld) return { kind: 'withdraw', waitMs: 0 }
       const { mail } = composed
       const load = async (of: string): Promise<boolean> => {
         try {
@@ -227,7 +228,7 @@ export const createCarrier = (
   }
 
   const pump = () => {
-    if (isFinishing) return
+    if (isFinishing || queue.isHeld) return
     for (const claimed of relays.next(performance.now())) {
       const { content } = claimed
       move(claimed, content ? { kind: 'send', content } : { kind: 'load' })

@@ -209,8 +209,9 @@ export const freeClaims = async (
 }
 
 /** Returns what all workers of the queue of messages have in common. */
-export const mailQueue = (app: App): Pick<Adapter<ClaimedMessage>, 'job' | 'table' | 'release' | 'free'> => ({
+export const mailQueue = (app: App): Pick<Adapter<ClaimedMessage>, 'job' | 'queue' | 'table' | 'release' | 'free'> => ({
   job: 'mail',
+  queue: 'sends',
   table: queueTable,
   release: (claims) => releaseClaims(app, claims),
   free: (claims) => freeClaims(app, claims),

@@ -71,6 +71,7 @@ export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}
         pump()
         freed()
       },
+      hold: () => carrier?.giveBack(relays.takeBack(() => true)),
       finish: () => carrier?.finish(finishMs) ?? within(settleMs, suppressor.close()),
     }
   })

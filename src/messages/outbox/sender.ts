@@ -14,6 +14,8 @@ const readyMs = 5000
 export interface Sender {
   /** Resolves with the worker to claim under; null while the database is unavailable. */
   ready(): Promise<number | null>
+  /** An operator has paused the queue of messages: they are inserted unclaimed, and wait in it. */
+  readonly isHeld: boolean
   /** Resolves with the recorded result, or with null after `limitMs` or if the message went back to the queue. */
   carry(claimed: ClaimedMessage, limitMs: number): Promise<Result | null>
   /** Reports that a transaction that inserts claimed messages has failed, although it may have committed. */
@@ -42,6 +44,7 @@ const open = (app: App): Sender => {
       missed() {},
       // This queue claims nothing: its messages are inserted as claimed.
       claim: async () => {},
+      hold: () => carrier.giveBack(relays.takeBack(() => true)),
       waitMs: () => Number.POSITIVE_INFINITY,
       finish: () => carrier.finish(finishMs),
     }
@@ -50,12 +53,17 @@ const open = (app: App): Sender => {
 
   return {
     ready: () => queue.ready(readyMs),
+    get isHeld() {
+      return queue.isHeld
+    },
     async carry(claimed, limitMs) {
       const recorded = Promise.withResolvers<Result | null>()
       waiters.set(claimed.id, recorded.resolve)
       queue.track([claimed])
       relays.push(claimed, performance.now())
       carrier.pump()
+      // It was paused after the message was inserted as claimed.
+      if (queue.isHeld) carrier.giveBack(relays.takeBack(({ id }) => id === claimed.id))
       const timer = setTimeout(() => {
         waiters.delete(claimed.id)
         recorded.resolve(null)

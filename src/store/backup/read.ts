@@ -4,7 +4,7 @@ import { createZstdDecompress } from 'node:zlib'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { conflict, Problem } from '../../lib/problem.ts'
-import { type Database, sqlOn } from '../database.ts'
+import { type Database, type Sql, sqlOn } from '../database.ts'
 import { readOtherProcesses } from '../processes.ts'
 import { knownMigrations, migrate, readTableNames, resetSchema, schemaState } from '../schema.ts'
 import { statement } from '../statement.ts'
@@ -126,6 +126,7 @@ const load = async (
   check: (end: End) => Promise<void>,
   signal: AbortSignal,
   onRows: (rows: number) => void,
+  beforeCommit: (sql: Sql) => Promise<void>,
 ): Promise<End> => {
   const client = await database.connect()
   let total = 0
@@ -159,6 +160,7 @@ const load = async (
       if (!sequences.has(name)) throw damaged()
       await client.query('select setval($1::regclass, $2)', [place(name), value])
     }
+    await beforeCommit(sql)
     await client.query('commit')
     await client.query('analyze')
     return end
@@ -173,6 +175,14 @@ const load = async (
 const expectedTables = async (database: Database, { migrations }: Header): Promise<TableHead[] | null> => {
   const { applied } = await schemaState(database)
   return applied.toSorted().join() === migrations.toSorted().join() ? database.sql(backedUpTables) : null
+}
+
+interface RestoreOptions {
+  dryRun?: boolean
+  signal: AbortSignal
+  onRows: (rows: number) => void
+  /** Runs in the transaction of the rows, on the schema of the backup. */
+  beforeCommit?: ((sql: Sql) => Promise<void>) | undefined
 }
 
 interface Restored {
@@ -192,7 +202,7 @@ export const readBackup = async (
   databaseUrl: string,
   source: Readable,
   fingerprint: string,
-  { dryRun = false, signal, onRows }: { dryRun?: boolean; signal: AbortSignal; onRows: (rows: number) => void },
+  { dryRun = false, signal, onRows, beforeCommit = async () => {} }: RestoreOptions,
 ): Promise<Restored> => {
   const plain = createZstdDecompress()
   let given = 0
@@ -232,7 +242,7 @@ export const readBackup = async (
     isReset = true
     await resetSchema(database)
     await migrate(database, databaseUrl, { only: header.migrations })
-    const { rows } = await load(database, frames, check, signal, onRows)
+    const { rows } = await load(database, frames, check, signal, onRows, beforeCommit)
     await migrate(database, databaseUrl)
     return { createdAt: header.createdAt, rows }
   } catch (error) {

@@ -1,6 +1,7 @@
 import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { Problem } from '../../lib/problem.ts'
 import { turnOfAccounts } from '../../queue/due.ts'
+import { isHeld } from '../../queue/holds.ts'
 import { runDue } from '../../queue/loop.ts'
 import { isBusy, isUnavailable } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
@@ -19,7 +20,7 @@ const pending = 'remind_at is not null'
 const readFirst = preparedStatement<{ isDue: boolean }>(
   'first-due-reminder',
   { isDue: 'bool' },
-  `select remind_at <= $1 as "isDue" from webinar_registrations where ${pending} order by remind_at limit 1`,
+  `select remind_at <= $1 and not ${isHeld('sends')} as "isDue" from webinar_registrations where ${pending} order by remind_at limit 1`,
 )
 
 const readDue = preparedStatement<DueWebinar>(
@@ -35,7 +36,7 @@ const readDue = preparedStatement<DueWebinar>(
    where t.due <= $1 and exists (select from ${activeAccounts} a where a.id = t.account_id)`,
 )
 
-/** Returns webinars with due registrations, some of each account. Reads one index entry if nothing is due. */
+/** Returns webinars with due registrations, some of each account. Reads one index entry if nothing is due. Returns none while sends are paused. */
 const findDue = async ({ sql, now }: App, except: readonly string[]): Promise<DueWebinar[]> => {
   const at = now()
   const [first] = await sql(readFirst, [at])

@@ -6,6 +6,7 @@ import { Readable, Writable } from 'node:stream'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { secretFingerprint } from '../../../src/lib/secrets.ts'
+import { readHeld } from '../../../src/queue/holds.ts'
 import { encodeJson, readFrames } from '../../../src/store/backup/format.ts'
 import { readBackup } from '../../../src/store/backup/read.ts'
 import { writeBackup } from '../../../src/store/backup/write.ts'
@@ -117,6 +118,59 @@ test('a restored database has all rows and sequences, and a daemon on it deliver
     await loop.stop()
     await app.close()
   }
+})
+
+test('--hold pauses all queues: nothing that was pending leaves until they are resumed', async () => {
+  const { env } = await emptyDatabase()
+  const dry = await svc({ env }, ['db', 'restore', file, '--hold', '--dry-run', '--json'])
+  expect(dry.status, dry.stderr).toBe(0)
+  const ran = await svc({ env }, ['db', 'restore', file, '--hold', '--json'])
+  expect([ran.status, ran.stderr]).toEqual([0, expect.stringContaining('svc queues resume')])
+  expect((await svc({ env }, ['queues', '--json'])).json.queues).toMatchObject([
+    { queue: 'deliveries', state: 'paused', pending: 3 },
+    { queue: 'journeys', state: 'paused', pending: 0 },
+    { queue: 'sends', state: 'paused', pending: 0 },
+  ])
+  const { openApp } = await import('../../../src/app/app.ts')
+  const { readConfig } = await import('../../../src/app/config.ts')
+  const app = await openApp(readConfig(env))
+  const loop = startDeliveries(app)
+  const before = receiver.requests.length
+  try {
+    // The worker frees the claims of a dead one, but claims nothing itself.
+    await expect.poll(() => app.sql('select from pending_deliveries where worker is null')).toHaveLength(3)
+    expect(receiver.requests).toHaveLength(before)
+    const resumed = await svc({ env }, ['queues', 'resume', '--yes'])
+    expect(resumed.status, resumed.stderr).toBe(0)
+    await receiver.arrived(before + 3)
+    await expect.poll(() => tally(app, account.id)).toMatchObject({ delivered: 3 })
+    expect(receiver.requests).toHaveLength(before + 3)
+  } finally {
+    await loop.stop()
+    await app.close()
+  }
+})
+
+test('--hold pauses the queues of a backup from before there were pauses, in the transaction of its rows', async () => {
+  const [old, target] = [await emptyDatabase(), await emptyDatabase()]
+  const chunks: Buffer[] = []
+  await withDatabase(old.url, async (database) => {
+    await database.sql('drop table queue_holds')
+    await database.sql(`delete from mikro_orm_migrations where name like '%_queue_holds'`)
+    const target = new Writable({
+      write(chunk, _, done) {
+        chunks.push(chunk)
+        done()
+      },
+    })
+    await writeBackup(database, target, '1.0.0', { signal, onRows })
+  })
+  const held = () => withDatabase(target.url, ({ sql }) => readHeld(sql))
+  const ran = await svc({ env: target.env }, ['db', 'restore', '-', '--hold', '--json'], {
+    stdin: Buffer.concat(chunks),
+  })
+  expect(ran.status, ran.stderr).toBe(0)
+  expect(await held()).toEqual(['deliveries', 'journeys', 'sends'])
 })
 
 test('a database without migrations is restored, too, from standard input', async () => {

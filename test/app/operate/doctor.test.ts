@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkDatabase } from '../../../src/app/operate/doctor.database.ts'
 import { sealedColumns } from '../../../src/app/operate/rotate.ts'
 import { setRelay } from '../../../src/messages/identity/identity.ts'
+import { holdQueues } from '../../../src/queue/holds.ts'
 import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { connectionName } from '../../../src/store/processes.ts'
 import { startApp, type TestApp } from '../../support/app.ts'
@@ -80,6 +81,17 @@ test('every check of a healthy daemon is ok, except a warning for a local public
   ])
   expect(of('secret')!.message).toBe('opens the stored credentials (1 checked)')
   expect(of('port')!.message).toContain('is used by a running daemon')
+})
+
+test('a paused queue is a warning, with the command that resumes it', async () => {
+  await holdQueues(t.app.sql, ['sends'])
+  const { of } = await examine()
+  expect(of('queue sends')).toMatchObject({
+    status: 'warn',
+    message: expect.stringContaining('svc queues resume sends'),
+  })
+  expect(of('queue deliveries')).toBeUndefined()
+  await t.app.sql('delete from queue_holds')
 })
 
 test('a silent relay, a failing name server and another program at the port fail, with what to do: exit 1', async () => {

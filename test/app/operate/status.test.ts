@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { setPlanLimits } from '../../../src/accounts/accounts.plans.ts'
 import { countUse } from '../../../src/accounts/accounts.ts'
+import { holdQueues } from '../../../src/queue/holds.ts'
 import { useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { emitEvents, endPending, subscribe } from '../../support/deliveries.ts'
@@ -54,6 +55,18 @@ test('svc status shows version, schema, database, queues, the last hour by outco
   expect(stdout).toContain('daemons\tnone is connected')
   await t.app.sql('delete from pending_deliveries')
   await t.app.sql('delete from message_queue')
+})
+
+test('svc status names paused queues', async () => {
+  await holdQueues(t.app.sql, ['journeys'])
+  const pausedAt = expect.any(Number)
+  expect((await status()).queues.map((queue: { pausedAt: number | null }) => queue.pausedAt)).toEqual([
+    null,
+    pausedAt,
+    null,
+  ])
+  expect((await svc(t, ['status'])).stdout).toContain('queue journeys\tpaused; 0 due\n')
+  await t.app.sql('delete from queue_holds')
 })
 
 test('an outdated schema is exit 7, with the part of the status that is known', async () => {

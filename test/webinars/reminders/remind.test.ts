@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { setBinding } from '../../../src/lifecycle/lifecycle.ts'
+import { holdQueues, releaseQueues } from '../../../src/queue/holds.ts'
 import { applyProjects } from '../../../src/studio/studio.ts'
 import { remindDue, runReminders } from '../../../src/webinars/reminders/reminders.ts'
 import { cancelWebinar, promoteRegistration, startWebinar } from '../../../src/webinars/webinars.ts'
@@ -63,6 +64,20 @@ test('reminders are sent 24 h and 1 h before, once each, with the join link', as
   expect(mail.subject).toBe('Reminder: Live!')
   expect(mail.text).toContain('Tuesday, 24 November 2026 at 12:00 UTC')
   expect((await t.request('GET', linkIn(mail, 'Join the session'))).status).toBe(200)
+})
+
+test('while sends are paused no reminder is decided: one that is still of use leaves after the pause, no other', async () => {
+  await prepare()
+  await holdQueues(t.app.sql, ['sends'])
+  try {
+    await remind(24)
+    await remind(47)
+    expect(await reminders()).toEqual([])
+  } finally {
+    await releaseQueues(t.app.sql, ['sends'])
+  }
+  await remind(47.5)
+  expect(await reminders()).toEqual(['ada 1h'])
 })
 
 test('of two overdue reminders only the later is sent; overdue reminders are sent before the session begins, never after', async () => {

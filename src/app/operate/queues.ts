@@ -1,0 +1,47 @@
+import { broadcastsChannel } from '../../broadcasts/broadcasts.loop.ts'
+import { journeysChannel } from '../../journeys/journeys.channel.ts'
+import { holdQueues, holdsChannel, type QueueName, queueNames, queueOfName, releaseQueues } from '../../queue/holds.ts'
+import type { App, Operation } from '../../store/work.ts'
+import { readQueues } from '../queues.ts'
+
+/** A queue as `svc queues` shows it. */
+export interface QueueState {
+  queue: QueueName
+  state: 'running' | 'paused'
+  /** Since when it is paused (epoch ms); null: it is not. */
+  since: number | null
+  /** The number of due items, claimed or not. */
+  pending: number
+  /** For how long the oldest of them has been due; 0 without any. */
+  oldestSeconds: number
+}
+
+/** Returns the named queue, or all without a name. Throws Problem `not_found`. */
+export const namedQueues = (name: string | undefined): readonly QueueName[] =>
+  name === undefined ? queueNames : [queueOfName(name)]
+
+/** Returns the state of queues. */
+export const showQueues = async (app: Pick<App, 'sql'>, queues: readonly QueueName[]): Promise<QueueState[]> =>
+  (await readQueues(app))
+    .filter(({ queue }) => queues.includes(queue))
+    .map(({ queue, depth, oldestSeconds, pausedAt }) => ({
+      queue,
+      state: pausedAt === null ? 'running' : 'paused',
+      since: pausedAt,
+      pending: depth,
+      oldestSeconds,
+    }))
+
+/** Pauses queues, and returns their state. What has started finishes; a queue that is paused already stays as it is. */
+export const pauseQueues = async (operation: Operation, queues: readonly QueueName[]): Promise<QueueState[]> => {
+  await holdQueues(operation.sql, queues)
+  operation.announce(holdsChannel)
+  return showQueues(operation, queues)
+}
+
+/** Resumes queues, and returns their state. What is due leaves at once. */
+export const resumeQueues = async (operation: Operation, queues: readonly QueueName[]): Promise<QueueState[]> => {
+  await releaseQueues(operation.sql, queues)
+  for (const channel of [holdsChannel, journeysChannel, broadcastsChannel]) operation.announce(channel)
+  return showQueues(operation, queues)
+}
