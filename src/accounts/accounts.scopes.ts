@@ -8,6 +8,8 @@ export const scopes = [
   'webinars',
   'courses',
   'webhooks',
+  'suppressions',
+  'campaigns',
 ] as const
 export type Scope = (typeof scopes)[number]
 
@@ -15,7 +17,9 @@ export type Scope = (typeof scopes)[number]
 const scopeOfSegment: Readonly<Record<string, Scope>> = {
   contacts: 'contacts',
   lists: 'contacts',
+  erasures: 'contacts',
   send: 'send',
+  sends: 'send',
   deals: 'deals',
   pipelines: 'deals',
   journeys: 'journeys',
@@ -23,6 +27,11 @@ const scopeOfSegment: Readonly<Record<string, Scope>> = {
   courses: 'courses',
   webhooks: 'webhooks',
   events: 'webhooks',
+  suppressions: 'suppressions',
+  topics: 'suppressions',
+  preferences: 'suppressions',
+  segments: 'campaigns',
+  broadcasts: 'campaigns',
 }
 
 /** Returns the scopes of which a key needs one to call a route; none for a path that is not in the table: only keys without scopes may call it. */

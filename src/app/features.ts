@@ -59,11 +59,27 @@ const loadBlockForms = async (): Promise<BlockForm[]> => {
 }
 
 export const loadRoutes = async () => {
-  const [blocks, contacts, messages, engagement, deals, journeys, courses, webinars, webhooks] = await Promise.all([
+  const [
+    blocks,
+    contacts,
+    segments,
+    messages,
+    suppressions,
+    engagement,
+    sends,
+    deals,
+    journeys,
+    courses,
+    webinars,
+    webhooks,
+  ] = await Promise.all([
     loadBlocks(),
     import('../contacts/contacts.routes.ts'),
+    import('../segments/segments.routes.ts'),
     import('../messages/api/send.routes.ts'),
+    import('../messages/suppression/suppressions.routes.ts'),
     import('../engagement/liveview/liveview.routes.ts'),
+    import('../engagement/interactions/sends.routes.ts'),
     import('../deals/deals.routes.ts'),
     import('../journeys/journeys.routes.ts'),
     import('../courses/courses.routes.ts'),
@@ -72,7 +88,10 @@ export const loadRoutes = async () => {
   ])
   return [
     ...contacts.routes,
+    ...segments.routes,
     ...messages.routes,
+    ...sends.routes,
+    ...suppressions.routes,
     ...engagement.routesOf(blocks),
     ...deals.routes,
     ...journeys.routes,

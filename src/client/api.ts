@@ -39,6 +39,94 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/lists/{id}/contacts/{email}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove an address from a list; from its last list it leaves the account. No event fires */
+        delete: operations["deleteListsIdContactsEmail"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/erasures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Erase an address and everything that is stored about it; no event fires */
+        post: operations["postErasures"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/lists/{id}/contacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the contacts of a list, in the order in which their addresses were added to the account */
+        get: operations["getListsIdContacts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/segments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the segments, oldest first */
+        get: operations["getSegments"];
+        put?: never;
+        /** Create a segment: the contacts of a list that meet a filter */
+        post: operations["postSegments"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/segments/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a segment and how many contacts are in it now */
+        get: operations["getSegmentsId"];
+        put?: never;
+        post?: never;
+        /** Delete a segment; its contacts stay. Not while an unsent broadcast uses it */
+        delete: operations["deleteSegmentsId"];
+        options?: never;
+        head?: never;
+        /** Change the name or the filter of a segment */
+        patch: operations["patchSegmentsId"];
+        trace?: never;
+    };
     "/api/v1/send": {
         parameters: {
             query?: never;
@@ -50,6 +138,111 @@ export interface paths {
         put?: never;
         /** Send one email, with your own content or from a project */
         post: operations["postSend"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the emails of the account, newest first */
+        get: operations["getSends"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sends/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show an email and what its recipient did */
+        get: operations["getSendsId"];
+        put?: never;
+        post?: never;
+        /** Cancel a scheduled email with all copies of its call */
+        delete: operations["deleteSendsId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/suppressions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List suppressed addresses, by address */
+        get: operations["getSuppressions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/suppressions/{email}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Suppress an address, or make it leave one topic */
+        put: operations["putSuppressionsEmail"];
+        post?: never;
+        /** Remove the suppression of an address, or make it return to one topic; complaints stay */
+        delete: operations["deleteSuppressionsEmail"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/topics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the topics that people can leave, oldest first */
+        get: operations["getTopics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/preferences/{email}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show which marketing an address gets */
+        get: operations["getPreferencesEmail"];
+        /** Change which marketing an address gets */
+        put: operations["putPreferencesEmail"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -548,6 +741,22 @@ export interface components {
             /** @description epoch ms */
             updatedAt: number;
         };
+        Segment: {
+            id: string;
+            /** @description Its name, unique in the account */
+            name: string;
+            /** @description The list whose contacts it selects */
+            listId: string;
+            /** @description A filter (docs/reference/segments.md), such as `plan = pro and opened < 30d` */
+            where: string;
+            /** @description epoch ms */
+            createdAt: number;
+            /**
+             * @description Its list was deleted: it can only be deleted too
+             * @constant
+             */
+            listDeleted?: true;
+        };
         SendResult: {
             id: string;
             /** @enum {string} */
@@ -555,6 +764,62 @@ export interface components {
             reason?: string;
             error?: string;
             suppressed?: string[];
+        };
+        SendRecord: {
+            id: string;
+            /** @description The address of the recipient; empty after its erasure */
+            to: string;
+            subject: string;
+            /** @enum {string} */
+            type: "transactional" | "marketing";
+            /** @enum {string} */
+            status: "pending" | "sent" | "failed" | "suppressed";
+            /** @description Why it failed or was suppressed; else null */
+            error: string | null;
+            /** @description epoch ms */
+            createdAt: number;
+            /** @description When the relay took it, epoch ms; null: it was not sent */
+            sentAt: number | null;
+            /** @description When it is to be sent, epoch ms; null: as soon as possible */
+            scheduledAt: number | null;
+            /** @description A person opened it; clicks and answers count too */
+            opened: boolean;
+            /** @description A person followed one of its links */
+            clicked: boolean;
+            /** @description A report says that it was not delivered */
+            bounced: boolean;
+        };
+        Suppression: {
+            /** @description The address, normalised */
+            email: string;
+            /**
+             * @description `unsubscribed` stops marketing only; the other reasons stop every email
+             * @enum {string}
+             */
+            reason: "complained" | "bounced" | "manual" | "unsubscribed";
+            /** @description epoch ms */
+            createdAt: number;
+            /** @description The topic that it left; null: it is for all topics */
+            topicId: string | null;
+            /** @description The name of the topic */
+            topic: string | null;
+        };
+        Topic: {
+            id: string;
+            /** @description Its name, which recipients see */
+            name: string;
+            /** @description What it is about, for recipients; may be empty */
+            description: string;
+            /** @description epoch ms */
+            createdAt: number;
+        };
+        Preferences: {
+            /** @description Topic id to whether the person gets its emails */
+            topics: {
+                [key: string]: boolean;
+            };
+            /** @description false: the person has unsubscribed from all marketing */
+            everything: boolean;
         };
         LiveView: {
             project: {
@@ -973,6 +1238,339 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
+    deleteListsIdContactsEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                /** @description Any text is stored and verified */
+                email: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description false: it was not in the list */
+                        deleted: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    postErasures: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Any text is stored and verified */
+                    email: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description false: nothing was stored about it */
+                        erased: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getListsIdContacts: {
+        parameters: {
+            query?: {
+                /** @description Only contacts that meet this filter (docs/reference/segments.md) */
+                where?: string;
+                /** @description Rows of the page, 1 to 500 */
+                limit?: string;
+                /** @description The `next` of the page before. Absent: the first page */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        contacts: components["schemas"]["Contact"][];
+                        /** @description Value of `cursor` for the next page; null on the last page */
+                        next: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getSegments: {
+        parameters: {
+            query?: {
+                /** @description Rows of the page, 1 to 500 */
+                limit?: string;
+                /** @description The `next` of the page before. Absent: the first page */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        segments: components["schemas"]["Segment"][];
+                        /** @description Value of `cursor` for the next page; null on the last page */
+                        next: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    postSegments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name: string;
+                    listId: string;
+                    /** @description A filter (docs/reference/segments.md), such as `plan = pro and opened < 30d` */
+                    where: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        segment: components["schemas"]["Segment"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getSegmentsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        segment: {
+                            id: string;
+                            /** @description Its name, unique in the account */
+                            name: string;
+                            /** @description The list whose contacts it selects */
+                            listId: string;
+                            /** @description A filter (docs/reference/segments.md), such as `plan = pro and opened < 30d` */
+                            where: string;
+                            /** @description epoch ms */
+                            createdAt: number;
+                            /**
+                             * @description Its list was deleted: it can only be deleted too
+                             * @constant
+                             */
+                            listDeleted?: true;
+                            /** @description Contacts that are in it now */
+                            count: number;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    deleteSegmentsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description false: there was none */
+                        deleted: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    patchSegmentsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    where?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        segment: components["schemas"]["Segment"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
     postSend: {
         parameters: {
             query?: never;
@@ -1037,6 +1635,367 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SendResult"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getSends: {
+        parameters: {
+            query?: {
+                /** @description Only emails to this address */
+                email?: string;
+                /** @description Only emails with this status */
+                status?: "pending" | "sent" | "failed" | "suppressed";
+                /** @description Rows of the page, 1 to 500 */
+                limit?: string;
+                /** @description The `next` of the page before. Absent: the first page */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        sends: components["schemas"]["SendRecord"][];
+                        /** @description Value of `cursor` for the next page; null on the last page */
+                        next: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getSendsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        send: components["schemas"]["SendRecord"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    deleteSendsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description false: it was cancelled before */
+                        cancelled: boolean;
+                        /** @description Copies that are being sent or were sent. Absent: none */
+                        notCancelled?: {
+                            id: string;
+                            to: string;
+                            status: string;
+                        }[];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getSuppressions: {
+        parameters: {
+            query?: {
+                /** @description Only this address */
+                email?: string;
+                /** @description Only this reason */
+                reason?: "complained" | "bounced" | "manual" | "unsubscribed";
+                /** @description Rows of the page, 1 to 500 */
+                limit?: string;
+                /** @description The `next` of the page before. Absent: the first page */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        suppressions: components["schemas"]["Suppression"][];
+                        /** @description Value of `cursor` for the next page; null on the last page */
+                        next: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    putSuppressionsEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                email: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description `unsubscribed` stops marketing only; `manual` stops every email
+                     * @enum {string}
+                     */
+                    reason: "unsubscribed" | "manual";
+                    /** @description Stops only marketing of this topic. Absent: of all topics */
+                    topicId?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        suppression: components["schemas"]["Suppression"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    deleteSuppressionsEmail: {
+        parameters: {
+            query?: {
+                /** @description Only return to this topic */
+                topicId?: string;
+            };
+            header?: never;
+            path: {
+                email: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description false: there was none */
+                        deleted: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getTopics: {
+        parameters: {
+            query?: {
+                /** @description Rows of the page, 1 to 500 */
+                limit?: string;
+                /** @description The `next` of the page before. Absent: the first page */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        topics: components["schemas"]["Topic"][];
+                        /** @description Value of `cursor` for the next page; null on the last page */
+                        next: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getPreferencesEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                email: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preferences"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    putPreferencesEmail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                email: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Topic id to whether the person wants its emails. Topics that are left out stay as they are */
+                    topics?: {
+                        [key: string]: boolean;
+                    };
+                    /** @description false: unsubscribes from all marketing; true: takes that back. Absent: it stays as it is */
+                    everything?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Preferences"];
                 };
             };
             400: components["responses"]["Invalid"];

@@ -28,6 +28,7 @@ type Caller<M extends Method> = <Path extends PathOf<M>>(
 export interface Client {
   get: Caller<'GET'>
   post: Caller<'POST'>
+  put: Caller<'PUT'>
   patch: Caller<'PATCH'>
   delete: Caller<'DELETE'>
 }
@@ -46,7 +47,7 @@ const longestWaitMs = 8_000
 const longestTimerMs = 2 ** 31 - 1
 
 /** Methods whose calls have the same effect if they are made twice. */
-const repeatable: readonly string[] = ['GET', 'PATCH', 'DELETE']
+const repeatable: readonly string[] = ['GET', 'PUT', 'PATCH', 'DELETE']
 const keyed: readonly string[] = keyedRoutes
 
 const newKey = (): string =>
@@ -211,5 +212,11 @@ export const createClient = ({ baseUrl, key, fetch: own, ...settings }: ClientOp
   }
 
   const caller = (method: Method) => (path: string, input?: Input) => call(method, path, input)
-  return { get: caller('GET'), post: caller('POST'), patch: caller('PATCH'), delete: caller('DELETE') } as Client
+  return {
+    get: caller('GET'),
+    post: caller('POST'),
+    put: caller('PUT'),
+    patch: caller('PATCH'),
+    delete: caller('DELETE'),
+  } as Client
 }

@@ -5,7 +5,7 @@ type Prefix = '/api/v1'
 /** The routes of the document, as the reference names them: `/deals/{id}`. */
 type Paths = { [Path in keyof paths as Path extends `${Prefix}${infer Own}` ? Own : never]: paths[Path] }
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 type OperationOf<M extends Method, Path extends keyof Paths> =
   Lowercase<M> extends keyof Paths[Path] ? NonNullable<Paths[Path][Lowercase<M>]> : never

@@ -3,15 +3,19 @@ import { ContactShape } from '../events/shapes.ts'
 import { created, ok, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
 import { withMaxItems } from '../lib/max-items.ts'
+import { Problem } from '../lib/problem.ts'
 import { idText } from '../lib/text.ts'
 import {
   columnNames,
   EmailInput,
+  eraseContact,
   findContacts,
   givenNamesMax,
+  leaveList,
   listLists,
   normalizeFields,
   plainEmailOf,
+  requireList,
   upsertBatch,
   upsertContact,
 } from './contacts.ts'
@@ -109,7 +113,7 @@ const Body = z.union([formOf(hasContacts, Batch), formOf((body) => !hasContacts(
   ],
 })
 
-/** GET and POST /contacts, GET /lists (docs/reference/api.md#contacts). */
+/** GET and POST /contacts, GET /lists, removal and erasure of addresses (docs/reference/api.md#contacts). */
 export const routes = [
   route({
     method: 'GET',
@@ -157,5 +161,37 @@ export const routes = [
     summary: 'List the lists of the account by name',
     answers: { 200: z.object({ lists: z.array(ContactListShape) }) },
     handle: async ({ app, caller }) => ok({ lists: await listLists({ sql: app.sql, accountId: caller.accountId }) }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/lists/:id/contacts/:email',
+    summary: 'Remove an address from a list; from its last list it leaves the account. No event fires',
+    params: z.object({ id: ListId, email: EmailInput }),
+    answers: { 200: z.object({ deleted: z.boolean().meta({ description: 'false: it was not in the list' }) }) },
+    refusals: [404],
+    handle: async ({ params, work }) =>
+      ok({
+        deleted: await work(async (w) => {
+          await requireList(w, params.id)
+          return (await leaveList(w, params.id, params.email)) !== null
+        }),
+      }),
+  }),
+  route({
+    method: 'POST',
+    path: '/erasures',
+    summary: 'Erase an address and everything that is stored about it; no event fires',
+    body: z.object({ email: EmailInput }).meta({ examples: [{ email: 'ada.okafor@northwind.example' }] }),
+    answers: { 200: z.object({ erased: z.boolean().meta({ description: 'false: nothing was stored about it' }) }) },
+    handle: async ({ app, body, work }) => {
+      const personalData = await app.personalData()
+      try {
+        await work((w) => eraseContact(w, body.email, { dryRun: false, personalData }))
+        return ok({ erased: true })
+      } catch (error) {
+        if (error instanceof Problem && error.kind === 'not_found') return ok({ erased: false })
+        throw error
+      }
+    },
   }),
 ]

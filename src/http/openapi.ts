@@ -112,7 +112,14 @@ const idempotencyKey: Parameter = {
 const resources: Readonly<Record<string, string>> = {
   contacts: 'Contacts and lists',
   lists: 'Contacts and lists',
+  erasures: 'Contacts and lists',
+  suppressions: 'Suppressions, topics and preferences',
+  topics: 'Suppressions, topics and preferences',
+  preferences: 'Suppressions, topics and preferences',
+  segments: 'Segments and broadcasts',
+  broadcasts: 'Segments and broadcasts',
   send: 'Email',
+  sends: 'Email',
   liveview: 'Email',
   pipelines: 'Deals and pipelines',
   deals: 'Deals and pipelines',
@@ -159,8 +166,9 @@ const operation = (convert: Convert, route: Route): Operation => {
 }
 
 const keyDescription = `An API key: create one with \`svc keys create\`. A key with scopes (\`--scope\`) may call only the routes that one of
-them allows; all others answer 403. The scope is the first segment of the path, except that \`contacts\` includes \`/lists\`, \`deals\` includes
-\`/pipelines\` and \`webhooks\` includes \`/events/sample\`; \`contacts:read\` allows GET of \`/contacts\` and \`/lists\`. Scopes: ${scopes.join(', ')}.`
+them allows; all others answer 403. The scope is the first segment of the path, except that \`contacts\` includes \`/lists\` and \`/erasures\`,
+\`send\` includes \`/sends\`, \`deals\` includes \`/pipelines\`, \`webhooks\` includes \`/events/sample\`, \`suppressions\` includes \`/topics\` and
+\`/preferences\`, and \`campaigns\` is for \`/segments\` and \`/broadcasts\`; \`contacts:read\` allows GET of \`/contacts\` and \`/lists\`. Scopes: ${scopes.join(', ')}.`
 
 /** Builds the OpenAPI document from the schemas that validate requests, so that it always matches the server. */
 export const openApiOf = (routes: readonly Route[], publicUrl: string): OpenApi => {

@@ -1,5 +1,8 @@
-import type { z } from 'zod'
+import { z } from 'zod'
+import type { Page } from '../lib/cursor.ts'
+import type { PageRequest } from '../lib/page.ts'
 import { invalid } from '../lib/problem.ts'
+import { text } from '../lib/text.ts'
 import type { App, Work } from '../store/work.ts'
 
 /** The API key of a call and its account. */
@@ -28,7 +31,7 @@ export interface Answer {
 type Shape = z.ZodType | undefined
 type Read<S extends Shape> = S extends z.ZodType ? z.output<S> : undefined
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Answers = Record<number, z.ZodType>
 
 interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
@@ -130,3 +133,35 @@ export const idempotencyKeyOf = (headers: Call<unknown, unknown, unknown>['heade
 
 export const ok = (body: unknown): Answer => ({ status: 200, body })
 export const created = (body: unknown): Answer => ({ status: 201, body })
+
+const pageMax = 500
+const pageDefault = 100
+const limitError = `must be a whole number from 1 to ${pageMax}`
+
+/** The query parameters of a route that answers pages (docs/reference/api.md#pages). */
+export const pageQuery = {
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/, limitError)
+    .transform(Number)
+    .pipe(z.int().min(1, limitError).max(pageMax, limitError))
+    .default(pageDefault)
+    .meta({ description: `Rows of the page, 1 to ${pageMax}`, default: pageDefault }),
+  cursor: text(1_000).optional().meta({ description: 'The `next` of the page before. Absent: the first page' }),
+}
+
+/** Returns the request for a page that a query names, for operations that read pages. */
+export const pageOfQuery = ({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageRequest => ({
+  limit,
+  ...(cursor !== undefined && { cursor }),
+})
+
+/** Returns the schema of a page: rows under their noun, and the cursor of the next page, null on the last one. */
+export const pageShape = <Noun extends string, Row extends z.ZodType>(noun: Noun, row: Row) =>
+  z.object({
+    ...({ [noun]: z.array(row) } as Record<Noun, z.ZodArray<Row>>),
+    next: z.string().nullable().meta({ description: 'Value of `cursor` for the next page; null on the last page' }),
+  })
+
+/** Answers a page with its rows under `noun`. */
+export const page = (noun: string, { rows, nextCursor }: Page<object>): Answer => ok({ [noun]: rows, next: nextCursor })

@@ -39,3 +39,16 @@ export const pageOf = <Row extends { id: string }>(rows: readonly Row[], limit: 
   const page = rows.slice(0, limit)
   return { rows: page, nextCursor: rows.length > limit ? encodeCursor([page.at(-1)!.id]) : null }
 }
+
+/**
+ * Returns a page of rows that are all at hand, in the order of their ids, which stays right while rows are added and deleted. Throws
+ * Problem `invalid` for a bad cursor.
+ */
+export const pageById = <Row extends { id: string }>(
+  rows: readonly Row[],
+  { limit, cursor }: { limit: number; cursor?: string },
+): Page<Row> => {
+  const after = cursor === undefined ? '' : decodeCursor(cursor, 1)[0]!
+  const rest = rows.filter(({ id }) => id > after).sort((a, b) => (a.id < b.id ? -1 : 1))
+  return pageOf(rest.slice(0, limit + 1), limit)
+}

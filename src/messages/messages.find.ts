@@ -3,7 +3,7 @@ import { rowIdOf } from '../contacts/contacts.ts'
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { noSuch } from '../lib/problem.ts'
+import { noSuch, notFound } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import type { Sql } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
@@ -170,6 +170,73 @@ const readDetail = statement<MessageDetail>(
 export const showMessage = async ({ sql, accountId }: Work, id: string): Promise<MessageDetail> => {
   const [row] = await sql(readDetail, [accountId, id])
   if (!row) throw noSuch('send', id, { hint: 'svc sends list' })
+  return row
+}
+
+/** A message as GET /sends answers it, without what its recipient did. Times in epoch ms. */
+export interface SendView {
+  id: string
+  to: string
+  subject: string
+  type: MessageView['type']
+  status: MessageView['status']
+  /** Why it failed or was suppressed; null: neither. */
+  error: string | null
+  createdAt: number
+  sentAt: number | null
+  /** null: as soon as possible. */
+  scheduledAt: number | null
+  /** A report says that it was not delivered. */
+  bounced: boolean
+}
+
+const sendTypes = {
+  ...({ id: 'text', to: 'text', subject: 'text', type: 'text', status: 'text', error: 'text' } as const),
+  ...({ createdAt: 'int8', sentAt: 'int8', scheduledAt: 'int8', bounced: 'bool' } as const),
+}
+
+const sendColumns = `m.id, m.email as "to", m.subject, m.type, m.status, coalesce(m.error, m.reason) as error,
+  ${epochMs('m.created_at')} as "createdAt", case when m.status = 'sent' then ${epochMs('m.finished_at')} end as "sentAt",
+  ${epochMs('m.scheduled_at')} as "scheduledAt", exists (
+    select from message_reports r where r.account_id = m.account_id and r.message_id = m.id and r.kind in ('hard', 'soft')
+  ) as bounced`
+
+const pageOfSends = (name: string, condition: string) =>
+  statement<SendView>(
+    name,
+    sendTypes,
+    `select ${sendColumns} from messages m
+     where m.account_id = $1 and m.id < $2 and ($3::text is null or m.status = $3) and ${condition}
+     order by m.id desc limit $5`,
+  )
+
+// Two statements, because a generic plan of one with an optional address would not use the index of addresses.
+const readSends = pageOfSends('list-sends', '$4::text is null')
+const readSendsTo = pageOfSends('list-sends-to', 'm.email = $4')
+
+const lastId = '~'
+
+/** Returns a page of the account's messages, newest first. */
+export const listSends = async (
+  { sql, accountId }: Work,
+  { status, email }: Omit<MessageFilter, 'sinceId'>,
+  { limit, cursor }: PageRequest,
+): Promise<Page<SendView>> => {
+  const before = cursor === undefined ? lastId : decodeCursor(cursor, 1)[0]
+  const rows = await sql(email === null ? readSends : readSendsTo, [accountId, before, status, email, limit + 1])
+  return pageOf(rows, limit)
+}
+
+const readSend = statement<SendView>(
+  'read-send',
+  sendTypes,
+  `select ${sendColumns} from messages m where m.account_id = $1 and m.id = $2`,
+)
+
+/** Throws Problem `not_found`. */
+export const findSend = async ({ sql, accountId }: Work, id: string): Promise<SendView> => {
+  const [row] = await sql(readSend, [accountId, id])
+  if (!row) throw notFound('There is no such send')
   return row
 }
 

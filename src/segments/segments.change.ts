@@ -4,6 +4,7 @@ import { newId } from '../lib/ids.ts'
 import { conflict, invalid, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import { text } from '../lib/text.ts'
+import { isDuplicate } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { compileFilter } from './segments.compile.ts'
@@ -40,12 +41,41 @@ export const createSegment = async (work: Work, input: z.output<typeof NewSegmen
   return { id, name, listId, where: input.where, createdAt: now.getTime() }
 }
 
-const lockToDelete = statement('lock-segment', {}, 'select from segments where account_id = $1 and id = $2 for update')
+const lockToChange = statement('lock-segment', {}, 'select from segments where account_id = $1 and id = $2 for update')
+
+export const SegmentChange = z.object({
+  name: text(200).optional(),
+  where: z.string().optional(),
+})
+
+/**
+ * Changes the name or the filter of a segment (id or name). What uses the segment sees the new filter from then on. Throws Problem
+ * `not_found`, `invalid` for a mistake in the filter, `conflict` if the name is taken.
+ */
+export const updateSegment = async (
+  work: Work,
+  ref: string,
+  change: z.output<typeof SegmentChange>,
+): Promise<SegmentView> => {
+  const found = await findSegment(work, ref)
+  await work.sql(lockToChange, [work.accountId, found.id])
+  const segment = await findSegment(work, found.id)
+  const name = change.name === undefined ? segment.name : change.name.trim()
+  if (!name) throw invalid('name is required')
+  const where = change.where ?? segment.where
+  const compiled = change.where === undefined ? null : await compileFilter(work, where, segment.listId)
+  const [em, { Segment }] = await entitiesOf(work)
+  const changed = { name, ...(compiled && { filter: where, filterNames: compiled.names }) }
+  await em.nativeUpdate(Segment, { id: segment.id }, changed).catch((error) => {
+    throw isDuplicate(error) ? conflict(`There is already a segment named ${shown(name)}`) : error
+  })
+  return { ...segment, name, where }
+}
 
 /** Deletes a segment (id or name) and returns it. Throws Problem `not_found`, `conflict` while a broadcast will use it. */
 export const deleteSegment = async (work: Work, ref: string): Promise<SegmentView> => {
   const segment = await findSegment(work, ref)
-  await work.sql(lockToDelete, [work.accountId, segment.id])
+  await work.sql(lockToChange, [work.accountId, segment.id])
   for (const listener of await work.listeners()) {
     const { broadcasts = 0 } = (await listener.segmentUses?.(work, segment.id)) ?? {}
     if (broadcasts > 0)

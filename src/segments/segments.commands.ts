@@ -1,5 +1,6 @@
 import { type CommandSet, type Confirmation, changing, confirmed, examples } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
+import { Problem } from '../lib/problem.ts'
 import type { SegmentView } from './segments.ts'
 
 const columns: Column<SegmentView>[] = [
@@ -73,6 +74,40 @@ export const commands: CommandSet = (cli) => {
         out.one({ ...segment, count: await work((w) => countSegment(w, segment)) })
       }),
     )
+
+  changing(
+    noun
+      .command('update')
+      .description('Change the name or the filter of a segment')
+      .addHelpText(
+        'after',
+        examples(
+          'svc segments update Vienna --name "Vienna and Graz"',
+          `svc segments update Vienna --where 'field."Home town" in (Vienna, Graz)' --dry-run`,
+        ),
+      )
+      .argument('<segment>', 'id or name')
+      .option('--name <name>', 'its new name, unique in the account')
+      .option('--where <filter>', 'its new filter'),
+    'show how many contacts would be in it, and change nothing',
+  ).action(
+    cli.run(
+      async ({ out, work }, ref: string, { name, where, dryRun }: Confirmation & { name?: string; where?: string }) => {
+        const [{ countSegment, SegmentChange, updateSegment }, { parse }] = await Promise.all([
+          import('./segments.ts'),
+          import('../lib/parse.ts'),
+        ])
+        if (name === undefined && where === undefined) throw new Problem('usage', 'Give --name or --where')
+        const change = parse(SegmentChange, { name, where })
+        out.one(
+          await work(async (w) => {
+            const segment = await updateSegment(w, ref, change)
+            return dryRun ? { ...segment, count: await countSegment(w, segment) } : segment
+          }),
+        )
+      },
+    ),
+  )
 
   confirmed(
     noun

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/tenant.ts'
 import type { FilterNames } from './segments.terms.ts'
 
-/** A named filter of the contacts of a list. It never changes, except that erased addresses are removed from it. No foreign key: it stays when its list is deleted. */
+/** A named filter of the contacts of a list. No foreign key: it stays when its list is deleted. */
 const SegmentSchema = defineEntity({
   name: 'Segment',
   tableName: 'segments',

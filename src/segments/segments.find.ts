@@ -54,6 +54,13 @@ export const findSegment = async (
   return view(segment)
 }
 
+/** Finds a segment by id. Throws Problem `not_found`. */
+export const findSegmentById = async (work: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<SegmentView> => {
+  const segment = await findSegment(work, id)
+  if (segment.id !== id) throw notFound('There is no such segment')
+  return segment
+}
+
 const lockSegment = statement(
   'keep-segment',
   {},

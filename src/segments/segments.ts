@@ -1,9 +1,10 @@
-export { createSegment, deleteSegment, NewSegment } from './segments.change.ts'
+export { createSegment, deleteSegment, NewSegment, SegmentChange, updateSegment } from './segments.change.ts'
 export { compileFilter, type Matcher, termNames } from './segments.compile.ts'
 export {
   compileSegment,
   countSegment,
   findSegment,
+  findSegmentById,
   keepSegment,
   listSegments,
   type SegmentView,

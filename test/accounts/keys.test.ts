@@ -49,6 +49,7 @@ test('every route that takes a key has a scope, and contacts:read allows reading
   expect(covered.filter(([, allowed]) => allowed.includes('contacts:read')).map(([route]) => route)).toEqual([
     'GET /contacts',
     'GET /lists',
+    'GET /lists/:id/contacts',
   ])
 })
 

@@ -39,6 +39,7 @@ const calls = `
   lists delete {list}
   segments create --name other --list {list} --where plan=pro
   segments show {segment}
+  segments update {segment} --name x
   segments delete {segment}
   imports show {import}
   imports resume {import}
@@ -66,6 +67,7 @@ const calls = `
   broadcasts send {broadcast}
   broadcasts show {broadcast}
   broadcasts cancel {broadcast}
+  topics update {topic} --name x
   topics delete {topic}
   projects show {project}
   projects render {project}

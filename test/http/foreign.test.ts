@@ -4,10 +4,12 @@ import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
 import { createDeal, listPipelines } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
+import { createSegment } from '../../src/segments/segments.ts'
 import { createWebinar, NewWebinar } from '../../src/webinars/webinars.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
-import { sendingAccount } from '../support/messages.ts'
+import { freeform, sendingAccount } from '../support/messages.ts'
 import { plainProjects } from '../support/projects.ts'
+import { makeTopic } from '../support/topics.ts'
 
 let owner: TestAccount
 let stranger: TestAccount
@@ -16,6 +18,9 @@ let journeyId: string
 let dealId: string
 let webinarId: string
 let courseId: string
+let segmentId: string
+let sendId: string
+let topicId: string
 const studio = plainProjects()
 const projectId = 'prj_01k0000000000000000000000a'
 
@@ -33,6 +38,11 @@ beforeAll(async () => {
   webinarId = (
     await t.app.work(owner.id, 'cli:test', (work) => createWebinar(work, NewWebinar.parse({ title: 'Mine' })))
   ).id
+  const segment = { name: 'Mine', list: 'Mine', where: 'status = active' }
+  segmentId = (await t.app.work(owner.id, 'cli:test', (work) => createSegment(work, segment))).id
+  topicId = await makeTopic(t, owner, 'Mine')
+  const scheduledAt = t.app.now().getTime() + 3_600_000
+  sendId = (await ok(t.request('POST', '/send', { key: owner.key, body: freeform({ scheduledAt }) }))).body.id
   const course = { title: 'Mine', published: true }
   courseId = (await t.app.work(owner.id, 'cli:test', (work) => createCourse(work, course))).id
   const journey = { name: 'Mine', trigger: { kind: 'api' }, steps: [{ kind: 'exit' }] }
@@ -40,7 +50,21 @@ beforeAll(async () => {
 })
 
 /** Calls with ids of the owner's resources. A new route that takes an id must be added here. */
-const named: Record<string, (id: string) => { path: string; body?: unknown }> = {
+const named: Record<string, (id: string) => { path: string; body?: unknown; status?: 200 }> = {
+  'GET /lists/:id/contacts': (id) => ({ path: `/lists/${id}/contacts` }),
+  'DELETE /lists/:id/contacts/:email': (id) => ({ path: `/lists/${id}/contacts/owner@b.example` }),
+  'GET /segments/:id': (id) => ({ path: `/segments/${id}` }),
+  'PATCH /segments/:id': (id) => ({ path: `/segments/${id}`, body: { name: 'x' } }),
+  'DELETE /segments/:id': (id) => ({ path: `/segments/${id}`, status: 200 }),
+  'POST /segments': (id) => ({ path: '/segments', body: { name: 'x', listId: id, where: 'status = active' } }),
+  'GET /sends/:id': (id) => ({ path: `/sends/${id}` }),
+  'DELETE /sends/:id': (id) => ({ path: `/sends/${id}` }),
+  'PUT /suppressions/:email': (id) => ({
+    path: '/suppressions/a@b.example',
+    body: { reason: 'unsubscribed', topicId: id },
+  }),
+  'DELETE /suppressions/:email': (id) => ({ path: `/suppressions/a@b.example?topicId=${id}` }),
+  'PUT /preferences/:email': (id) => ({ path: '/preferences/a@b.example', body: { topics: { [id]: false } } }),
   'GET /contacts': (id) => ({ path: `/contacts?email=a@b.example&listId=${id}` }),
   'POST /contacts': (id) => ({ path: '/contacts', body: { listId: id, email: 'a@b.example' } }),
   'POST /send': (id) => ({ path: '/send', body: { to: 'a@b.example', projectId: id } }),
@@ -60,6 +84,12 @@ const named: Record<string, (id: string) => { path: string; body?: unknown }> = 
   'DELETE /webhooks/:id': (id) => ({ path: `/webhooks/${id}` }),
 }
 const takesNoId = [
+  'POST /erasures',
+  'GET /segments',
+  'GET /suppressions',
+  'GET /topics',
+  'GET /preferences/:email',
+  'GET /sends',
   'GET /webinars',
   'GET /lists',
   'GET /pipelines',
@@ -71,6 +101,9 @@ const takesNoId = [
 
 const ownersId = async (name: string): Promise<string> => {
   if (name.includes('journeys')) return journeyId
+  if (name.includes('/segments/:id')) return segmentId
+  if (name.includes('/sends/:id')) return sendId
+  if (/suppressions|preferences/.test(name)) return topicId
   if (name.includes('register')) return webinarId
   if (name.includes('send')) return projectId
   if (name.includes('courses') || name === 'POST /webinars') return courseId
@@ -102,6 +135,9 @@ const dump = async () => {
     'members',
     'enrolments',
     'messages',
+    'segments',
+    'suppressions',
+    'topics',
     'message_queue',
     'quota_uses',
     'webinars',
@@ -129,7 +165,7 @@ test.each(Object.keys(named))(
     const before = await dump()
     const absent = `${id.slice(0, -4)}zzzz`
     const [foreign, missing] = [await call(id), await call(absent)]
-    expect(foreign.status).toBe(404)
+    expect(foreign.status).toBe(named[name]!(id).status ?? 404)
     // A message can repeat the caller's id.
     expect(JSON.stringify(foreign.body).replace(id, '…')).toBe(JSON.stringify(missing.body).replace(absent, '…'))
     expect(await dump()).toEqual(before)
@@ -139,11 +175,11 @@ test.each(Object.keys(named))(
 test.each(Object.keys(named))('%s: a too long id is treated as unknown', async (name) => {
   for (const length of [101, 201, 501, 5_000]) {
     const id = 'x'.repeat(length)
-    const { path, body } = named[name]!(id)
+    const { path, body, status = 404 } = named[name]!(id)
     const method = name.split(' ')[0] as 'GET'
     const reply = await t.request(method, path, { key: owner.key, body })
-    expect([length, reply.status]).toEqual([length, 404])
-    expect(reply.body.error).not.toContain('x'.repeat(101))
+    expect([length, reply.status]).toEqual([length, status])
+    expect(JSON.stringify(reply.body)).not.toContain('x'.repeat(101))
     expect((await t.request(method, path, { key: 'none', body })).status).toBe(401)
   }
 })

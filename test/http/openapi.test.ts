@@ -154,7 +154,9 @@ test('the routes of a resource share one tag', async () => {
   const tags = Object.values(body.paths).flatMap((path) => Object.values(path).flatMap((one) => one.tags))
   expect([...new Set(tags)]).toEqual([
     'Contacts and lists',
+    'Segments and broadcasts',
     'Email',
+    'Suppressions, topics and preferences',
     'Deals and pipelines',
     'Journeys',
     'Courses',

@@ -11,6 +11,13 @@ export {
   suppressedReason,
 } from './read.ts'
 export {
+  readSubscriptions,
+  removeSuppressionOf,
+  type Subscriptions,
+  saveSubscriptions,
+  suppressOne,
+} from './subscriptions.ts'
+export {
   type Left,
   leaveMail,
   leaveTopics,

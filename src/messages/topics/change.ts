@@ -41,6 +41,27 @@ export const createTopic = async (work: Work, input: z.output<typeof NewTopic>):
   return { ...topic, createdAt: now.getTime() }
 }
 
+export const TopicChange = z.object({
+  name: NewTopic.shape.name.optional(),
+  description: line(descriptionMaxLength).optional(),
+})
+
+/** Changes the name or the description of a topic (id or name). Throws Problem `not_found`, `conflict` if the name is taken. */
+export const updateTopic = async (
+  work: Work,
+  ref: string,
+  change: { name?: string | undefined; description?: string | undefined },
+): Promise<TopicView> => {
+  await lockAccount(work)
+  const topic = await findTopic(work, ref)
+  const { name = topic.name, description = topic.description } = change
+  const isTaken = (await listTopics(work)).some((other) => other.name === name && other.id !== topic.id)
+  if (isTaken) throw conflict(`There is already a topic named ${shown(name)}`, { hint: 'svc topics list' })
+  const [em, { Topic }] = await entitiesOf(work)
+  await em.nativeUpdate(Topic, { id: topic.id }, { name, description })
+  return { ...topic, name, description }
+}
+
 const lockToDelete = statement(
   'lock-topic',
   {},

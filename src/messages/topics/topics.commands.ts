@@ -1,5 +1,6 @@
 import { type CommandSet, type Confirmation, changing, confirmed, examples } from '../../cli/command.ts'
 import type { Column } from '../../cli/output.ts'
+import { Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import type { TopicView } from '../messages.ts'
 
@@ -49,6 +50,32 @@ export const commands: CommandSet = (cli) => {
         await out.list('topics', await work(listTopics), columns)
       }),
     )
+
+  changing(
+    noun
+      .command('update')
+      .description('Change the name or the description of a topic; who left it stays')
+      .addHelpText(
+        'after',
+        examples(
+          'svc topics update Newsletter --name "Monthly letter"',
+          'svc topics update Newsletter --description "Once a month" --dry-run',
+        ),
+      )
+      .argument('<topic>', 'id or name')
+      .option('--name <name>', 'its new name, which recipients see; unique in the account')
+      .option('--description <text>', 'what it is about, for recipients'),
+  ).action(
+    cli.run(async ({ out, work }, ref: string, { name, description }: { name?: string; description?: string }) => {
+      const [{ TopicChange, updateTopic }, { parse }] = await Promise.all([
+        import('../messages.ts'),
+        import('../../lib/parse.ts'),
+      ])
+      if (name === undefined && description === undefined) throw new Problem('usage', 'Give --name or --description')
+      const change = parse(TopicChange, { name, description })
+      out.one(await work((w) => updateTopic(w, ref, change)))
+    }),
+  )
 
   confirmed(
     noun

@@ -1,0 +1,25 @@
+import { statement } from '../../store/statement.ts'
+import type { Work } from '../../store/work.ts'
+
+/** What the recipient of an email did. */
+export interface Reactions {
+  opened: boolean
+  clicked: boolean
+}
+
+const readOfMessages = statement<Reactions & { id: string }>(
+  'read-reactions',
+  { id: 'text', opened: 'bool', clicked: 'bool' },
+  `select message_id as id, true as opened, bool_or(kind = 'click') as clicked from interactions
+   where account_id = $1 and message_id = any($2) and not is_bot group by message_id`,
+)
+
+/** Returns what the recipients of messages did, by message id. Machines do not count. */
+export const readReactions = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  ids: readonly string[],
+): Promise<Map<string, Reactions>> => {
+  const reactions = new Map(ids.map((id) => [id, { opened: false, clicked: false }]))
+  for (const { id, ...done } of await sql(readOfMessages, [accountId, ids])) reactions.set(id, done)
+  return reactions
+}

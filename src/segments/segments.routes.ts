@@ -1,0 +1,135 @@
+import { z } from 'zod'
+import { listContacts, requireList } from '../contacts/contacts.ts'
+import { ContactShape } from '../events/shapes.ts'
+import { created, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
+import { pageById } from '../lib/cursor.ts'
+import { Problem } from '../lib/problem.ts'
+import { idText, text } from '../lib/text.ts'
+import {
+  compileFilter,
+  countSegment,
+  createSegment,
+  deleteSegment,
+  findSegmentById,
+  listSegments,
+  SegmentChange,
+  updateSegment,
+} from './segments.ts'
+
+const Id = z.object({ id: idText() })
+const Where = z
+  .string()
+  .meta({ description: 'A filter (docs/reference/segments.md), such as `plan = pro and opened < 30d`' })
+
+const SegmentShape = z
+  .object({
+    id: z.string(),
+    name: z.string().meta({ description: 'Its name, unique in the account' }),
+    listId: z.string().meta({ description: 'The list whose contacts it selects' }),
+    where: Where,
+    createdAt: z.int().meta({ description: 'epoch ms' }),
+    listDeleted: z.literal(true).optional().meta({ description: 'Its list was deleted: it can only be deleted too' }),
+  })
+  .meta({ id: 'Segment' })
+
+const Counted = SegmentShape.extend({ count: z.int().meta({ description: 'Contacts that are in it now' }) })
+
+/** /segments and the contacts of a list (docs/reference/api.md#segments). */
+export const routes = [
+  route({
+    method: 'GET',
+    path: '/lists/:id/contacts',
+    summary: 'List the contacts of a list, in the order in which their addresses were added to the account',
+    params: Id,
+    query: z.object({
+      where: text(10_000)
+        .optional()
+        .meta({ description: 'Only contacts that meet this filter (docs/reference/segments.md)' }),
+      ...pageQuery,
+    }),
+    answers: { 200: pageShape('contacts', ContactShape) },
+    refusals: [404],
+    handle: async ({ params, query, work }) =>
+      page(
+        'contacts',
+        await work(async (w) => {
+          await requireList(w, params.id)
+          const matcher = query.where === undefined ? undefined : await compileFilter(w, query.where, params.id)
+          return listContacts(w, { list: params.id, ...pageOfQuery(query), condition: matcher?.condition })
+        }),
+      ),
+  }),
+  route({
+    method: 'GET',
+    path: '/segments',
+    summary: 'List the segments, oldest first',
+    query: z.object(pageQuery),
+    answers: { 200: pageShape('segments', SegmentShape) },
+    handle: async ({ work, query }) => page('segments', pageById(await work(listSegments), pageOfQuery(query))),
+  }),
+  route({
+    method: 'POST',
+    path: '/segments',
+    summary: 'Create a segment: the contacts of a list that meet a filter',
+    body: z
+      .object({ name: text(200), listId: idText(), where: Where })
+      .meta({ examples: [{ name: 'Active customers', listId: 'lst_…', where: 'plan = pro and opened < 30d' }] }),
+    answers: { 201: z.object({ segment: SegmentShape }) },
+    refusals: [404, 409],
+    handle: async ({ body, work }) =>
+      created({
+        segment: await work(async (w) => {
+          await requireList(w, body.listId)
+          return createSegment(w, { name: body.name, list: body.listId, where: body.where })
+        }),
+      }),
+  }),
+  route({
+    method: 'GET',
+    path: '/segments/:id',
+    summary: 'Show a segment and how many contacts are in it now',
+    params: Id,
+    answers: { 200: z.object({ segment: Counted }) },
+    refusals: [404],
+    handle: async ({ params, work }) =>
+      ok({
+        segment: await work(async (w) => {
+          const segment = await findSegmentById(w, params.id)
+          return { ...segment, count: await countSegment(w, segment) }
+        }),
+      }),
+  }),
+  route({
+    method: 'PATCH',
+    path: '/segments/:id',
+    summary: 'Change the name or the filter of a segment',
+    params: Id,
+    body: SegmentChange.refine(
+      ({ name, where }) => name !== undefined || where !== undefined,
+      'must have name or where',
+    ).meta({ examples: [{ where: 'plan = pro' }] }),
+    answers: { 200: z.object({ segment: SegmentShape }) },
+    refusals: [404, 409],
+    handle: async ({ params, body, work }) =>
+      ok({
+        segment: await work(async (w) => updateSegment(w, (await findSegmentById(w, params.id)).id, body)),
+      }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/segments/:id',
+    summary: 'Delete a segment; its contacts stay. Not while an unsent broadcast uses it',
+    params: Id,
+    answers: { 200: z.object({ deleted: z.boolean().meta({ description: 'false: there was none' }) }) },
+    refusals: [409],
+    handle: async ({ params, work }) => {
+      try {
+        await work(async (w) => deleteSegment(w, (await findSegmentById(w, params.id)).id))
+        return ok({ deleted: true })
+      } catch (error) {
+        if (error instanceof Problem && error.kind === 'not_found') return ok({ deleted: false })
+        throw error
+      }
+    },
+  }),
+]
