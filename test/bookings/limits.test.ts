@@ -152,6 +152,34 @@ describe('reminders', () => {
   const remind = () => remindBookings(t.app, new AbortController().signal, fail, new Set())
   const tuesday = at('2026-11-24T09:00Z')
 
+  test('an account whose reminder fails is reported, and delays no other', async () => {
+    const [bo] = await open({}, 'bo')
+    const bad = account
+    booked(await book(bo!, tuesday))
+    const [ada] = await open({}, 'ada')
+    booked(await book(ada!, tuesday))
+    await t.app.sql(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$`)
+    await t.app.sql(
+      `create trigger refuse before update on bookings for each row
+       when (old.account_id = '${bad.id}') execute function refuse()`,
+    )
+    const faults: object[] = []
+    const failed = new Set<string>()
+    try {
+      now = at('2026-11-23T09:00Z')
+      for (let i = 0; i < 2; i++)
+        await remindBookings(t.app, new AbortController().signal, (_, about) => void faults.push(about), failed)
+    } finally {
+      await t.app.sql('drop function refuse cascade')
+    }
+    expect(faults).toEqual([{ accountId: bad.id, booking: expect.any(String) }])
+    expect(await reminders()).toEqual(['ada@people.example 0:24h'])
+    account = bad
+    expect(await reminders()).toEqual([])
+    await remind()
+    expect(await reminders()).toEqual(['bo@people.example 0:24h'])
+  })
+
   test('are sent a day and an hour before, each once, also by two processes at the same time; not while sends are paused', async () => {
     const [ada] = await open({}, 'ada')
     booked(await book(ada!, tuesday))
