@@ -20,6 +20,7 @@ import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Operation, Report } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
 import type { Config } from './config.ts'
+import { recordErasures } from './erasures.ts'
 import {
   bindable,
   loadFilterParts,
@@ -122,6 +123,8 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const { now, systemNow, onMoved: onClockMoved } = clock
     const box = createSecretBox(config.secret)
     const former = await formerKeys(database.sql, box)
+    const recording = recordErasures(config)
+    const listeners = async () => (recording ? [...(await loadListeners()), recording] : loadListeners())
     const effects = (afterCommit: AfterCommit): Pick<Operation, 'count' | 'announce'> => ({
       count: (...of) => afterCommit(() => counters.count(...of)),
       announce: (...of) => afterCommit(() => database.notices.announce(...of)),
@@ -157,7 +160,15 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
         await options.beforeWork?.()
         return withEffects((begin) =>
           database.transaction((sql, client) => {
-            const { ended, ...unit } = operation({ sql, client, orm, actor, now: now(), ...effects(begin()) })
+            const { ended, ...unit } = operation({
+              sql,
+              client,
+              orm,
+              actor,
+              now: now(),
+              listeners,
+              ...effects(begin()),
+            })
             return ended(run(unit))
           }),
         )
@@ -167,7 +178,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
         return withEffects((begin) =>
           database.transaction((sql, client, opening) => {
             if (!(opening as { lives: boolean }).lives) throw notFound('There is no such account')
-            const parts = { sql, client, orm, actor, now: now(), accountId, ...effects(begin()) }
+            const parts = { sql, client, orm, actor, now: now(), accountId, listeners, ...effects(begin()) }
             const { ended, ...unit } = operation(parts)
             return ended(run({ ...unit, accountId, state: createStates() }))
           }, guardStatement(accountId)),
@@ -293,6 +304,7 @@ interface Parts extends Pick<Operation, 'count' | 'announce'> {
   actor: string
   now: Date
   accountId?: string
+  listeners: Operation['listeners']
 }
 
 interface Unit extends Operation {
@@ -301,7 +313,7 @@ interface Unit extends Operation {
 }
 
 /** Creates an operation. `em` is created at its first use: a fork and its Kysely cost more than some whole operations. */
-const operation = ({ sql, client, orm, actor, now, count, announce, accountId }: Parts): Unit => {
+const operation = ({ sql, client, orm, actor, now, count, announce, accountId, listeners }: Parts): Unit => {
   let manager: Promise<EntityManager> | undefined
   const endings: (() => Promise<void>)[] = []
   return {
@@ -310,7 +322,7 @@ const operation = ({ sql, client, orm, actor, now, count, announce, accountId }:
     now,
     count,
     announce,
-    listeners: loadListeners,
+    listeners,
     filterParts: loadFilterParts,
     sources,
     async em(entities) {

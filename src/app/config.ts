@@ -90,6 +90,7 @@ const Environment = z.object({
   SVC_REJECT_RETENTION_DAYS: upTo(10_000).default(90),
   SVC_MESSAGE_RETENTION_DAYS: upTo(10_000, 0).default(90),
   SVC_RESPONSE_RETENTION_DAYS: upTo(10_000, 0).default(0),
+  SVC_ERASURES_FILE: z.string().optional(),
   SVC_STRIPE_API_URL: url(/^https?:$/, 'http://127.0.0.1:12111')
     .refine((text) => !URL.canParse(text) || /^\/?$/.test(new URL(text).pathname), 'must have no path')
     .optional(),
@@ -104,6 +105,8 @@ export interface Config extends Settings {
   port: number
   secret: string
   dnsServers: readonly string[]
+  /** The list of erasures (erasures.ts); null: none is kept. */
+  erasuresFile: string | null
   /** A file of further certificate authorities, and its certificates; null: only the system's. */
   caFile: string | null
   authorities: readonly string[]
@@ -197,6 +200,11 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
     smtpUrl: e.SVC_SMTP_URL ?? (e.DATABASE_URL ? null : runningCatcher(dataDir)),
     caFile: e.SVC_CA_FILE ?? null,
     authorities,
+    erasuresFile: e.SVC_ERASURES_FILE
+      ? resolve(e.SVC_ERASURES_FILE)
+      : e.DATABASE_URL
+        ? null
+        : join(dataDir, 'erasures'),
     dnsServers: e.SVC_DNS_SERVERS,
     allowPrivateWebhooks: e.SVC_ALLOW_PRIVATE_WEBHOOKS ?? (e.DATABASE_URL ? [] : allowedBesideDev(dataDir)),
     rateLimit: e.SVC_RATE_LIMIT,

@@ -1,5 +1,6 @@
 import { withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
+import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { noSuch } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
@@ -84,7 +85,8 @@ const lockBookingsOf = statement<BookingRow>(
 const eraseBookings = statement(
   'erase-bookings-of-address',
   {},
-  `update bookings set name = '', email = '', reason = null where account_id = $1 and email = $2`,
+  `update bookings set name = '', email = '', reason = null, title = regexp_replace(title, $3, ${erasedAddress}, 'gi')
+   where account_id = $1 and email = $2`,
 )
 
 /**
@@ -97,5 +99,5 @@ export const eraseAttendee = async (work: Work, email: string): Promise<void> =>
   for (const row of rows) {
     if (row.status === 'confirmed' && row.endAt > now.getTime()) await endBooking(work, row, null, null)
   }
-  await sql(eraseBookings, [accountId, email])
+  await sql(eraseBookings, [accountId, email, addressPattern(email)])
 }

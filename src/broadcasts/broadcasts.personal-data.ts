@@ -1,4 +1,4 @@
-import { addressPattern, erasedAddress } from '../segments/segments.ts'
+import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 

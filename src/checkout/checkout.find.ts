@@ -1,4 +1,5 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
+import { addressPattern } from '../lib/erased.ts'
 import { toNumber } from '../lib/money.ts'
 import type { PageRequest } from '../lib/page.ts'
 import { noSuch } from '../lib/problem.ts'
@@ -85,12 +86,12 @@ export const listPayments = async (
 const readPaymentsOf = statement<Row>(
   'payments-of-address',
   types,
-  `select ${columns} from payment_orders where account_id = $1 and email = $2 order by id`,
+  `select ${columns} from payment_orders where account_id = $1 and (email = $2 or items::text ~* $3) order by id`,
 )
 
-/** Returns all payments of a normalised address, oldest first. */
+/** Returns all payments of a normalised address, and those whose items name it, oldest first. */
 export const paymentsOf = async ({ sql, accountId }: Reader, email: string): Promise<PaymentView[]> =>
-  (await sql(readPaymentsOf, [accountId, email])).map(viewOf)
+  (await sql(readPaymentsOf, [accountId, email, addressPattern(email)])).map(viewOf)
 
 const readPayment = statement<Row>(
   'read-payment',

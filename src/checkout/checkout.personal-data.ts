@@ -1,3 +1,4 @@
+import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 
@@ -11,13 +12,15 @@ export const personalData: PersonalDataPart = {
 const erasePayer = statement(
   'erase-payer',
   {},
-  `update payment_orders set email = '' where account_id = $1 and email = $2`,
+  `update payment_orders set email = case when email = $2 then '' else email end,
+     items = regexp_replace(items::text, $3, ${erasedAddress}, 'gi')::jsonb
+   where account_id = $1 and (email = $2 or items::text ~* $3)`,
 )
 
 /** Payments are business records and stay when their payer is erased; the address is removed from them. */
 export const forgetPayer: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
-    await sql(erasePayer, [accountId, email])
+    await sql(erasePayer, [accountId, email, addressPattern(email)])
   },
 }

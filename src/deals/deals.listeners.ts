@@ -1,4 +1,5 @@
 import { type LeavingEffects, leavingEffects, newestListsOf } from '../contacts/contacts.ts'
+import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { onSharedBoard, shareBoard } from './deals.board.ts'
@@ -6,13 +7,15 @@ import { onSharedBoard, shareBoard } from './deals.board.ts'
 const lockDealsOf = statement(
   'lock-deals-of-email',
   {},
-  'select from deals where account_id = $1 and email = $2 order by id for no key update',
+  'select from deals where account_id = $1 and (email = $2 or title ~* $3) order by id for no key update',
 )
 
 const clearEmail = statement(
   'clear-deals-email',
   {},
-  `update deals set email = '' where account_id = $1 and email = $2`,
+  `update deals set email = case when email = $2 then '' else email end,
+     title = regexp_replace(title, $3, ${erasedAddress}, 'gi')
+   where account_id = $1 and (email = $2 or title ~* $3)`,
 )
 
 const lockDealsIn = statement(
@@ -54,7 +57,8 @@ export const forgetErased: Listener = {
     }
     const { sql, accountId } = work
     await shareBoard(work)
-    await sql(lockDealsOf, [accountId, email])
-    await sql(clearEmail, [accountId, email])
+    const erased = [accountId, email, addressPattern(email)]
+    await sql(lockDealsOf, erased)
+    await sql(clearEmail, erased)
   },
 }

@@ -1,3 +1,4 @@
+import { addressPattern } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { cancelled, notifyEnded } from './deliveries.cancel.ts'
@@ -20,18 +21,21 @@ export const isErased = `coalesce(d.body = '${erasedData}', exists (
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
-/** All event builders write the address of a contact, deal, recipient or attendee in this form. */
+/** All event builders write the address of a contact, deal, recipient or attendee in this form. Texts in events, such as titles, may name it, too. */
 const naming = (email: string): string => `"email":${JSON.stringify(email)}`
 
 const findEventsNaming = statement<{ id: string; payload: string }>(
   'find-events-naming',
   { id: 'text', payload: 'text' },
-  'select id, payload from events where account_id = $1 and strpos(payload, $2) > 0 order by id',
+  // The first condition is the cheap one: lower() of the collation C changes ASCII only. The pattern excludes longer addresses.
+  `select id, payload from events
+   where account_id = $1 and strpos(lower(payload collate "C"), lower($3 collate "C")) > 0
+     and (strpos(payload, $2) > 0 or payload ~* $4) order by id`,
 )
 
 /** Returns the account's events that contain a normalised address, oldest first. */
 export const eventsNaming = ({ sql, accountId }: Reader, email: string): Promise<{ id: string; payload: string }[]> =>
-  sql(findEventsNaming, [accountId, naming(email)])
+  sql(findEventsNaming, [accountId, naming(email), JSON.stringify(email).slice(1, -1), addressPattern(email)])
 
 /** SQL join: the events `e` of the account of `row` whose ids have the same time as the id of `row`. */
 export const joinEventsAt = (row: string) => `

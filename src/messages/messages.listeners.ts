@@ -1,4 +1,5 @@
 import { returnQuota } from '../accounts/accounts.ts'
+import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import { countEnds } from './messages.queue.ts'
@@ -38,15 +39,27 @@ const blankMessages = statement(
      select m.id, m.status = 'pending' as ends from messages m join erased on m.account_id = $1 and m.id = erased.id
      order by m.id for no key update of m
    ), blanked as (update messages m set email = case when email = $2 then '' else email end, subject = '', html = null, text = null, calendar = null, merge_data = null, headers = null,
+     reply_to = nullif(reply_to, $2),
      error = case when status = 'pending' or strpos(lower(error), $2) > 0 then 'The contact was erased' else error end,
      status = case when status = 'pending' then 'failed' else status end, finished_at = coalesce(finished_at, $3)
    from held where m.account_id = $1 and m.id = held.id returning held.ends, ${endedColumns('m')}
    ) ${countEnded('select account_id, project_id, cause, day, metric, count from blanked where ends')}`,
 )
 
+const blankNaming = statement(
+  'blank-address-in-messages',
+  {},
+  `with held as materialized (
+     select id from messages where account_id = $1 and (reply_to = $2 or headers::text ~* $3) order by id for no key update
+   )
+   update messages m set reply_to = nullif(reply_to, $2), headers = regexp_replace(headers::text, $3, ${erasedAddress}, 'gi')::jsonb
+   from held where m.account_id = $1 and m.id = held.id`,
+)
+
 /**
  * Erases a recipient. Messages stay as a record that they were sent, without the address and without content that may name the
- * person; queued ones fail, and return their volume. So do its copies (cc, bcc), which keep their own addresses. Suppressions stay, so that an address that unsubscribed or complained stays suppressed when it is added
+ * person; queued ones fail, and return their volume. So do its copies (cc, bcc), which keep their own addresses. Messages to others lose the address
+ * in their Reply-To and their own headers. Suppressions stay, so that an address that unsubscribed or complained stays suppressed when it is added
  * again.
  */
 export const forgetRecipients: Listener = {
@@ -60,6 +73,7 @@ export const forgetRecipients: Listener = {
     })
     await sql(dropAttachments, [accountId, email])
     await sql(blankMessages, [accountId, email, now])
+    await sql(blankNaming, [accountId, email, addressPattern(email)])
     await erasePerson(work, email)
   },
 }

@@ -1,3 +1,4 @@
+import { addressPattern } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { detailColumns, detailTypes, epochMs, type MessageDetail } from './messages.find.ts'
@@ -35,11 +36,32 @@ const resultsOf = statement<{ scope: string; opened: string; clicked: string; an
    ) p group by scope order by scope`,
 )
 
-/** The messages to an address with their content and delivery reports, and the address's suppressions. */
+const messagesNaming = statement<{
+  id: string
+  replyTo: string | null
+  headers: Record<string, string> | null
+  createdAt: number
+}>(
+  'messages-naming-address',
+  { id: 'text', replyTo: 'text', headers: 'jsonb', createdAt: 'int8' },
+  `select id, case when reply_to = $2 then reply_to end as "replyTo", (
+     select jsonb_object_agg(key, value) from jsonb_each_text(headers) where value ~* $3
+   ) as headers, ${epochMs('created_at')} as "createdAt"
+   from messages where account_id = $1 and email <> $2 and (reply_to = $2 or headers::text ~* $3) order by id`,
+)
+
+/**
+ * The messages to an address with their content and delivery reports, the messages to others
+ * that name it in their Reply-To or their own headers, and the address's suppressions.
+ */
 export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'messages',
     read: ({ sql, accountId }, email) => sql(messagesTo, [accountId, email]),
+  },
+  {
+    name: 'messagesNaming',
+    read: ({ sql, accountId }, email) => sql(messagesNaming, [accountId, email, addressPattern(email)]),
   },
   {
     name: 'results',

@@ -1,3 +1,4 @@
+import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 
@@ -5,15 +6,6 @@ import type { Listener, PersonalDataPart } from '../store/work.ts'
  * Addresses in stored filters. The erasure of an address replaces it by a text that is in no address and that no field has, so a filter
  * goes on to select the same contacts.
  */
-
-/** SQL literal: what replaces an erased address in a filter. A filter may have it without quotes, and no address is shorter, so no filter gets too long. */
-export const erasedAddress = `'@gone@'`
-
-/** Returns a pattern of PostgreSQL for a normalised address in a filter, ignoring case: not one that is a part of a longer address. */
-export const addressPattern = (email: string): string => {
-  const literal = email.replaceAll('"', '\\"').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return `(?<![[:alnum:]_.%+-])${literal}(?![[:alnum:]_-]|[.][[:alnum:]])`
-}
 
 const readNaming = statement<{ id: string; name: string; where: string }>(
   'segments-naming',

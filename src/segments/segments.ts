@@ -10,7 +10,6 @@ export {
   type SegmentView,
 } from './segments.find.ts'
 export { narrow } from './segments.narrow.ts'
-export { addressPattern, erasedAddress } from './segments.personal-data.ts'
 export { scanList } from './segments.scan.ts'
 export type { Asked, FilterNames, FilterParts, Scope, Term } from './segments.terms.ts'
 

@@ -175,7 +175,7 @@ test.each(['email', 'row'])(
         email,
       ])
       const name = by === 'email' ? { email } : { listId: other, rowId: row!.rowId }
-      return (work: Work) => createDeal(work, NewDeal.parse({ title: email, ...name }), { source: 'api' })
+      return (work: Work) => createDeal(work, NewDeal.parse({ title: email.split('@')[0], ...name }), { source: 'api' })
     }
     const erase = (email: string) => (work: Work) => eraseContact(work, email, { dryRun: false })
 
@@ -187,10 +187,8 @@ test.each(['email', 'row'])(
     const [gone, refused] = await overlapping(erase(late), makeLate)
     expect(gone.status).toBe('fulfilled')
     expect(refused).toMatchObject({ status: 'rejected', reason: { kind: 'not_found' } })
-    const deals = await t.app.sql('select title, email from deals where title like $1 or email like $1', [
-      `%-${by}@example.org`,
-    ])
-    expect(deals).toEqual([{ title: early, email: '' }])
+    const deals = await t.app.sql('select title, email from deals where title like $1 or email like $1', [`%-${by}%`])
+    expect(deals).toEqual([{ title: `early-${by}`, email: '' }])
   },
 )
 

@@ -206,6 +206,7 @@ describe('all personal data of an address', () => {
       'contacts',
       'verification',
       'messages',
+      'messagesNaming',
       'results',
       'suppressions',
       'interactions',

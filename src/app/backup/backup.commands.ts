@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { type CommandSet, type Context, examples } from '../../cli/command.ts'
 import { createProgress } from '../../cli/progress.ts'
 import { conflict, notFound, Problem } from '../../lib/problem.ts'
@@ -61,9 +62,14 @@ const backup = async (context: Context, file: string): Promise<void> => {
 interface RestoreFlags {
   dryRun?: boolean
   hold?: boolean
+  erasures?: string
 }
 
-const restore = async (context: Context, file: string, { dryRun = false, hold }: RestoreFlags): Promise<void> => {
+const restore = async (
+  context: Context,
+  file: string,
+  { dryRun = false, hold, erasures }: RestoreFlags,
+): Promise<void> => {
   const { out, signal } = context
   const [{ openApp }, { readRestoreTarget }, { readBackup }, { secretFingerprint }, { holdRestored }, fs] =
     await Promise.all([
@@ -74,7 +80,8 @@ const restore = async (context: Context, file: string, { dryRun = false, hold }:
       import('../../queue/holds.ts'),
       import('node:fs'),
     ])
-  if (file !== '-' && !fs.existsSync(file)) throw notFound(`There is no file ${file}`)
+  for (const name of [file, erasures])
+    if (name !== undefined && name !== '-' && !fs.existsSync(name)) throw notFound(`There is no file ${name}`)
   const size = file === '-' ? null : fs.statSync(file).size
   const config = readRestoreTarget()
   const app = await openApp(config, { schema: 'ignore', connections: 4, name: 'svc cli' })
@@ -93,7 +100,15 @@ const restore = async (context: Context, file: string, { dryRun = false, hold }:
     const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
     if (dryRun) out.note('The backup is complete and can be restored into this database. Nothing was changed.')
     else if (hold) out.note('All queues are paused: svc queues show, then svc queues resume')
-    out.one({ createdAt, rows: total, tables: rows }, { createdAt: new Date(createdAt), rows: total })
+    const { applyErasures } = await import('./erase-again.ts')
+    const list = { ...config, ...(erasures !== undefined && { erasuresFile: resolve(erasures) }) }
+    const { erased, unreadable } = dryRun ? { erased: 0, unreadable: 0 } : await applyErasures(app, list, createdAt)
+    if (unreadable > 0)
+      out.note(
+        `The list of erasures has ${quantity(unreadable, 'line')} of another SVC_SECRET, which can't be compared: erase these people again.`,
+      )
+    const counts = { rows: total, ...(!dryRun && { erased }) }
+    out.one({ createdAt, ...counts, tables: rows }, { createdAt: new Date(createdAt), ...counts })
   } catch (error) {
     unlessStopped(context, error, 'Stopped: nothing was restored; run the command again.')
   } finally {
@@ -122,6 +137,7 @@ export const commands: CommandSet = (cli) => {
       ),
     )
     .argument('<file|->', 'a backup, or - for standard input')
+    .option('--erasures <file>', 'the list of people to erase again (default: that of this installation)')
     .option('--dry-run', 'check the whole file, and change nothing')
     .option('--hold', 'pause all queues: nothing that is pending leaves until svc queues resume')
     .action(cli.run((context, file: string, flags: RestoreFlags) => restore(context, file, flags), { app: 'none' }))

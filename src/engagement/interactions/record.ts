@@ -80,7 +80,7 @@ const isOther = preparedStatement<{ isOther: boolean }>(
   'is-other-answer',
   { isOther: 'bool' },
   `select value is distinct from $5::jsonb as "isOther" from interactions
-   where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and link = '' and not is_bot`,
+   where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and not is_bot`,
 )
 
 const upsert = async (

@@ -107,8 +107,8 @@ export const exceptions: readonly Exceptions[] = [
   },
   {
     finding: 'names no account',
-    why: 'A key, a slug, a form or a client address tells the account.',
-    names: 'account-of-slug admit admit-client find-public-form',
+    why: 'A key, a slug, a form, a token or a client address tells the account.',
+    names: 'account-of-slug admit admit-client admit-write find-public-form',
   },
   {
     finding: 'names no account',

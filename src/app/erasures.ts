@@ -1,0 +1,69 @@
+import { createHmac, hkdfSync } from 'node:crypto'
+import { appendFileSync, readFileSync } from 'node:fs'
+import { Problem } from '../lib/problem.ts'
+import { secretFingerprint } from '../lib/secrets.ts'
+import type { Listener } from '../store/work.ts'
+import type { Config } from './config.ts'
+
+/*
+ * The list of erasures: whom the installation has erased, and when, as keyed hashes. A backup has people who were erased after it was
+ * written; its restore erases them again. The list is a file beside the database, so neither a restore nor `svc db reset` touches it.
+ */
+
+export type Keeper = Pick<Config, 'erasuresFile' | 'secret'>
+
+/** Identifies the secret of a line. */
+const markOf = (secret: string): string => secretFingerprint(secret).slice(0, 16)
+
+/** Returns how an erasure of these addresses stands in the list. */
+export const hasherOf = (secret: string): ((accountId: string, email: string) => string) => {
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'svc erasures v1', 32))
+  return (accountId, email) => createHmac('sha256', key).update(`${accountId} ${email}`).digest('hex')
+}
+
+const unwritable = (file: string, error: unknown) =>
+  new Problem(
+    'configuration',
+    `The list of erasures ${file} can't be written (${(error as NodeJS.ErrnoException).code})`,
+    { hint: 'the erasure was not done: a restored backup would bring the person back' },
+  )
+
+/**
+ * Returns the listener that adds an erasure to the list. It writes before the commit: an erasure that is not in the list would be undone by
+ * a restore.
+ */
+export const recordErasures = ({ erasuresFile: file, secret }: Keeper): Listener | null =>
+  file === null
+    ? null
+    : {
+        async contactsRemoved({ accountId, now }, { listId, email }) {
+          if (listId !== undefined || email === undefined) return
+          const line = `${now.toISOString()} ${markOf(secret)} ${hasherOf(secret)(accountId, email)}\n`
+          try {
+            appendFileSync(file, line, { mode: 0o600, flush: true })
+          } catch (error) {
+            throw unwritable(file, error)
+          }
+        },
+      }
+
+interface Listed {
+  /** The hashes of this secret, each with its last time. */
+  hashes: ReadonlyMap<string, number>
+  /** Lines of other secrets. */
+  unreadable: number
+}
+
+/** Reads the erasures after a time. */
+export const readErasures = (file: string, secret: string, since: number): Listed => {
+  const hashes = new Map<string, number>()
+  let unreadable = 0
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    const [time = '', mark, hash] = line.split(' ')
+    const at = Date.parse(time)
+    if (hash === undefined || Number.isNaN(at) || at < since) continue
+    if (mark === markOf(secret)) hashes.set(hash, at)
+    else unreadable++
+  }
+  return { hashes, unreadable }
+}

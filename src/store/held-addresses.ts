@@ -1,0 +1,39 @@
+import pg from 'pg'
+import type { Database } from './database.ts'
+
+/** Columns that hold one address each, in tables of accounts. */
+const addressColumns = ['email', 'reply_to']
+
+const rowsPerFetch = 5_000
+
+/** Reads every address that any table of an account holds, each once for its account, through a cursor. */
+export const readHeldAddresses = async function* (
+  database: Pick<Database, 'connect'>,
+): AsyncGenerator<{ accountId: string; email: string }> {
+  const connection = await database.connect()
+  try {
+    const { rows: columns } = await connection.query<{ table: string; column: string }>(
+      `select c.relname as table, a.attname as column from pg_class c
+       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attname = any($1)
+       where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
+         and exists (select from pg_attribute o where o.attrelid = c.oid and o.attname = 'account_id')
+       order by 1, 2`,
+      [addressColumns],
+    )
+    const each = columns.map(({ table, column }) => {
+      const [from, email] = [pg.escapeIdentifier(table), pg.escapeIdentifier(column)]
+      return `select account_id, ${email} as email from ${from} where ${email} <> ''`
+    })
+    await connection.query('begin')
+    await connection.query(
+      `declare held cursor for select distinct account_id as "accountId", email from (${each.join(' union all ')}) a`,
+    )
+    for (;;) {
+      const { rows } = await connection.query(`fetch ${rowsPerFetch} from held`)
+      if (rows.length === 0) return
+      yield* rows as { accountId: string; email: string }[]
+    }
+  } finally {
+    await connection.end()
+  }
+}

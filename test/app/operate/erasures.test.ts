@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
+import { svc } from '../../support/cli.ts'
+import { cloneDatabase } from '../../support/database.ts'
+
+let t: TestApp
+let account: TestAccount
+let folder: string
+let list: string
+let backup: string
+const ends: (() => Promise<unknown>)[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-erasures-'))
+  list = join(folder, 'erasures')
+  t = await startApp({ env: { SVC_ERASURES_FILE: list } })
+  account = await t.account()
+  await ok(
+    run('lists', 'create', '--name', 'L').then(({ status, json }) => ({
+      status: status === 0 ? 200 : 500,
+      body: json,
+    })),
+  )
+})
+afterAll(async () => {
+  for (const end of ends) await end()
+  await t.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const run = (...args: string[]) => svc(t, ['--account', account.id, ...args, '--json'])
+const add = async (email: string) => {
+  const ran = await run('contacts', 'upsert', '--list', 'L', '--email', email)
+  expect(ran.status, ran.stderr).toBe(0)
+}
+const erase = async (email: string) => {
+  const ran = await run('contacts', 'erase', email, '--yes')
+  expect(ran.status, ran.stderr).toBe(0)
+}
+
+const restore = async (env: Record<string, string>, ...flags: string[]) => {
+  const made = await cloneDatabase()
+  ends.push(made.drop)
+  const ran = await svc({ env: { ...t.env, DATABASE_URL: made.url, ...env } }, [
+    'db',
+    'restore',
+    backup,
+    '--json',
+    ...flags,
+  ])
+  expect(ran.status, ran.stderr).toBe(0)
+  const listed = await svc({ env: { ...t.env, DATABASE_URL: made.url } }, [
+    'contacts',
+    'list',
+    '--list',
+    'L',
+    '--account',
+    account.id,
+    '--json',
+  ])
+  return { ran, emails: listed.json.contacts.map(({ email }: { email: string }) => email).toSorted() }
+}
+
+test('a restore erases again whom the installation has erased since the backup, and nobody else', async () => {
+  for (const email of ['before@example.com', 'since@example.com', 'kept@example.com']) await add(email)
+  // Erased and added again before the backup: the person is back because they wanted to be.
+  await erase('before@example.com')
+  await add('before@example.com')
+  backup = join(folder, 'svc.backup')
+  expect((await run('db', 'backup', backup)).status).toBe(0)
+  await erase('since@example.com')
+  const text = await readFile(list, 'utf8')
+  expect(text).not.toContain('example.com')
+  expect((await stat(list)).mode & 0o777).toBe(0o600)
+  const { ran, emails } = await restore({})
+  expect(ran.json).toMatchObject({ erased: 1 })
+  expect(emails).toEqual(['before@example.com', 'kept@example.com'])
+})
+
+test('--erasures names another list; without a list nobody is erased; another secret’s lines are reported', async () => {
+  const copy = join(folder, 'copy')
+  await writeFile(copy, await readFile(list, 'utf8'))
+  expect((await restore({ SVC_ERASURES_FILE: join(folder, 'none') })).emails).toContain('since@example.com')
+  expect((await restore({ SVC_ERASURES_FILE: join(folder, 'none') }, '--erasures', copy)).emails).not.toContain(
+    'since@example.com',
+  )
+  const others = join(folder, 'others')
+  await writeFile(others, `${new Date(Date.now() + 1000).toISOString()} 0000000000000000 ${'0'.repeat(64)}\n`)
+  const { ran, emails } = await restore({}, '--erasures', others)
+  expect(ran.stderr).toContain('1 line of another SVC_SECRET')
+  expect(emails).toContain('since@example.com')
+  const missing = await svc(t, ['db', 'restore', backup, '--erasures', join(folder, 'missing')])
+  expect(missing.status).toBe(3)
+})
+
+test('db reset keeps the list', async () => {
+  const before = await readFile(list, 'utf8')
+  const made = await cloneDatabase()
+  ends.push(made.drop)
+  expect((await svc({ env: { ...t.env, DATABASE_URL: made.url } }, ['db', 'reset', '--yes'])).status).toBe(0)
+  expect(await readFile(list, 'utf8')).toBe(before)
+})
+
+test('an erasure that cannot be listed is not done; a dry run lists nothing', async () => {
+  await add('later@example.com')
+  const before = await readFile(list, 'utf8')
+  expect((await run('contacts', 'erase', 'later@example.com', '--dry-run')).status).toBe(0)
+  expect(await readFile(list, 'utf8')).toBe(before)
+  const env = { ...t.env, SVC_ERASURES_FILE: join(folder, 'no', 'folder') }
+  const ran = await svc({ env }, ['contacts', 'erase', 'later@example.com', '--yes', '--account', account.id])
+  expect(ran.status).toBe(4)
+  expect(existsSync(join(folder, 'no'))).toBe(false)
+  expect((await run('contacts', 'show', 'later@example.com')).status).toBe(0)
+})

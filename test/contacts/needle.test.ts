@@ -1,0 +1,181 @@
+import { expect, test } from 'vitest'
+import { createList, eraseContact, readPerson, writeContacts } from '../../src/contacts/contacts.ts'
+import { applyJourneys } from '../../src/journeys/journeys.ts'
+import { sampleProject } from '../../src/studio/studio.ts'
+import { ok } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { claim, course } from '../support/courses.ts'
+import { answer, engagedAccount, publicUrl, sendProject, useEngaged } from '../support/engagement.ts'
+
+/** The address of the person, as it stands in any column. */
+const needle = 'ada.needle@people.example'
+const other = 'bob@people.example'
+
+const { t, sink } = useEngaged({ development: true })
+
+/** Columns that can't hold an address of a person, by what they hold. */
+const without: Readonly<Record<string, RegExp>> = {
+  'ids and keys': /\.(id|.+_id|row_ids|.*key|copy_of|batch|scope|cause|link|subject)$/,
+  'secrets, hashes and what is sealed':
+    /\.(.*hash|.*sha256|.*fingerprint|sealed_.*|former_sealed_.*|token|public_key|prefix|last_four|key_last4)$/,
+  'one of some words':
+    /\.(status|verification_status|.*kind|type|.*_type|metric|copy|finding|.*reasons?|currency|timezone|cancelled_by|source|outcome|quota|queue|provider|access_mode|created_via|plan|counts|scopes|events|link_kind|event|awaited|step|trigger_key|family|actor|job|disabled_reason|content_type|rule|found|lang)$/,
+  'what operators set up':
+    /^(accounts|api_keys|bounce_mailboxes|contact_lists|deleted_lists|domains|mail_domains|forms|journeys|journey_versions|courses|lessons|lifecycle_bindings|payment_providers|pipelines|plans|project_versions|projects|relays|senders|stages|topics|webhooks|webinars|delivery_targets|installation|busy_calendars|mikro_orm_migrations)\./,
+  'names and states of what operators send and import':
+    /^(broadcasts\.(?!filter$).+|segments\.(name|filter_names)|imports\.(file|options))$/,
+  'the sender': /^messages\.from_/,
+  'a domain': /^addresses\.domain$/,
+  'links of projects, as their author wrote them': /^message_result(s|_changes)\.url$/,
+  'the page of a payment provider': /^payment_orders\.session_url$/,
+  'names of a form': /^form_signups\.form_name$/,
+  'the place in a definition': /^journey_runs\.(cursor|awaited_where|last_fault)$/,
+}
+
+/** Columns where the address stays, each with the reason. */
+const stays: Readonly<Record<string, string>> = {
+  'suppressions.email': 'a person who left or complained must not get email after they are added again',
+  'access_log.email': 'the record of who has read the data',
+}
+
+/** Columns whose erasure another test shows, because the address gets there in other ways. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'address_findings.email': 'messages/forget.test.ts',
+  'course_completions.name': 'courses/portal.test.ts',
+  'ended_deliveries.attempts': 'deliveries/erase.test.ts',
+  'ended_deliveries.body': 'deliveries/erase.test.ts',
+  'form_people.email': 'forms/stats.test.ts',
+  'form_signups.fields': 'forms/confirm.test.ts',
+  'message_people.email': 'messages/results/results.test.ts',
+  'messages.error': 'messages/forget.test.ts',
+  'pending_deliveries.attempts': 'deliveries/erase.test.ts',
+  'pending_deliveries.body': 'deliveries/erase.test.ts',
+}
+
+const columns = () =>
+  t.app.sql<{ table: string; column: string }>(
+    `select c.relname as table, a.attname as column from pg_class c
+     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p')
+       and a.atttypid in ('text'::regtype, 'jsonb'::regtype, 'json'::regtype, 'text[]'::regtype, 'bytea'::regtype, 'varchar'::regtype)
+     order by 1, 2`,
+  )
+
+/** Returns the columns of all tables that contain the address. */
+const holding = async (): Promise<string[]> => {
+  const found: string[] = []
+  for (const { table, column } of await columns()) {
+    const text = `case when pg_typeof("${column}") = 'bytea'::regtype then encode("${column}"::text::bytea, 'escape') else "${column}"::text end`
+    const rows = await t.app.sql(`select from "${table}" where strpos(lower(${text}), $1) > 0 limit 1`, [needle])
+    if (rows.length > 0) found.push(`${table}.${column}`)
+  }
+  return found
+}
+
+const named = (text: string) => `${text} ${needle.toUpperCase()}`
+
+test('an erasure removes an address from every column that can hold it', async () => {
+  const sample = sampleProject(`${publicUrl}/picture.png`)
+  const blocks = sample.blocks.map((block) => {
+    const { props } = block as { props: { items?: { name: string }[]; title?: string } }
+    if (block.id === 'mug') props.items![0]!.name = 'Mug for {{ name }}'
+    if (block.id === 'call') props.title = 'Call with {{ name }}'
+    return block
+  })
+  const account = await engagedAccount(t, { ...sample, blocks })
+  const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
+  const call = (method: 'POST', path: string, body: object) =>
+    ok(t.request(method, path as never, { key: account.key, body }))
+  const listId = await work(async (w) => {
+    const { id } = await createList(w, { name: 'People' })
+    await writeContacts(
+      w,
+      id,
+      [
+        { email: needle, fields: { note: named('Note') } },
+        { email: other, fields: {} },
+      ],
+      new Map(),
+    )
+    return id
+  })
+  const run = async (...args: string[]) => {
+    const ran = await svc(t, ['--account', account.id, ...args])
+    expect([0, 5], ran.stderr).toContain(ran.status)
+    return ran
+  }
+  await run('payments', 'provider', 'set', '--provider', 'test')
+  await work((w) =>
+    applyJourneys(w, [{ name: 'Wait', trigger: { kind: 'api' }, steps: [{ kind: 'delay', for: '1d' }] }]),
+  )
+  const [journey] = (await t.request('GET', '/journeys', { key: account.key })).body.journeys
+  await call('POST', `/journeys/${journey!.id}/trigger`, { email: needle, listId, data: { who: named('Run') } })
+  const mail = await sendProject(t, sink, account, { to: needle, mergeData: { name: named('Ada') } })
+  for (const link of [mail.open, ...mail.clicks]) await ok(t.request('GET', link as never))
+  await ok(answer(t, mail, 'about', { company: named('Acme'), wishes: named('Wish') }))
+  await ok(answer(t, mail, 'colour', 'Red'))
+  const { body: view } = await ok(t.request('GET', `/liveview/${mail.token}`))
+  const block = view.blocks.find(({ id }) => id === 'call') as { props: { slots: number[] } } | undefined
+  const startAt = block!.props.slots.at(-1)!
+  await ok(answer(t, mail, 'call', { startAt, name: named('Ada') }))
+  await ok(answer(t, mail, 'mug', {}))
+  const attachments = [{ filename: `${needle}.txt`, content: Buffer.from(needle).toString('base64') }]
+  await call('POST', '/send', {
+    to: needle,
+    subject: named('Dear'),
+    html: named('x'),
+    text: named('x'),
+    replyTo: needle,
+    headers: { 'X-Person': needle },
+    attachments,
+    cc: [other],
+  })
+  await call('POST', '/send', {
+    to: other,
+    subject: 'Ticket',
+    html: 'x',
+    text: 'x',
+    replyTo: needle,
+    headers: { 'X-Person': named('From') },
+  })
+  await call('POST', '/deals', { title: named('Deal of'), email: needle })
+  await call('POST', '/deals', { title: named('Deal about'), email: other })
+  const launch = { title: 'Launch', scheduledAt: t.app.now().getTime() + 3_600_000 }
+  const { body: made } = await ok(t.request('POST', '/webinars', { key: account.key, body: launch }))
+  await call('POST', `/webinars/${made.webinar.id}/register`, { email: needle, name: named('Ada') })
+  await claim(t, account, 'needles')
+  const { id: courseId } = await course(t, account, 'Course', ['One'])
+  await call('POST', `/courses/${courseId}/enroll`, { email: needle })
+  await run('segments', 'create', '--name', 'S', '--list', 'People', '--where', `email = ${needle}`)
+  await run(
+    'broadcasts',
+    'create',
+    '--name',
+    'B',
+    '--list',
+    'People',
+    '--project',
+    account.projectId,
+    '--where',
+    `email = ${needle}`,
+  )
+  await svc(t, ['--account', account.id, 'contacts', 'import', '-', '--list', 'People'], {
+    stdin: `email,a\n${needle},1,2\n`,
+  })
+  await run('suppressions', 'add', needle)
+  const person = JSON.stringify(await work((w) => readPerson(t.app, w, needle)))
+  for (const text of ['Ticket', 'Deal about', 'Deal of', 'Mug for', 'Call with'])
+    expect([text, person.includes(text) || text === 'Ticket']).toEqual([text, true])
+  expect(person).toContain('"messagesNaming":[{')
+  const before = await holding()
+  const all = (await columns()).map(({ table, column }) => `${table}.${column}`)
+  const unknown = all.filter(
+    (one) =>
+      !before.includes(one) && !stays[one] && !elsewhere[one] && !Object.values(without).some((held) => held.test(one)),
+  )
+  // A new column: write the address into it here, and erase it; or say what it holds.
+  expect(unknown).toEqual([])
+  const personalData = await t.app.personalData()
+  await work((w) => eraseContact(w, needle, { dryRun: false, personalData }))
+  expect((await holding()).filter((one) => !stays[one])).toEqual([])
+})
