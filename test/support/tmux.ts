@@ -32,6 +32,9 @@ export interface Terminal {
   close(): Promise<void>
 }
 
+/** What less shows below a text that is longer than the screen. */
+const pagerPrompt = /\n(:|\(END\))$/
+
 interface Size {
   columns: number
   rows: number
@@ -90,7 +93,9 @@ export const openTerminal = async (
       if ((looks * lookMs) % screenMs >= lookMs) continue
       const left = answer && (await leaveScreen())
       if (left) screen = `${left}\n`
-      const keys = left ? null : answer?.(await shown())
+      // A pager keeps what it shows on the main screen. How long a list is depends on what happened before.
+      const isPaged = !left && pagerPrompt.test(await shown())
+      const keys = left ? null : isPaged ? 'q' : answer?.(await shown())
       if (keys) await tmux('send-keys', ...keys.split(' '))
     }
     const list = await read()
