@@ -11,11 +11,11 @@ interface Footprint {
   tables: string[]
 }
 
-const named = String.raw`(?:if (?:not )?exists )?(?:only )?"?(\w+)"?`
-const newTable = new RegExp(`^create (?:unlogged |temporary )?table ${named}`)
-const newIndex = new RegExp(`^create (unique )?index (?:concurrently )?${named} on ${named}`)
-const written = new RegExp(`^(?:update|insert into|delete from) ${named}`)
-const altered = new RegExp(`^alter table ${named} (.*)$`)
+// Applied to texts without quotes and without "if exists", "if not exists", "only" and "concurrently".
+const newTable = /^create (?:unlogged |temporary )?table (\w+)/
+const newIndex = /^create (unique )?index \w+ on (\w+)/
+const written = /^(?:update|insert into|delete from) (\w+)/
+const altered = /^alter table (\w+) (.*)$/
 
 /** Splits at the commas outside of parentheses and quotes. */
 const actionsOf = (text: string): string[] => {
@@ -32,15 +32,17 @@ const actionsOf = (text: string): string[] => {
   return actions.map((action) => action.trim())
 }
 
-const storage = /^(?:alter (?:column )?"?\w+"? set (?:storage|statistics|default)|set \()/
-const droppedCheck = /^drop constraint (?:if exists )?"?\w+_check"?$/
-const column =
-  /^add (?:column )?(?:if not exists )?"?(?!constraint\b|primary\b|unique\b|check\b|foreign\b|exclude\b)\w+"? /
+const storage = /^(?:alter (?:column )?\w+ set (?:storage|statistics|default)|set \()/
+const droppedCheck = /^drop constraint \w+_check$/
+const column = /^add (?:column )?(\w+) /
+const notColumns = ['constraint', 'primary', 'unique', 'check', 'foreign', 'exclude']
 
 /** Whether rows that an older daemon writes stay valid, and what it reads stays. */
 const isAdditive = (action: string): boolean => {
   if (storage.test(action) || droppedCheck.test(action)) return true
-  if (!column.test(action) || /\b(?:primary key|unique|check|references)\b/.test(action)) return false
+  const [, name] = column.exec(action) ?? []
+  if (name === undefined || notColumns.includes(name) || /\b(?:primary key|unique|check|references)\b/.test(action))
+    return false
   return !action.includes('not null') || action.includes('default')
 }
 
@@ -51,7 +53,10 @@ const isCheck = (action: string): boolean =>
 export const footprint = (statements: readonly string[]): Footprint[] => {
   const created = new Set<string>()
   return statements.map((sql) => {
-    const text = sql.trim().replace(/\s+/g, ' ').toLowerCase()
+    const text = [' if not exists ', ' if exists ', ' only ', ' concurrently '].reduce(
+      (rest, words) => rest.replaceAll(words, ' '),
+      sql.trim().toLowerCase().replaceAll('"', '').split(/\s+/).join(' '),
+    )
     const words = [...new Set(text.match(/\w+/g))]
     const of = (change: Change, work: Footprint['work'] = 'none', table?: string): Footprint => {
       if (table !== undefined && created.has(table)) return { sql, change: 'expand', work: 'none', tables: [] }
@@ -67,7 +72,7 @@ export const footprint = (statements: readonly string[]): Footprint[] => {
       created.add(made)
       return of('expand', / as select /.test(text) ? 'rows' : 'none')
     }
-    const [, unique, , indexed] = newIndex.exec(text) ?? []
+    const [, unique, indexed] = newIndex.exec(text) ?? []
     if (indexed !== undefined) return of(unique ? 'contract' : 'expand', 'index', indexed)
     const changed = written.exec(text)?.[1]
     // A new table is filled from others.
