@@ -17,6 +17,8 @@ export interface Admission {
   remaining: number
   /** Seconds until the window ends. */
   resetSeconds: number
+  /** Whether the account is exported (accounts.move.ts). */
+  move: string | null
 }
 
 /** Returns the SHA-256 of the whole key in hex. Only this hash is stored, and keys are looked up by it. */
@@ -39,7 +41,10 @@ const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt}
 // keys can't deadlock.
 const countCalls = preparedStatement<Admission & { place: number }>(
   'admit',
-  { place: 'int4', keyId: 'text', accountId: 'text', scopes: '_text', remaining: 'int4', resetSeconds: 'int4' },
+  {
+    ...{ place: 'int4', keyId: 'text', accountId: 'text', scopes: '_text', remaining: 'int4', resetSeconds: 'int4' },
+    move: 'text',
+  },
   `
   with asked as materialized (
     select * from unnest(${opaqueArray('$1')}, $2::text[], $3::int[]) with ordinality as a(hash, family, calls, place)
@@ -53,7 +58,8 @@ const countCalls = preparedStatement<Admission & { place: number }>(
   )
   select caller.place::int, caller.id as "keyId", caller.account_id as "accountId", caller.scopes,
     coalesce($4::int - counted.used, 0) as remaining,
-    coalesce(${secondsLeft('counted.started_at')}, 60) as "resetSeconds"
+    coalesce(${secondsLeft('counted.started_at')}, 60) as "resetSeconds",
+    (select move from accounts a where a.id = caller.account_id) as move
   from caller left join counted on counted.key_id = caller.id and counted.family = caller.family`,
 )
 

@@ -6,7 +6,6 @@ import { statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
 import { createStates } from '../store/work-state.ts'
 import { deleteWindows } from './accounts.admission.ts'
-import { closedAccountIds } from './accounts.rows.ts'
 
 /*
  * An account may own millions of rows. Its deletion must not slow down other accounts, so it is many short transactions:
@@ -120,7 +119,7 @@ const close = async (app: App, id: string, actor: string): Promise<void> => {
 const findClosed = statement<{ id: string }>(
   'find-closed-accounts',
   { id: 'text' },
-  `select id from ${closedAccountIds} a order by id`,
+  'select id from accounts where deleted_at is not null order by id',
 )
 
 /**

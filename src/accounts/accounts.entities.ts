@@ -27,6 +27,10 @@ const AccountSchema = defineEntity({
       name: 'accounts_deleted_index',
       expression: `create index "accounts_deleted_index" on "accounts" ("id") where "deleted_at" is not null`,
     },
+    {
+      name: 'accounts_closed_index',
+      expression: `create index "accounts_closed_index" on "accounts" ("id") where "deleted_at" is not null or "move" is not null`,
+    },
   ],
   properties: {
     id: p.text().collation('C').primary(),
@@ -38,6 +42,10 @@ const AccountSchema = defineEntity({
     createdAt: p.datetime(),
     /** When its deletion began. From then on the account can't be used, and its rows are deleted (accounts.delete.ts). */
     deletedAt: p.datetime().nullable(),
+    /** `exporting` or `exported`: nothing of it runs in this installation (accounts.move.ts). null: it does. */
+    move: p.text().nullable(),
+    /** Identifies its last export; in the installation that it came to, the one that brought it. */
+    moveId: p.text().nullable(),
   },
 })
 export class Account extends AccountSchema.class {}

@@ -3,14 +3,20 @@ import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
-/** SQL from item: the accounts that are not being deleted, with `id` and `name`. The planner merges it into the statement. */
-export const activeAccounts = '(select id, name from accounts where deleted_at is null)'
+/**
+ * SQL from item: the accounts that are neither being deleted nor exported, with `id` and `name`. The planner merges it into the
+ * statement.
+ */
+export const activeAccounts = '(select id, name from accounts where deleted_at is null and move is null)'
 
-/** As `activeAccounts`, with those that are being deleted, and only `id`. */
+/** As `activeAccounts`, with those that are exported: for pages, whose visitors are told (`requireHere`). */
+export const presentAccounts = '(select id, name from accounts where deleted_at is null)'
+
+/** All accounts, with only `id`. */
 export const allAccounts = '(select id from accounts)'
 
-/** SQL query, in parentheses: the ids of the accounts that are being deleted. */
-export const closedAccountIds = '(select id from accounts where deleted_at is not null)'
+/** SQL query, in parentheses: the ids of the accounts that are being deleted, or are exported. Nothing of them runs. */
+export const closedAccountIds = '(select id from accounts where deleted_at is not null or move is not null)'
 
 const findAnyAccount = statement('find-any-account', {}, 'select from accounts limit 1')
 

@@ -2,6 +2,7 @@ import { lockKey } from '../lib/locks.ts'
 import { conflict, invalid, notFound, shown } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
+import { requireHere } from './accounts.move.ts'
 
 const pattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
@@ -60,9 +61,13 @@ const findBySlug = preparedStatement<{ id: string }>(
   'select id from accounts where slug = $1 and deleted_at is null',
 )
 
-/** Returns the id of the account with the slug; null if there is none or it is being deleted. */
-export const accountOfSlug = async ({ sql }: Pick<App, 'sql'>, slug: string): Promise<string | null> => {
+/**
+ * Returns the id of the account with the slug; null if there is none or it is being deleted. Throws Problem `unavailable` or `gone`
+ * if it is exported.
+ */
+export const accountOfSlug = async (app: Pick<App, 'sql' | 'database'>, slug: string): Promise<string | null> => {
   if (!pattern.test(slug)) return null
-  const [account] = await sql(findBySlug, [slug])
+  const [account] = await app.sql(findBySlug, [slug])
+  if (account) await requireHere(app, account.id)
   return account?.id ?? null
 }

@@ -12,6 +12,18 @@ export { type Admission, admit, purgeRateWindows, requireAdmission, requirePubli
 export { contactsLeft, countingContacts, readContactsLeft } from './accounts.contacts.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable, finishAccountDeletions } from './accounts.delete.ts'
 export { createKey, type KeyView, listKeys, planKey, planRevocation, revokeKey } from './accounts.keys.ts'
+export {
+  abortExport,
+  beginExport,
+  completeExport,
+  insertAccountRow,
+  readAccountRow,
+  refuseWork,
+  releaseImported,
+  requireHere,
+  requireNoMove,
+  resumeAccount,
+} from './accounts.move.ts'
 export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
 export {
   accountUsage,
@@ -39,6 +51,7 @@ export {
   hasAccounts,
   lockAccount,
   lockActiveKey,
+  presentAccounts,
 } from './accounts.rows.ts'
 export { isInScope, type Scope, scopes, scopesOf } from './accounts.scopes.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
@@ -173,5 +186,12 @@ declare module '../store/work.ts' {
      * account here).
      */
     accountClosed?(work: Work): Promise<void>
+    /**
+     * The account is exported: no job may begin anything of it, what waits in their memory goes back to its queue. As with
+     * `accountClosed`, no unit of work of it begins any more.
+     */
+    accountLeaves?(work: Work): Promise<void>
+    /** The account was imported, or works here again: jobs look for what is due. May be called more than once. */
+    accountArrived?(work: Work): Promise<void>
   }
 }

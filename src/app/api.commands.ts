@@ -9,6 +9,7 @@ const kinds: Record<number, ProblemKind> = {
   403: 'forbidden',
   404: 'not_found',
   409: 'conflict',
+  410: 'gone',
   429: 'limited',
   502: 'upstream',
   503: 'unavailable',

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Recovery } from '../embedded/embedded.ts'
 import { type Counters, createCounters } from '../lib/counters.ts'
-import { notFound, Problem } from '../lib/problem.ts'
+import { Problem } from '../lib/problem.ts'
 import { createSecretBox, type SecretBox, secretFingerprint } from '../lib/secrets.ts'
 import { createTokens, type TokenKeys } from '../lib/token.ts'
 import { parseCidrs } from '../net/addresses.ts'
@@ -176,8 +176,9 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       async work(accountId, actor, run) {
         await options.beforeWork?.()
         return withEffects((begin) =>
-          database.transaction((sql, client, opening) => {
-            if (!(opening as { lives: boolean }).lives) throw notFound('There is no such account')
+          database.transaction(async (sql, client, opening) => {
+            if (!(opening as { lives: boolean }).lives)
+              return (await import('../accounts/accounts.ts')).refuseWork(sql, accountId)
             const parts = { sql, client, orm, actor, now: now(), accountId, listeners, ...effects(begin()) }
             const { ended, ...unit } = operation(parts)
             return ended(run({ ...unit, accountId, state: createStates() }))

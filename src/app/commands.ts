@@ -84,6 +84,7 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
   [['clock'], async () => (await import('./dev/clock.commands.ts')).commands],
   [['mail'], async () => (await import('./catcher/mail.commands.ts')).commands],
   [['accounts', 'plans', 'keys'], async () => (await import('../accounts/accounts.commands.ts')).commands],
+  [['accounts'], async () => (await import('./move/move.commands.ts')).commands],
   [
     ['lists', 'contacts', 'access-log'],
     async () => {

@@ -4,12 +4,12 @@ import { forgetInBroadcasts } from '../broadcasts/broadcasts.personal-data.ts'
 import { forgetPayer } from '../checkout/checkout.personal-data.ts'
 import { forgetMembers } from '../courses/courses.personal-data.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
-import { forgetNamed } from '../deliveries/deliveries.listeners.ts'
+import { forgetNamed, moveDeliveries } from '../deliveries/deliveries.listeners.ts'
 import { deliverToProjects, forgetInteractions } from '../engagement/engagement.listeners.ts'
 import { forgetSignups } from '../forms/forms.listeners.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
-import { countUnsubscribed, forgetRecipients } from '../messages/messages.listeners.ts'
+import { countUnsubscribed, forgetRecipients, resumeMessages } from '../messages/messages.listeners.ts'
 import { countRemovals } from '../messages/suppression/suppression.ts'
 import { forgetInSegments } from '../segments/segments.personal-data.ts'
 import type { Listener } from '../store/work.ts'
@@ -35,10 +35,12 @@ export const listeners: readonly Listener[] = [
   forgetAttendees,
   detachCourse,
   forgetNamed,
+  moveDeliveries,
   countBindings,
   countBroadcasts,
   countRemovals,
   runJourneysByEvents,
   countUnsubscribed,
   forgetRecipients,
+  resumeMessages,
 ]

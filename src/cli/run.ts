@@ -21,6 +21,7 @@ const statuses: Record<ProblemKind, number> = {
   configuration: 4,
   forbidden: 6,
   conflict: 6,
+  gone: 6,
   limited: 6,
   unauthorized: 1,
   internal: 1,

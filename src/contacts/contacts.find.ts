@@ -36,7 +36,7 @@ const recordedRead = preparedStatement<ContactRow & { place: number }>(
     select * from unnest(${opaqueArray('$1')}, $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
       with ordinality as a(account, actor, email, list, log, at, place)
   ), alive as materialized (
-    select account from (select distinct account from asked) a where account_guard(account)
+    select account from (select distinct account from asked) a where account_works(account)
   ), known as materialized (
     select asked.* from asked join alive using (account)
     where list is null or exists (select from contact_lists where account_id = account and id = list)

@@ -1,5 +1,7 @@
+import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import { eraseEvents, eventsNaming } from './deliveries.erase.ts'
+import { announceTargetsChanged, deliveriesChannel } from './deliveries.notices.ts'
 
 /** Erases events that contain an erased address, and cancels their deliveries. */
 export const forgetNamed: Listener = {
@@ -9,5 +11,36 @@ export const forgetNamed: Listener = {
       work,
       (await eventsNaming(work, email)).map(({ id }) => id),
     )
+  },
+}
+
+const restTargets = statement<{ id: string }>(
+  'rest-targets',
+  { id: 'text' },
+  'update delivery_targets set next_due_at = null, version = version + 1 where account_id = $1 returning id',
+)
+
+const wakeTargets = statement(
+  'wake-targets',
+  {},
+  `update delivery_targets t set quiet_until = null, version = t.version + 1, next_due_at = (
+     select p.due_at from pending_deliveries p where p.target_id = t.id and p.account_id = $1 and p.worker is null
+     order by p.due_at limit 1
+   ) where t.account_id = $1 and t.status = 'active'`,
+)
+
+/** Moves of accounts: the jobs give back what waits for its targets; in the installation that has it, they look for what is due. */
+export const moveDeliveries: Listener = {
+  async accountLeaves(work) {
+    const targets = await work.sql(restTargets, [work.accountId])
+    announceTargetsChanged(
+      work,
+      targets.map(({ id }) => id),
+    )
+  },
+
+  async accountArrived(work) {
+    await work.sql(wakeTargets, [work.accountId])
+    work.announce(deliveriesChannel)
   },
 }

@@ -1,3 +1,4 @@
+import { requireHere } from '../accounts/accounts.ts'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { notFound } from '../lib/problem.ts'
 import { findProjectMail, findProjectMails, type MessageKey, type ProjectMail } from '../messages/messages.ts'
@@ -40,6 +41,7 @@ export const findSentByToken = async (
 ): Promise<SentMail | null> => {
   const [accountId, messageId] = app.tokens.read('liveview', token, app.now().getTime()) ?? []
   if (!accountId || !messageId) return null
+  await requireHere(app, accountId)
   return withContent(app, await findCoalesced({ sql: app.sql }, app.database, '', { accountId, id: messageId }))
 }
 

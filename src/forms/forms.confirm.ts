@@ -26,7 +26,7 @@ const signupOf = (locking = '') => `
 const readingSignup = preparedStatement<Pick<Signup, 'email' | 'formName'>>(
   'read-signup',
   { email: 'text', formName: 'text' },
-  `select c.email, s.form_name as "formName" ${signupOf()} and account_guard($1)`,
+  `select c.email, s.form_name as "formName" ${signupOf()} and account_works($1)`,
 )
 
 const lockingSignup = preparedStatement<{

@@ -1,4 +1,4 @@
-import { activeAccounts } from '../accounts/accounts.ts'
+import { presentAccounts, requireHere } from '../accounts/accounts.ts'
 import { isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'
@@ -110,13 +110,17 @@ const readingPublicForm = preparedStatement<Row & { accountId: string }>(
   'find-public-form',
   { ...types, accountId: 'text' },
   `select ${columns}, f.account_id as "accountId"
-   from forms f join ${activeAccounts} a on a.id = f.account_id
+   from forms f join ${presentAccounts} a on a.id = f.account_id
    where f.id = $1 and ${isList('f.list_id')}`,
 )
 
-/** Finds a form by the id in its public URL. Returns null if the form, its list or its account does not exist. */
-export const findPublicForm = async ({ sql }: Pick<App, 'sql'>, id: string): Promise<PublicForm | null> => {
+/**
+ * Finds a form by the id in its public URL. Returns null if the form, its list or its account does not exist. Throws Problem
+ * `unavailable` or `gone` if the account is exported.
+ */
+export const findPublicForm = async (app: Pick<App, 'sql' | 'database'>, id: string): Promise<PublicForm | null> => {
   if (!/^frm_[0-9a-z]{26}$/.test(id)) return null
-  const [row] = await sql(readingPublicForm, [id])
+  const [row] = await app.sql(readingPublicForm, [id])
+  if (row) await requireHere(app, row.accountId)
   return row ? { ...formOf(row), accountId: row.accountId } : null
 }

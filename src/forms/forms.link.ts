@@ -111,7 +111,7 @@ const findFailed = statement<Failed>(
   from form_signups s cross join lateral ${contactAt('s.account_id', 's.list_id', 's.row_id')} c
   where s.mailed_at > $1::timestamptz - interval '2 days' and s.mailed_at <= $1::timestamptz - ${backoff} and s.tries < ${maxTries}
     and ${hasFailed('s.account_id', 's.message_id')}
-    and account_guard(s.account_id)
+    and account_works(s.account_id)
   limit $2`,
 )
 

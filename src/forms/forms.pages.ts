@@ -77,7 +77,13 @@ const givenOf = (body: unknown): Record<string, unknown> => {
   return { ...recordOf(record.fields), ...record }
 }
 
-const statuses: Partial<Record<ProblemKind, number>> = { not_found: 404, conflict: 409, limited: 429 }
+const statuses: Partial<Record<ProblemKind, number>> = {
+  not_found: 404,
+  conflict: 409,
+  gone: 410,
+  limited: 429,
+  unavailable: 503,
+}
 
 /** Answers refusals here rather than in http/, because a script can read them only with the form's CORS headers. */
 const answerScript = async (call: PageCall, form: PublicForm | null): Promise<PageAnswer> => {

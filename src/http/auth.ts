@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { admit, isInScope, type Scope } from '../accounts/accounts.ts'
+import { admit, isInScope, requireNoMove, type Scope } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
 import type { Caller } from './route.ts'
@@ -30,6 +30,7 @@ export const authenticate =
     if (admission.remaining < 0) {
       throw new Problem('limited', 'Rate limit exceeded', { retryAfterSeconds: Math.max(admission.resetSeconds, 1) })
     }
+    requireNoMove(admission.move)
     if (!isInScope(admission.scopes, allowed))
       throw new Problem('forbidden', 'This key does not have the required scope')
     request.caller = { keyId: admission.keyId, accountId: admission.accountId }

@@ -10,6 +10,7 @@ const statuses: Record<ProblemKind, number> = {
   forbidden: 403,
   not_found: 404,
   conflict: 409,
+  gone: 410,
   limited: 429,
   configuration: 500,
   unavailable: 503,

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requirePublicWrite } from '../accounts/accounts.ts'
+import { requireHere, requirePublicWrite } from '../accounts/accounts.ts'
 import { notFound, Problem } from '../lib/problem.ts'
 import { html } from '../pages/html.ts'
 import {
@@ -47,6 +47,12 @@ const failure = (status: number, sentence: string): PageView => ({
   body: html`<h1>${sentence}</h1><p>Please try again in a moment.</p>`,
 })
 
+const moved: PageView = {
+  status: 410,
+  title: 'This page has moved',
+  body: html`<h1>This page has moved</h1><p>Please ask its owner for the new address.</p>`,
+}
+
 const refusals: Partial<Record<Problem['kind'], number>> = {
   conflict: 409,
   limited: 429,
@@ -59,6 +65,7 @@ const failureOf = (error: FastifyError | Problem, request: FastifyRequest): Page
   if (error instanceof Problem && (error.kind === 'configuration' || error.kind === 'internal'))
     return failure(500, 'Something went wrong')
   if (error instanceof Problem && error.kind === 'not_found') return notFoundPage
+  if (error instanceof Problem && error.kind === 'gone') return moved
   if (error instanceof Problem && error.kind !== 'unavailable')
     return failure(refusals[error.kind] ?? 400, error.message)
   if (isUnavailable(error) || error instanceof Problem) return failure(503, 'This page is not available just now')
@@ -155,6 +162,8 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
             const { token = '' } = request.params as { token?: string }
             const subject = app.tokens.read(page.token, token, app.now().getTime())
             if (!subject) throw notFound(notFoundPage.title)
+            // What each kind of token names begins with the account.
+            await requireHere(app, subject[0]!)
             subjects.set(request, subject)
           }
           await admitWrite(app, page, request)

@@ -13,7 +13,7 @@ const oldRuns = statement<{ count: number }>(
      select ctid as row, account_id, id, journey_id, list_id, row_id, email from journey_runs
      where ended_at < $1 order by ended_at limit $2 for update skip locked
    ), existing_accounts as materialized (
-     select account_id from (select distinct account_id from old) a where account_guard(account_id)
+     select account_id from (select distinct account_id from old) a where account_works(account_id)
    ), remembered as (
      insert into past_entries (account_id, list_id, row_id, journey_id)
      select distinct o.account_id, o.list_id, o.row_id, o.journey_id from old o join existing_accounts l on l.account_id = o.account_id

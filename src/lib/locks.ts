@@ -25,7 +25,7 @@ export const lockClasses = {
 
 /** Locks whose int8 key is the hash of a text: the prefix of that text, one per kind. */
 export const textLocks = {
-  /** The account, by its id. The function `account_guard` in the migrations takes the same key. */
+  /** The account, by its id. The function `account_works` in the migrations takes the same key. */
   account: '',
   /** Held while any account claims a portal slug. */
   slugs: 'slugs',

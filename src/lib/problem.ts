@@ -6,6 +6,7 @@ export type ProblemKind =
   | 'forbidden' // 403, exit 6
   | 'not_found' // 404, exit 3
   | 'conflict' // 409, exit 6
+  | 'gone' // 410, exit 6: the account was exported to another installation
   | 'limited' // 429, exit 6
   | 'internal' // 500, exit 1: an unexpected error. HTTP hides its message
   | 'configuration' // 500, exit 4. HTTP hides its message

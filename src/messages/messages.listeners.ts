@@ -3,6 +3,7 @@ import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import { countEnds } from './messages.queue.ts'
+import { mailChannel } from './outbox/outbox.ts'
 import { countEnded, endedColumns, erasePerson } from './results/results.ts'
 
 export { countUnsubscribed } from './results/results.ts'
@@ -75,5 +76,12 @@ export const forgetRecipients: Listener = {
     await sql(blankMessages, [accountId, email, now])
     await sql(blankNaming, [accountId, email, addressPattern(email)])
     await erasePerson(work, email)
+  },
+}
+
+/** An account that works here again, or for the first time: the mail jobs look for its due messages. */
+export const resumeMessages: Listener = {
+  async accountArrived(work) {
+    work.announce(mailChannel)
   },
 }

@@ -1,3 +1,4 @@
+import { closedAccountIds } from '../accounts/accounts.rows.ts'
 import type { QueueView } from '../queue/loop.ts'
 
 /* What statements about the queue of messages have in common. */
@@ -5,7 +6,8 @@ import type { QueueView } from '../queue/loop.ts'
 /** Messages that are due, without those that a broadcast holds back or that wait for their next attempt. */
 export const sendsQueue: QueueView = {
   name: 'sends',
-  due: 'select q.due_at from clock, message_queue q where q.due_at <= clock.now',
+  due: `select q.due_at from clock, message_queue q where q.due_at <= clock.now
+    and q.account_id <> all(array${closedAccountIds})`,
 }
 
 /**

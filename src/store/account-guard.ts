@@ -4,15 +4,15 @@ import type { Sql } from './database.ts'
 import { statement } from './statement.ts'
 
 /*
- * The account guard: no row of an account outlives the account. `account_guard(id)` (in the migrations) takes the account's lock,
- * shared, until the end of the transaction, and then checks that the account exists and is not being deleted. Every unit of work
+ * The account guard: no row of an account outlives the account. `account_works(id)` (in the migrations) takes the account's lock,
+ * shared, until the end of the transaction, and then checks that the account exists, and is neither being deleted nor exported. Every unit of work
  * begins with it, and so does a statement outside a unit of work that adds a row of an account. A deletion first marks the
  * account and then waits until the lock is free: every earlier transaction has ended by then, and no new one can begin.
  */
 
 /** Returns the first statement of a unit of work; its row is `{ lives }`. */
 export const guardStatement = (accountId: string): string =>
-  `select account_guard(${pg.escapeLiteral(accountId)}) as lives`
+  `select account_works(${pg.escapeLiteral(accountId)}) as lives`
 
 const tryAccountLock = statement<{ idle: boolean }>(
   'try-account-lock',

@@ -79,7 +79,7 @@ const addingUp = statement<{ tallies: number }>(
   { tallies: 'int8' },
   `with taken as (
      delete from day_tallies where ctid = any(array(
-       select ctid from day_tallies where account_guard(account_id) limit $1 for update skip locked
+       select ctid from day_tallies where account_works(account_id) limit $1 for update skip locked
      )) returning account_id, subject, day, counts
    ), summed as (
      select account_id, subject, day, jsonb_object_agg(name, count) as counts from (

@@ -1,1 +1,2 @@
 export { examine } from './doctor.ts'
+export { openSealed, sealAnew } from './rotate.ts'

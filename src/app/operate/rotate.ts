@@ -1,6 +1,7 @@
 import { conflict, Problem } from '../../lib/problem.ts'
-import { createSecretBox, secretFingerprint } from '../../lib/secrets.ts'
+import { createSecretBox, type SecretBox, secretFingerprint } from '../../lib/secrets.ts'
 import { tokenKeys } from '../../lib/token.ts'
+import type { SealedText } from '../../store/backup/backup.ts'
 import type { Database, Sql } from '../../store/database.ts'
 import { lockInstallation, readFingerprint, replaceSecret } from '../../store/installation.ts'
 import { readOtherProcesses } from '../../store/processes.ts'
@@ -42,6 +43,39 @@ export const sealedColumns = [
   sealedColumn('payment_providers', 'former_sealed_webhook_secret', 'account_id'),
   sealedColumn('installation', 'sealed_former_keys', `'installation'`),
 ]
+
+const ofAccounts = sealedColumns.filter(({ table }) => table !== 'installation')
+
+/** Returns the sealed texts of an account, opened. */
+export const openSealed = async (sql: Sql, box: SecretBox, accountId: string): Promise<SealedText[]> => {
+  const texts: SealedText[] = []
+  for (const { table, column, context } of ofAccounts) {
+    const reading = `select ${column} as sealed, ${context} as context from ${table} where account_id = $1 and ${column} is not null`
+    for (const row of await sql<{ sealed: string; context: string }>(reading, [accountId]))
+      texts.push({ table, column, context: row.context, text: box.open(row.sealed, row.context) })
+  }
+  return texts
+}
+
+/** Seals the texts of an account, whose rows have those that another secret has sealed. */
+export const sealAnew = async (
+  sql: Sql,
+  box: SecretBox,
+  accountId: string,
+  texts: readonly SealedText[],
+): Promise<void> => {
+  for (const { table, column, context } of ofAccounts) {
+    const own = texts.filter((text) => text.table === table && text.column === column)
+    const sealed = own.map((text) => ({ context: text.context, sealed: box.seal(text.text, text.context) }))
+    await sql(
+      `update ${table} t set ${column} = v.sealed
+       from (select ${context} as key, ctid as row from ${table} where account_id = $2) o
+       join jsonb_to_recordset($1::jsonb) as v(context text, sealed text) on v.context = o.key
+       where t.ctid = o.row`,
+      [JSON.stringify(sealed), accountId],
+    )
+  }
+}
 
 /** Rows of each update. */
 const atOnce = 1000

@@ -1,3 +1,4 @@
+import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import type { Claim } from '../../queue/claims.ts'
 import { preparedStatement } from '../../store/statement.ts'
 
@@ -47,6 +48,9 @@ const readFrom = (dueAt: string) => `case when quiet_until >= ${dueAt} then '-in
 const targetColumns = `id, account_id, kind, url, sealed_secret, former_sealed_secret, former_secret_until,
         timeouts, next_due_at, version, quiet_until`
 
+/** SQL: nothing is claimed for an account that is being deleted, or is exported. */
+const isOpen = `account_id <> all(array${closedAccountIds})`
+
 /** SQL: the number of targets in a share. */
 const targetsIn = (share: string) => `(${share} ->> 'targets')::int`
 
@@ -84,6 +88,7 @@ const known = `
       where id = r.id
         and status = 'active'
         and (quiet_until is null or quiet_until <= clock.now)
+        and ${isOpen}
       limit 1
     ) t
     where r.capacity > 0
@@ -106,6 +111,7 @@ const turns = `
           where status = 'active'
             and next_due_at <= (select now from clock)
             and (quiet_until is null or quiet_until <= (select now from clock))
+            and ${isOpen}
             and id not in (select id from request)
           order by next_due_at
           limit case when ${targetsIn(given.unknown)} + ${targetsIn(given.hanging)} > 0 then ${dueTargets} else 0 end

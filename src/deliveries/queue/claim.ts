@@ -1,3 +1,4 @@
+import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { QueueView } from '../../queue/loop.ts'
 import type { Sql } from '../../store/database.ts'
@@ -13,11 +14,15 @@ import { type ClaimedDelivery, claimDeliveries } from './claim.statement.ts'
  * of a retry lowers it; `version` keeps the claim from overwriting a newer value.
  */
 
-/** Due deliveries, without those of inactive targets: those count as cancelled. */
+/**
+ * Due deliveries, without those of inactive targets, which count as cancelled, and those of accounts that are being deleted or are
+ * exported.
+ */
 export const deliveriesQueue: QueueView = {
   name: 'deliveries',
   due: `select p.due_at from clock, delivery_targets t
-    join pending_deliveries p on p.target_id = t.id where t.status = 'active' and p.due_at <= clock.now`,
+    join pending_deliveries p on p.target_id = t.id where t.status = 'active' and p.due_at <= clock.now
+    and t.account_id <> all(array${closedAccountIds})`,
 }
 
 /** A target that this process knows, and how many more claims it may have now. `since` (microseconds): there may be some to claim. */
@@ -28,7 +33,8 @@ export interface TargetRequest {
 }
 
 /** SQL condition: whether a target has become due by time. */
-export const isTargetDue = `exists (select from delivery_targets where status = 'active' and next_due_at <= (select svc_now()))`
+export const isTargetDue = `exists (select from delivery_targets where status = 'active' and next_due_at <= (select svc_now())
+  and account_id <> all(array${closedAccountIds}))`
 
 /** The number of targets, in all and for each account; an account without an entry may have `perAccount`. */
 interface Share {
@@ -123,7 +129,7 @@ const scheduleLate = statement<{ isLeft: boolean }>(
   `with late as materialized (
      select t.id, p.due_at from delivery_targets t cross join lateral (
        select due_at from pending_deliveries where target_id = t.id and worker is null order by due_at limit 1
-     ) p where t.status = 'active' and ${isLate('t', 'p.due_at')}
+     ) p where t.status = 'active' and t.account_id <> all(array${closedAccountIds}) and ${isLate('t', 'p.due_at')}
    ), put as (
      ${lowerDueTimes('select id, due_at from late', isLate('delivery_targets', 'm.due_at'))}
    )

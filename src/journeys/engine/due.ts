@@ -45,14 +45,14 @@ const due = 'greatest(due_at, retry_at)'
 const dueByAccount = 'greatest(retry_at, due_at)'
 const columns = `account_id as "accountId", id, journey_id as "journeyId", version || ' ' || cursor as place`
 
+/** Excludes the runs of accounts that are being deleted, or are exported. */
+const isAlive = `account_id <> all(array${closedAccountIds})`
+
 /** The queue of journey runs, for depths and metrics. */
 export const journeysQueue: QueueView = {
   name: 'journeys',
-  due: `select ${due} as due_at from clock, journey_runs where ${open} and ${due} <= clock.now`,
+  due: `select ${due} as due_at from clock, journey_runs where ${open} and ${due} <= clock.now and ${isAlive}`,
 }
-
-/** Excludes the runs of accounts that are being deleted. */
-const isAlive = `account_id <> all(array${closedAccountIds})`
 
 const dueTypes = { accountId: 'text', id: 'text', journeyId: 'text', place: 'text' } as const
 

@@ -7,7 +7,7 @@ export {
   releaseMails,
   takeBatchCounts,
 } from './batches.ts'
-export { type ClaimedMessage, type Content, freeClaims } from './claim.ts'
+export { type ClaimedMessage, type Content, freeClaims, mailChannel } from './claim.ts'
 export { type Batch, type Inserted, insertMessages, type NewMessage } from './insert.ts'
 export { type Queued, type QueuedMail, queueMails, queueManyMails, queueMessage, sendQuotaUsedUp } from './queue.ts'
 export { runMail } from './run.ts'

@@ -53,7 +53,7 @@ const requireSecret = ({ secretFingerprint }: Header, fingerprint: string): void
 type Take = (head: TableHead, rows: AsyncIterable<Buffer>) => Promise<void>
 
 /** Passes the rows of each table to `takeRows`, one table after the other. Returns the content of the end frame. */
-const readTables = async (frames: AsyncGenerator<Frame, undefined>, takeRows: Take): Promise<End> => {
+export const readTables = async (frames: AsyncGenerator<Frame, undefined>, takeRows: Take): Promise<End> => {
   let next = await frames.next()
   const take = (): Frame => {
     if (next.done) throw damaged()
@@ -73,7 +73,7 @@ const readTables = async (frames: AsyncGenerator<Frame, undefined>, takeRows: Ta
  * Checks that a backup has the tables of its schema: each table once, with exactly its columns, and no other table. With `null`
  * (the schema is not available) it only checks the counts of the backup itself.
  */
-const createExpectation = (tables: readonly TableHead[] | null) => {
+export const createExpectation = (tables: readonly TableHead[] | null) => {
   const counts = new Map<string, number>()
   return {
     meet({ table, columns }: TableHead): void {
@@ -112,9 +112,9 @@ const compareCounts = async (client: pg.Client, place: (table: string) => string
 }
 
 /** Whether the error is of PostgreSQL's classes data, constraint or syntax: the rows do not fit the table. */
-const isOfContent = (error: unknown): boolean => /^(22|23|42)/.test(String((error as { code?: string }).code))
+export const isOfContent = (error: unknown): boolean => /^(22|23|42)/.test(String((error as { code?: string }).code))
 
-const currentSchema = statement<{ schema: string }>(
+export const currentSchema = statement<{ schema: string }>(
   'current-schema',
   { schema: 'text' },
   'select current_schema()::text as schema',

@@ -55,7 +55,7 @@ const readTime = statement<{ at: number }>(
 )
 
 /** Returns the tables in the order of their foreign keys: a referenced table comes first. */
-const inOrder = (tables: readonly Table[]): Table[] => {
+export const inOrder = (tables: readonly Table[]): Table[] => {
   const placed = new Set<Table>()
   const place = (table: Table) => {
     if (placed.has(table)) return
@@ -75,6 +75,14 @@ export const countLines = (chunk: Buffer): number => {
 
 /** Returns the columns of a table as COPY takes them: `("id", "name")`. */
 export const copyColumns = ({ columns }: TableHead): string => `(${columns.map(pg.escapeIdentifier).join(', ')})`
+
+/** Returns the rows of a table with its columns, or of a query in parentheses, as contents of data frames. */
+export async function* dataOf(client: pg.Client, from: string): AsyncGenerator<Buffer> {
+  for await (const chunk of client.query(copyTo(`copy ${from} to stdout`))) {
+    const data = chunk as Buffer
+    for (let at = 0; at < data.length; at += dataBytes) yield data.subarray(at, at + dataBytes)
+  }
+}
 
 /** Reports progress: the rows so far, and the estimated total. */
 type OnRows = (rows: number, estimate: number) => void
@@ -103,17 +111,15 @@ async function* framesOf(
   let done = 0
   for (const { table, columns } of tables) {
     yield json(frameKinds.table, { table, columns })
-    const stream = client.query(
-      copyTo(`copy ${pg.escapeIdentifier(table)} ${copyColumns({ table, columns })} to stdout`),
-    )
-    for await (const chunk of stream) {
-      const data = chunk as Buffer
-      for (let at = 0; at < data.length; at += dataBytes)
-        yield hashed(encodeFrame(frameKinds.data, data.subarray(at, at + dataBytes)))
-      done += countLines(data)
+    const from = `${pg.escapeIdentifier(table)} ${copyColumns({ table, columns })}`
+    rows[table] = 0
+    for await (const data of dataOf(client, from)) {
+      yield hashed(encodeFrame(frameKinds.data, data))
+      const lines = countLines(data)
+      rows[table] += lines
+      done += lines
       onRows(done, estimate)
     }
-    rows[table] = stream.rowCount
   }
   // Read after the rows: a sequence may be ahead of them but never behind.
   const used = (await sql(backedUpSequences)).filter(({ value }) => value !== null)

@@ -1,4 +1,4 @@
-import { activeAccounts } from '../../accounts/accounts.ts'
+import { presentAccounts, requireHere } from '../../accounts/accounts.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
@@ -36,18 +36,19 @@ const readPlace = preparedStatement<Place>(
      w.replay_url as "replayUrl", w.sequence
    from webinar_registrations r
    join webinars w on w.account_id = r.account_id and w.id = r.webinar_id
-   join ${activeAccounts} a on a.id = r.account_id
+   join ${presentAccounts} a on a.id = r.account_id
    where r.account_id = $1 and r.id = $2 and r.email <> ''`,
 )
 
 /** Returns the registration of a link's token, or null if the token is invalid, or the account or person was deleted. */
 export const placeOf = async (
-  { sql, tokens, now }: App,
+  app: App,
   token: string,
   purpose: 'join' | 'waitlist' = 'join',
 ): Promise<Place | null> => {
-  const [accountId, registrationId] = tokens.read(purpose, token, now().getTime()) ?? []
+  const [accountId, registrationId] = app.tokens.read(purpose, token, app.now().getTime()) ?? []
   if (!accountId || !registrationId) return null
-  const [place] = await sql(readPlace, [accountId, registrationId])
+  await requireHere(app, accountId)
+  const [place] = await app.sql(readPlace, [accountId, registrationId])
   return place ?? null
 }

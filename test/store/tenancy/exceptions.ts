@@ -31,6 +31,9 @@ export const given: Record<string, (k: number) => Record<number, unknown>> = {
   'export-deliveries-of-callers': (k) => ({ 2: [idOf('run', k)] }),
   'find-failed-confirm-mails': () => ({ 1: now }),
   'find-absent-delivery': (k) => ({ 2: [idOf('dlv', k), idOf('dlv', 99)] }),
+  'import-account': () => ({
+    1: { id: idOf('account', 1), name: 'new', plan: 'x', contact_count: 0, created_at: now },
+  }),
   'insert-account': () => ({ 1: idOf('account', 1), 2: 'new' }),
   'insert-deliveries': () => ({
     3: [idOf('dlv', 500)],
@@ -120,8 +123,8 @@ export const exceptions: readonly Exceptions[] = [
   {
     finding: 'names no account',
     why: 'They return no content of an account, or create one.',
-    names: `find-any-account find-later-broadcast first-due first-due-booking-reminder first-due-reminder insert-account
-      walk-in-order`,
+    names: `find-any-account find-later-broadcast first-due first-due-booking-reminder first-due-reminder import-account
+      insert-account walk-in-order`,
   },
   {
     finding: 'reaches others without its optional parameters',
@@ -132,6 +135,11 @@ export const exceptions: readonly Exceptions[] = [
     finding: 'has no effect: no row is returned or changed',
     why: 'They find deleted accounts only.',
     names: 'find-closed-account-by-name find-closed-accounts',
+  },
+  {
+    finding: 'has no effect: no row is returned or changed',
+    why: 'They find exported accounts only.',
+    names: 'clear-mark-of-export mark-account-exported read-moves',
   },
   {
     finding: 'reaches others for a new account, reaches others by $2',

@@ -146,7 +146,7 @@ const inComparison = (statement: Text, place: string): Use | Constant | undefine
 }
 
 const inFunction = ({ text }: Text, place: string): Use | undefined =>
-  new RegExp(`account_guard\\(${place}|hashtextextended\\('[\\w :]*' \\|\\| ${place}`).test(text)
+  new RegExp(`account_works\\(${place}|hashtextextended\\('[\\w :]*' \\|\\| ${place}`).test(text)
     ? { value: 'own', column: 'account_id' }
     : undefined
 

@@ -1,0 +1,255 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { coalesceCalls } from '../lib/coalesce.ts'
+import { lockClasses } from '../lib/locks.ts'
+import { conflict, noSuch, notFound, Problem, shown } from '../lib/problem.ts'
+import { isAccountIdle } from '../store/account-guard.ts'
+import { isSharedFailure, type Sql } from '../store/database.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import type { App, Work } from '../store/work.ts'
+import { createStates } from '../store/work-state.ts'
+
+/*
+ * An account moves to another installation in a file. It works on exactly one side:
+ *
+ * 1. The export marks the account as `exporting`. No unit of work of it begins any more (the account guard), and no job claims or
+ *    finds anything of it. What is under way ends: nothing leaves after that, and nothing of it changes.
+ * 2. The file is written, and the account is marked as `exported` before the file gets its name. That is final.
+ * 3. The import is one transaction in the other installation: the account works there from its commit on.
+ *
+ * A repeated export writes the file again: the rows stay until the account is deleted. Before step 2 ends it can be aborted.
+ */
+
+type Move = 'exporting' | 'exported'
+
+const retrySeconds = 30
+
+const refusalOf = (move: Move): Problem =>
+  move === 'exported'
+    ? new Problem('gone', 'The account has moved to another installation')
+    : new Problem('unavailable', 'The account is being moved: try again in a moment', {
+        retryAfterSeconds: retrySeconds,
+      })
+
+const readMoves = preparedStatement<{ id: string; move: Move }>(
+  'read-moves',
+  { id: 'text', move: 'text' },
+  `select a.id, a.move from unnest($1::text[]) as i(id) cross join lateral (
+     select id, move from accounts where id = i.id and deleted_at is null and move is not null limit 1
+   ) a`,
+)
+
+const maxBatch = 256
+const readTogether = coalesceCalls(
+  maxBatch,
+  async ({ sql }: { sql: Sql }, ids: readonly string[]): Promise<(Move | null)[]> => {
+    const moves = new Map((await sql(readMoves, [ids])).map(({ id, move }) => [id, move]))
+    return ids.map((id) => moves.get(id) ?? null)
+  },
+  { isShared: isSharedFailure },
+)
+
+/**
+ * For what reads an account's rows without a unit of work. Calls that arrive while a statement is under way share the next one.
+ * Throws Problem `unavailable` while the account is exported, `gone` after that.
+ */
+export const requireHere = async (
+  { sql, database }: Pick<App, 'sql' | 'database'>,
+  accountId: string,
+): Promise<void> => {
+  const move = await readTogether({ sql }, database, '', accountId)
+  if (move) throw refusalOf(move)
+}
+
+/** Throws the reason why no unit of work of the account can begin: Problem `unavailable`, `gone` or `not_found`. */
+export const refuseWork = async (sql: Sql, accountId: string): Promise<never> => {
+  const [row] = await sql(readMoves, [[accountId]])
+  throw row ? refusalOf(row.move) : notFound('There is no such account')
+}
+
+/** Throws as `requireHere`, for a state that was read with other things. */
+export const requireNoMove = (move: string | null): void => {
+  if (move !== null) throw refusalOf(move as Move)
+}
+
+const markExporting = statement<{ name: string; moveId: string; isFinal: boolean }>(
+  'mark-account-exporting',
+  { name: 'text', moveId: 'text', isFinal: 'bool' },
+  `update accounts set move = coalesce(move, 'exporting'), move_id = case when move is null then $2 else move_id end
+   where id = $1 and deleted_at is null returning name, move_id as "moveId", move = 'exported' as "isFinal"`,
+)
+
+const markExported = statement<{ id: string }>(
+  'mark-account-exported',
+  { id: 'text' },
+  `update accounts set move = 'exported' where id = $1 and move_id = $2 and move is not null and deleted_at is null returning id`,
+)
+
+const clearMark = statement<{ id: string }>(
+  'clear-mark-of-export',
+  { id: 'text' },
+  `update accounts set move = null, move_id = null where id = $1 and move = 'exporting' returning id`,
+)
+
+// As far as the server lets this session see: sessions of the same role.
+const olderTransaction = statement(
+  'find-older-transaction',
+  {},
+  `select from pg_stat_activity
+   where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+     and xact_start < $1::timestamptz limit 1`,
+)
+
+const readQueueTables = statement<{ name: string }>(
+  'read-queue-tables',
+  { name: 'text' },
+  `select c.relname::text as name from pg_class c
+   where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and (
+     select count(*) from pg_attribute a where a.attrelid = c.oid and a.attname in ('account_id', 'worker', 'claim')
+   ) = 3 order by 1`,
+)
+
+/** Returns the tables of queues: their rows have the columns that queue/claims.ts describes. */
+export const queueTables = async (sql: Sql): Promise<string[]> => (await sql(readQueueTables)).map(({ name }) => name)
+
+/** SQL condition: the worker of the row `q` is alive. A dead one will never record its claim. */
+const isOfLivingWorker = `exists (
+  select from pg_locks where locktype = 'advisory' and classid = ${lockClasses.worker} and objid = q.worker
+    and database = (select oid from pg_database where datname = current_database()))`
+
+const isAnythingClaimed = async (sql: Sql, accountId: string, tables: readonly string[]): Promise<boolean> => {
+  for (const table of tables) {
+    const claimed = `select from "${table}" q where account_id = $1 and worker is not null and ${isOfLivingWorker} limit 1`
+    if ((await sql(claimed, [accountId])).length > 0) return true
+  }
+  return false
+}
+
+const pollMs = 50
+
+const databaseTime = statement<{ at: string }>('database-time', { at: 'text' }, 'select clock_timestamp()::text as at')
+
+/** Waits until no transaction, job or sender can change anything of a marked account. Rejects if `signal` is aborted. */
+const settle = async ({ sql }: Pick<App, 'sql'>, accountId: string, signal: AbortSignal): Promise<void> => {
+  const [{ at } = { at: '' }] = await sql(databaseTime)
+  const tables = await queueTables(sql)
+  const isSettled = async () =>
+    (await sql(olderTransaction, [at])).length === 0 &&
+    (await isAccountIdle(sql, accountId)) &&
+    !(await isAnythingClaimed(sql, accountId, tables))
+  while (!(await isSettled())) await sleep(pollMs, undefined, { signal })
+}
+
+const tell = (app: App, accountId: string, actor: string, hook: 'accountLeaves' | 'accountArrived'): Promise<void> =>
+  app.operate(actor, async (operation) => {
+    const work: Work = { ...operation, accountId, state: createStates() }
+    for (const listener of await work.listeners()) await listener[hook]?.(work)
+  })
+
+/**
+ * Ends everything of the account (id) in this installation, and waits for what is under way. Returns the id of the export, which a
+ * repeated call keeps. Throws Problem `not_found`.
+ */
+export const beginExport = async (
+  app: App,
+  accountId: string,
+  actor: string,
+  signal: AbortSignal,
+): Promise<{ name: string; moveId: string; isFinal: boolean }> => {
+  const [marked] = await app.sql(markExporting, [accountId, randomUUID()])
+  if (!marked) throw noSuch('account', accountId, { hint: 'svc accounts list' })
+  await tell(app, accountId, actor, 'accountLeaves')
+  await settle(app, accountId, signal)
+  return marked
+}
+
+/** Marks the account as moved, for good. Throws Problem `conflict` if its export was aborted meanwhile. */
+export const completeExport = async ({ sql }: Pick<App, 'sql'>, accountId: string, moveId: string): Promise<void> => {
+  const marked = await sql(markExported, [accountId, moveId])
+  if (marked.length === 0) throw conflict('The export was aborted meanwhile')
+}
+
+/** Has an account work here: one that was imported, or whose export was aborted. Its queues continue. */
+export const resumeAccount = (app: App, accountId: string, actor: string): Promise<void> =>
+  tell(app, accountId, actor, 'accountArrived')
+
+/** Has the account work here again. Throws Problem `conflict` unless its export is under way or was interrupted. */
+export const abortExport = async (app: App, accountId: string, actor: string): Promise<void> => {
+  const cleared = await app.sql(clearMark, [accountId])
+  if (cleared.length === 0)
+    throw conflict('No export of this account is under way, or it is complete', {
+      hint: 'a complete export is final: svc accounts import <file> in the other installation',
+    })
+  await resumeAccount(app, accountId, actor)
+}
+
+/** Returns the account's own row as it is stored. */
+export const readAccountRow = async (sql: Sql, accountId: string): Promise<Record<string, unknown>> => {
+  const [row] = await sql(readRow, [accountId])
+  return row!.account
+}
+
+const readRow = statement<{ account: Record<string, unknown> }>(
+  'read-row-of-account',
+  { account: 'jsonb' },
+  'select to_jsonb(a) as account from accounts a where id = $1',
+)
+
+const findImported = statement<{
+  id: string
+  name: string
+  slug: string | null
+  moveId: string | null
+  isHere: boolean
+}>(
+  'find-imported-account',
+  { id: 'text', name: 'text', slug: 'text', moveId: 'text', isHere: 'bool' },
+  `select id, name, slug, move_id as "moveId", move is null and deleted_at is null as "isHere" from accounts
+   where id = $1 or name = $2 or slug = $3 order by id = $1 desc, name = $2 desc limit 1`,
+)
+
+const hasPlan = statement('find-plan-of-import', {}, 'select from plans where name = $1')
+
+const insertRow = statement(
+  'import-account',
+  {},
+  `insert into accounts select * from jsonb_populate_record(null::accounts, $1::jsonb || '{"move": null}')`,
+)
+
+interface ImportedRow {
+  id: string
+  name: string
+  slug: string | null
+  plan: string
+  move_id: string
+}
+
+/**
+ * Inserts the row of an account that another installation exported. Returns false if the same export was imported before. Throws
+ * Problem `conflict` if the account, its name or its slug exists, `not_found` if its plan does not.
+ */
+export const insertAccountRow = async (sql: Sql, row: ImportedRow): Promise<boolean> => {
+  const { id, name, slug, plan, move_id } = row
+  const [existing] = await sql(findImported, [id, name, slug])
+  if (existing?.id === id && existing.isHere && existing.moveId === move_id) return false
+  if (existing?.id === id)
+    throw conflict(`The account ${shown(name)} already exists here`, {
+      hint: existing.isHere ? 'svc accounts list' : `svc accounts delete ${id} deletes what is left of it`,
+    })
+  if (existing?.name === name)
+    throw conflict(`There is already an account named ${shown(name)}`, { hint: 'svc accounts list' })
+  if (existing) throw conflict(`The slug ${shown(slug!)} is taken`, { hint: 'svc accounts list' })
+  if ((await sql(hasPlan, [plan])).length === 0)
+    throw noSuch('plan', plan, { hint: 'svc plans list; the plan of the account must exist here' })
+  await sql(insertRow, [JSON.stringify(row)])
+  return true
+}
+
+/** Gives up the claims of the other installation's workers: workers here have the same numbers. */
+export const releaseImported = async (sql: Sql, accountId: string): Promise<void> => {
+  for (const table of await queueTables(sql))
+    await sql(`update "${table}" set worker = ${noWorker} where account_id = $1 and worker is not null`, [accountId])
+}
+
+/** The number of no worker. Its claims are freed as those of a dead one. */
+const noWorker = 0

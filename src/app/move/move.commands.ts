@@ -1,0 +1,123 @@
+import { type CommandSet, type Context, examples } from '../../cli/command.ts'
+import { readSecret } from '../../cli/input.ts'
+import { conflict, notFound, Problem } from '../../lib/problem.ts'
+import { quantity } from '../../lib/quantity.ts'
+
+interface Flags {
+  out?: string
+  secretFile?: string
+  abort?: boolean
+  yes?: boolean
+  dryRun?: boolean
+}
+
+const passphraseOf = async (secretFile: string): Promise<string> =>
+  (await readSecret(secretFile, '--secret-file', null))!
+
+const total = (rows: Record<string, number>): number => Object.values(rows).reduce((sum, count) => sum + count, 0)
+
+const exportTo = async (context: Context, ref: string, flags: Flags): Promise<void> => {
+  const { app, actor, out, signal, operate, progress } = context
+  const { abortExport, countOwned, findDeletable } = await import('../../accounts/accounts.ts')
+  const { id, name } = await operate((operation) => findDeletable(operation, ref))
+  if (flags.abort) {
+    await abortExport(app, id, actor)
+    out.note('The account works here again.')
+    return out.one({ id, name })
+  }
+  const given = await context.require({ out: flags.out, secretFile: flags.secretFile })
+  const passphrase = await passphraseOf(given.secretFile)
+  const [{ existsSync }, { exportAccount }, { version }] = await Promise.all([
+    import('node:fs'),
+    import('./move.ts'),
+    import('../../cli/version.ts'),
+  ])
+  if (existsSync(given.out)) throw conflict(`${given.out} already exists`, { hint: 'name another file' })
+  if (flags.dryRun) {
+    const owned = await operate((operation) => countOwned(operation, id))
+    out.note('Nothing was changed. This would be exported, and the account would stop working here:')
+    return out.one({ dryRun: true, id, name, rows: total(owned), tables: owned }, { id, name, ...owned })
+  }
+  const bar = progress('rows')
+  const onRows = (rows: number) => bar.update({ rows, fraction: null })
+  try {
+    const run = exportAccount(app, id, given.out, version(), { actor, passphrase, signal, onRows })
+    const { rows, bytes } = await run.finally(bar.stop)
+    out.one({ id, name, file: given.out, rows, bytes })
+    out.note(`Import it in the other installation: svc accounts import <file> --secret-file <file>`)
+    out.note(`Its rows stay here, unused, until you delete them: svc accounts delete ${id}`)
+  } catch (error) {
+    const { code = '', syscall } = error as NodeJS.ErrnoException
+    if (syscall === 'open' || syscall === 'rm') throw new Problem('usage', `${given.out} can't be written (${code})`)
+    if (!signal.aborted) throw error
+    out.note(
+      `Stopped: the account answers 503. Run the same command again to continue, or svc accounts export ${id} --abort`,
+    )
+  }
+}
+
+const importFrom = async (context: Context, file: string, flags: Flags): Promise<void> => {
+  const { app, actor, out, signal, progress } = context
+  const { secretFile } = await context.require({ secretFile: flags.secretFile })
+  const passphrase = await passphraseOf(secretFile)
+  const [{ existsSync, statSync }, { importAccount }] = await Promise.all([import('node:fs'), import('./move.ts')])
+  if (!existsSync(file)) throw notFound(`There is no file ${file}`)
+  if (!statSync(file).isFile()) throw new Problem('usage', `${file} is not a file`)
+  const dryRun = flags.dryRun === true
+  const bar = progress('rows')
+  const onRows = (rows: number) => bar.update({ rows, fraction: null })
+  try {
+    const run = importAccount(app, file, { actor, passphrase, signal, onRows, dryRun })
+    const { id, name, rows } = await run.finally(bar.stop)
+    const count = rows && total(rows)
+    if (rows === null) out.note('This export was imported before: nothing was changed.')
+    else if (dryRun) out.note('The file is complete and can be imported. Nothing was changed.')
+    else out.note(`${quantity(count!, 'row')} imported: the account works here.`)
+    out.one(
+      { ...(dryRun && { dryRun }), id, name, rows: count ?? 0, tables: rows ?? {} },
+      { id, name, rows: count ?? 0 },
+    )
+  } catch (error) {
+    if (!signal.aborted) throw error
+    out.note('Stopped: nothing was imported; run the command again.')
+  }
+}
+
+/** `svc accounts export` and `svc accounts import` (docs/reference/cli.md#moving-an-account). */
+export const commands: CommandSet = (cli) => {
+  const noun = cli.noun('accounts')
+
+  noun
+    .command('export')
+    .description('Move an account to another installation: it stops working here, and is written to an encrypted file')
+    .addHelpText(
+      'after',
+      examples(
+        'svc accounts export Shop --out shop.account --secret-file passphrase.txt --dry-run',
+        'svc accounts export Shop --out shop.account --secret-file passphrase.txt',
+      ),
+    )
+    .argument('<account>', 'id or name')
+    .option('--out <file>', 'a new file')
+    .option('--secret-file <file|->', 'the passphrase that encrypts the file; the import needs it too')
+    .option('--abort', 'end an export that was interrupted: the account works here again')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'show what would be exported, and change nothing')
+    .action(cli.run((context, ref: string, flags: Flags) => exportTo(context, ref, flags)))
+
+  noun
+    .command('import')
+    .description('Import an account that another installation exported: it works here from then on')
+    .addHelpText(
+      'after',
+      examples(
+        'svc accounts import shop.account --secret-file passphrase.txt --dry-run',
+        'svc accounts import shop.account --secret-file passphrase.txt',
+      ),
+    )
+    .argument('<file>', 'what svc accounts export has written')
+    .option('--secret-file <file|->', 'the passphrase that the file was exported with')
+    .option('--yes', 'accepted for scripts; this command never asks')
+    .option('--dry-run', 'check the whole file, and change nothing')
+    .action(cli.run((context, file: string, flags: Flags) => importFrom(context, file, flags)))
+}

@@ -1,0 +1,79 @@
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { countOwned } from '../../../src/accounts/accounts.ts'
+import { addDeliveries } from '../../accounts/support.ts'
+import { type TestApp, useApp } from '../../support/app.ts'
+import { startSvc, svcProcess } from '../../support/cli.ts'
+import { startDaemon } from '../../support/daemon.ts'
+import { emitEvents, eventually, subscribe, tally } from '../../support/deliveries.ts'
+import { useReceiver } from '../../support/receiver.ts'
+
+const receiver = useReceiver()
+const env = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }
+const source = useApp({ env: { ...env, SVC_SECRET: 'the secret of the source, for tests' } })
+const target = useApp({ env: { ...env, SVC_SECRET: 'the secret of the target, for tests' } })
+
+const folder = mkdtempSync(join(tmpdir(), 'svc-move-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const file = join(folder, 'moved.account')
+const secretFile = join(folder, 'passphrase')
+writeFileSync(secretFile, 'a passphrase that only tests use')
+
+const works = ({ app }: TestApp, id: string): Promise<boolean> =>
+  app.work(id, 'cli:test', async () => true).catch(() => false)
+
+test('killed at any point, export and import continue when they are repeated; the account works on one side', async () => {
+  const account = await source.account()
+  await addDeliveries(source, account.id, 60_000)
+  await subscribe(source.app, account.id, `${receiver.url}/moved`)
+  await emitEvents(source.app, account.id, 3)
+  const owned = await countOwned(source.app, account.id)
+  const stateOf = async () => {
+    const [row] = await source.app.sql<{ move: string | null }>('select move from accounts where id = $1', [account.id])
+    return row!.move
+  }
+  const isCopying = async ({ app }: TestApp) =>
+    (await app.sql(`select from pg_stat_progress_copy where datname = current_database() and tuples_processed > 1000`))
+      .length > 0
+  const exportArgs = ['accounts', 'export', account.id, '--out', file, '--secret-file', secretFile, '--json']
+  const importArgs = ['accounts', 'import', file, '--secret-file', secretFile, '--json']
+  const killAt = async (side: TestApp, args: string[], isThere: () => Promise<boolean>) => {
+    const child = startSvc(side, args)
+    const closed = once(child, 'close')
+    const ended = Promise.race([closed.then(() => true), eventually(isThere)])
+    await ended
+    child.kill('SIGKILL')
+    await closed
+  }
+  const sides = async () => [await works(source, account.id), await works(target, account.id)]
+
+  await killAt(source, exportArgs, async () => (await stateOf()) === 'exporting')
+  expect(await stateOf()).toBe('exporting')
+  expect(await sides()).toEqual([false, false])
+  await killAt(source, exportArgs, async () => existsSync(`${file}.part`) && statSync(`${file}.part`).size > 0)
+  expect(existsSync(file)).toBe(false)
+  expect(await sides()).toEqual([false, false])
+  await killAt(source, exportArgs, async () => (await stateOf()) === 'exported')
+  expect(await stateOf()).toBe('exported')
+  if (!existsSync(file)) expect((await svcProcess(source, exportArgs)).status).toBe(0)
+
+  await killAt(target, importArgs, () => isCopying(target))
+  expect(await sides()).toEqual([false, false])
+  const imported = await svcProcess(target, importArgs)
+  expect(imported).toMatchObject({ status: 0, json: { id: account.id, tables: owned } })
+  expect(await sides()).toEqual([false, true])
+  expect(await svcProcess(target, importArgs)).toMatchObject({ status: 0, json: { rows: 0 } })
+  expect(await countOwned(target.app, account.id)).toEqual(owned)
+
+  const daemons = [await startDaemon(source), await startDaemon(target)]
+  await eventually(async () => (await tally(target.app, account.id)).delivered === 60_003)
+  expect(receiver.requests).toHaveLength(3)
+  const answers = daemons.map(({ url }) =>
+    fetch(`${url}/api/v1/lists`, { headers: { authorization: `Bearer ${account.key}` } }),
+  )
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([410, 200])
+  for (const daemon of daemons) await daemon.stop()
+})
