@@ -134,7 +134,8 @@ const optionsOf = async (file: string, flags: ImportFlags): Promise<ImportOption
     throw new Problem('usage', '--on-conflict must be upsert or skip')
   const rejectsFile = flags.rejects === undefined ? null : resolve(flags.rejects)
   const map = Object.fromEntries(parseMap(flags.map ?? ''))
-  const origin = originOf(file, flags)
+  const { from, assumeSubscribed, keepNames } = flags
+  const origin = originOf(file, { from, assumeSubscribed, keepNames })
   return { map, encoding, onConflict, events, rejectsFile, ...(origin && { origin }) }
 }
 

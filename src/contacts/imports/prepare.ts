@@ -10,9 +10,9 @@ import { parseVendor, partOf } from './vendors.ts'
 
 /** Flags about exports of other products. */
 export interface OriginFlags {
-  from?: string
-  assumeSubscribed?: boolean
-  keepNames?: boolean
+  from?: string | undefined
+  assumeSubscribed?: boolean | undefined
+  keepNames?: boolean | undefined
 }
 
 export interface Prepared {

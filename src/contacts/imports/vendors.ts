@@ -339,9 +339,9 @@ export interface VendorTable {
 /** How a person wants an export to be read. */
 export interface VendorOptions {
   /** Everybody whom the file does not name as opted out gets email. */
-  assumeSubscribed?: boolean
+  assumeSubscribed?: boolean | undefined
   /** Fields keep the product's names. */
-  keepNames?: boolean
+  keepNames?: boolean | undefined
 }
 
 /** Returns our name of a field of a product; the given one if it has none. */

@@ -196,7 +196,8 @@ export const commands: CommandSet = (cli) => {
           ])
           const file = given === '-' ? given : resolve(given)
           if (flags.rejects !== undefined && !dryRun) await checkRejectsFile(flags.rejects, file)
-          const origin = await originOf(file, flags)
+          const { from, assumeSubscribed, keepNames } = flags
+          const origin = await originOf(file, { from, assumeSubscribed, keepNames })
           const table = await openTable(file, { map, encoding, signal, origin })
           const rejects = flags.rejects === undefined || dryRun ? null : createWriteStream(flags.rejects)
           rejects?.write(csvLine(['line', 'email', 'reason']))
