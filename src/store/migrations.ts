@@ -27,7 +27,9 @@ interface MigrationClass {
 /** Returns the class of a migration. */
 export const loadMigration = async (name: string): Promise<MigrationClass> => {
   const extension = import.meta.filename.slice(import.meta.filename.lastIndexOf('.'))
-  return (await import(join(folder, `${name}${extension}`)))[name]
+  const made = (await import(join(folder, `${name}${extension}`)))[name]
+  if (made.change !== 'expand' && made.change !== 'contract') throw new Error(`${name} does not declare its change`)
+  return made
 }
 
 /** Returns the statements of a migration as an empty database gets them, without executing them. */
