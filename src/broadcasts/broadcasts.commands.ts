@@ -1,5 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type CommandSet, type Confirmation, type Context, confirmed, examples, paged } from '../cli/command.ts'
+import {
+  type CommandSet,
+  type Confirmation,
+  type Context,
+  changing,
+  confirmed,
+  examples,
+  paged,
+} from '../cli/command.ts'
 import { type Column, printWithResults } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
@@ -135,6 +143,9 @@ const startSending = async (
   out.one(await work((w) => showBroadcast(w, id)))
 }
 
+/** Resolves the word `none` of `update` to the default, or to nothing. */
+const orNone = (value: string | undefined) => (value === 'none' ? null : value)
+
 const create = async (context: Context, flags: CreateFlags): Promise<void> => {
   const { app, confirm, out, trial, work } = context
   if (flags.follow && !flags.send) throw new Problem('usage', '--follow needs --send: a draft sends nothing')
@@ -176,18 +187,9 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
 export const commands: CommandSet = (cli) => {
   const noun = cli.noun('broadcasts')
 
-  confirmed(
-    noun
-      .command('create')
-      .description('Create a draft of an email to every active contact of a list or segment')
-      .addHelpText(
-        'after',
-        examples(
-          'svc broadcasts create --name October --list Customers --project Welcome',
-          'svc broadcasts create --segment "Active customers" --project Welcome --at 2026-12-01T09:00:00Z --rate 100',
-        ),
-      )
-      .option('--name <name>', 'its name in lists (default: the name of the project)')
+  /** Adds the options that describe a broadcast. */
+  const described = (command: ReturnType<typeof noun.command>) =>
+    command
       .option('--list <id|name>', 'the recipients: the list’s active contacts when sending begins')
       .option('--where <filter>', 'only contacts of the list that meet this filter when sending begins')
       .option('--segment <id|name>', 'the recipients: the segment’s active contacts when sending begins')
@@ -198,6 +200,21 @@ export const commands: CommandSet = (cli) => {
       .option('--reply-to <address>', 'the Reply-To address (default: that of the sender)')
       .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z (default: at once)')
       .option('--rate <n>', 'maximum emails per minute')
+
+  confirmed(
+    described(
+      noun
+        .command('create')
+        .description('Create a draft of an email to every active contact of a list or segment')
+        .addHelpText(
+          'after',
+          examples(
+            'svc broadcasts create --name October --list Customers --project Welcome',
+            'svc broadcasts create --segment "Active customers" --project Welcome --at 2026-12-01T09:00:00Z --rate 100',
+          ),
+        )
+        .option('--name <name>', 'its name in lists (default: the name of the project)'),
+    )
       .option('--send', 'also send it, after a confirmation')
       .option('--follow', 'with --send: wait until all are sent, with a progress bar'),
     'show how many emails it would send, and how many recipients are suppressed',
@@ -213,18 +230,113 @@ export const commands: CommandSet = (cli) => {
         'svc broadcasts test bct_01m82xtw6hfsym1hnj3zvrm5vk --to you@example.com --json',
       ),
     )
-    .argument('<id>')
+    .argument('<broadcast>', 'id or name')
     .option('--to <email>', 'the recipient; merge fields are filled if the list has this contact')
     .action(
-      cli.run(async (context, id: string, flags: { to?: string }) => {
+      cli.run(async (context, ref: string, flags: { to?: string }) => {
         const { account, actor, app, exit, out, require } = context
         const { to } = await require({ to: flags.to })
         const { testBroadcast } = await import('./broadcasts.ts')
-        const result = await testBroadcast(app, (await account()).id, actor, id, to)
+        const result = await testBroadcast(app, (await account()).id, actor, ref, to)
         out.one(result)
         if (result.status === 'failed') exit(1)
       }),
     )
+
+  changing(
+    described(
+      noun
+        .command('update')
+        .description('Change a draft; none takes a topic, a time, a rate, a subject, a sender or a Reply-To away')
+        .addHelpText(
+          'after',
+          examples(
+            'svc broadcasts update October --subject "News of October" --rate 100',
+            'svc broadcasts update October --at none',
+          ),
+        )
+        .argument('<broadcast>', 'id or name')
+        .option('--name <name>', 'a new name'),
+    ),
+  ).action(
+    cli.run(async ({ out, work }, ref: string, flags: CreateFlags & Confirmation) => {
+      const [{ BroadcastChanges, updateBroadcast }, { parse }] = await Promise.all([
+        import('./broadcasts.ts'),
+        import('../lib/parse.ts'),
+      ])
+      const { name, list, where, segment, project } = flags
+      const [topic, subject, sender] = [orNone(flags.topic), orNone(flags.subject), orNone(flags.sender)]
+      const [replyTo, at, rate] = [orNone(flags.replyTo), orNone(flags.at), orNone(flags.rate)]
+      const given = { name, list, where, segment, project, topic, subject, sender, replyTo, at, rate }
+      if (Object.values(given).every((value) => value === undefined)) throw new Problem('usage', 'Nothing to change')
+      const changes = parse(BroadcastChanges, given)
+      out.one(await work((w) => updateBroadcast(w, ref, changes)))
+    }),
+  )
+
+  changing(
+    noun
+      .command('copy')
+      .description('Create a draft with the content and the recipients of a broadcast')
+      .addHelpText(
+        'after',
+        examples('svc broadcasts copy October --name November', 'svc broadcasts copy October --name November --json'),
+      )
+      .argument('<broadcast>', 'id or name')
+      .option('--name <name>', 'the name of the draft'),
+  ).action(
+    cli.run(async ({ out, require, work }, ref: string, flags: { name?: string }) => {
+      const { name } = await require({ name: flags.name })
+      const [{ copyBroadcast, NewBroadcast }, { parse }] = await Promise.all([
+        import('./broadcasts.ts'),
+        import('../lib/parse.ts'),
+      ])
+      const parsed = parse(NewBroadcast.shape.name.unwrap(), name, 'name')
+      out.one(await work((w) => copyBroadcast(w, ref, parsed)))
+    }),
+  )
+
+  changing(
+    noun
+      .command('pause')
+      .description('Pause a broadcast: emails that a relay is receiving still go out, no others')
+      .addHelpText('after', examples('svc broadcasts pause October', 'svc broadcasts pause October --json'))
+      .argument('<broadcast>', 'id or name'),
+  ).action(
+    cli.run(async ({ out, work }, ref: string) => {
+      const { pauseBroadcast } = await import('./broadcasts.ts')
+      out.one(await work((w) => pauseBroadcast(w, ref)))
+    }),
+  )
+
+  changing(
+    noun
+      .command('resume')
+      .description('Continue a paused broadcast where it stopped')
+      .addHelpText('after', examples('svc broadcasts resume October', 'svc broadcasts resume October --json'))
+      .argument('<broadcast>', 'id or name'),
+  ).action(
+    cli.run(async ({ out, work }, ref: string) => {
+      const { resumeBroadcast } = await import('./broadcasts.ts')
+      out.one(await work((w) => resumeBroadcast(w, ref)))
+    }),
+  )
+
+  confirmed(
+    noun
+      .command('delete')
+      .description('Delete a draft, or a broadcast that was cancelled before anything was sent')
+      .addHelpText('after', examples('svc broadcasts delete October --dry-run', 'svc broadcasts delete October --yes'))
+      .argument('<broadcast>', 'id or name'),
+    'show what would be deleted',
+  ).action(
+    cli.run(async ({ confirm, out, trial, work }, ref: string, flags: Confirmation) => {
+      const { deleteBroadcast } = await import('./broadcasts.ts')
+      const planned = await trial((w) => deleteBroadcast(w, ref))
+      if (!(await confirm(`delete the broadcast ${planned.name}`, flags, planned))) return
+      out.one(await work((w) => deleteBroadcast(w, planned.id)))
+    }),
+  )
 
   confirmed(
     noun
@@ -237,14 +349,15 @@ export const commands: CommandSet = (cli) => {
           'svc broadcasts send bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run',
         ),
       )
-      .argument('<id>')
+      .argument('<broadcast>', 'id or name')
       .option('--follow', 'wait until all are sent, with a progress bar'),
     'show how many emails it would send, and how many recipients are suppressed',
   ).action(
-    cli.run(async (context, id: string, flags: Confirmation & { follow?: boolean }) => {
+    cli.run(async (context, ref: string, flags: Confirmation & { follow?: boolean }) => {
       const { app, confirm, work } = context
       const { planBroadcast, sendBroadcast } = await import('./broadcasts.ts')
-      const plan = await work((w) => planBroadcast(app, w, id))
+      const plan = await work((w) => planBroadcast(app, w, ref))
+      const { id } = plan
       if (!(await confirm(sending(plan), flags, { id, ...planned(plan) }))) return
       const sent = await work((w) => sendBroadcast(app, w, id))
       await startSending(context, sent, flags.follow)
@@ -273,18 +386,22 @@ export const commands: CommandSet = (cli) => {
         'svc broadcasts show bct_01m82xtw6hfsym1hnj3zvrm5vk --follow',
       ),
     )
-    .argument('<id>')
+    .argument('<broadcast>', 'id or name')
     .option('--follow', 'wait until all are sent, with a progress bar')
     .action(
-      cli.run(async (context, id: string, flags: { follow?: boolean }) => {
+      cli.run(async (context, ref: string, flags: { follow?: boolean }) => {
         const [{ showBroadcast }, { resultsOf }] = await Promise.all([
           import('./broadcasts.ts'),
           import('../messages/messages.ts'),
         ])
         const { out, work } = context
-        const show = () => work(async (w) => [await showBroadcast(w, id), await resultsOf(w, id)] as const)
+        const show = () =>
+          work(async (w) => {
+            const view = await showBroadcast(w, ref)
+            return [view, await resultsOf(w, view.id)] as const
+          })
         const before = await show()
-        if (flags.follow) await follow(context, id)
+        if (flags.follow) await follow(context, before[0].id)
         printWithResults(out, ...(flags.follow ? await show() : before))
       }),
     )
@@ -294,27 +411,24 @@ export const commands: CommandSet = (cli) => {
     .description('Stop a broadcast: its unsent emails fail, and their quota is returned')
     .addHelpText(
       'after',
-      examples(
-        'svc broadcasts cancel bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run',
-        'svc broadcasts cancel bct_01m82xtw6hfsym1hnj3zvrm5vk --yes',
-      ),
+      examples('svc broadcasts cancel bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run', 'svc broadcasts cancel October --yes'),
     )
-    .argument('<id>')
+    .argument('<broadcast>', 'id or name')
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'show how many emails it would stop')
     .action(
-      cli.run(async (context, id: string, { dryRun = false }: Confirmation) => {
+      cli.run(async (context, ref: string, { dryRun = false }: Confirmation) => {
         const { cancelBroadcast, showBroadcast } = await import('./broadcasts.ts')
         const { confirm, out, trial, work } = context
         if (dryRun) {
-          const before = await work((w) => showBroadcast(w, id))
+          const before = await work((w) => showBroadcast(w, ref))
           // The dry run also refuses a broadcast that can't be cancelled.
-          await trial((w) => cancelBroadcast(w, id))
+          await trial((w) => cancelBroadcast(w, ref))
           const left = before.status === 'cancelled' ? 0 : before.recipients - ended(before)
           await confirm(`stop up to ${emails(left)}`, { dryRun }, before)
           return
         }
-        await work((w) => cancelBroadcast(w, id))
+        const { id } = await work((w) => cancelBroadcast(w, ref))
         await queue(context, id, ended)
         out.one(await work((w) => showBroadcast(w, id)))
       }),

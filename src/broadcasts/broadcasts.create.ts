@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts'
 import { invalid, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { countRecipients, keepTopic, Recipient, requireSender } from '../messages/messages.ts'
-import { compileFilter, compileSegment, keepSegment } from '../segments/segments.ts'
+import { compileFilter, compileSegment, type FilterNames, keepSegment } from '../segments/segments.ts'
 import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
@@ -47,7 +47,7 @@ export const NewBroadcast = z.object({
 export type NewBroadcast = z.output<typeof NewBroadcast>
 
 /** Finds the recipients: a list with an optional filter, or a segment, which stays until the end of the transaction. */
-const findAudience = async (work: Work, { list, where, segment }: NewBroadcast) => {
+const findAudience = async (work: Work, { list, where, segment }: BroadcastChanges) => {
   if (segment !== undefined) {
     if (list !== undefined || where !== undefined)
       throw new Problem('usage', '--segment can not be combined with --list or --where')
@@ -61,34 +61,71 @@ const findAudience = async (work: Work, { list, where, segment }: NewBroadcast) 
   return { listId, segmentId: null, filter: where ?? null, filterNames: matcher?.names ?? null, matcher }
 }
 
+/** Returns the recipients of a draft, as `findAudience`. */
+const audienceOf = async (work: Work, { listId, filter, filterNames }: Current) => ({
+  listId,
+  matcher: typeof filter !== 'string' ? null : await compileFilter(work, filter, listId, filterNames),
+})
+
+/** What `update` changes of a draft. null takes the default again, or nothing for `topic`, `at` and `rate`. */
+export const BroadcastChanges = NewBroadcast.partial().extend({
+  topic: NewBroadcast.shape.topic.nullable(),
+  subject: NewBroadcast.shape.subject.nullable(),
+  sender: NewBroadcast.shape.sender.nullable(),
+  replyTo: NewBroadcast.shape.replyTo.nullable(),
+  at: NewBroadcast.shape.at.nullable(),
+  rate: NewBroadcast.shape.rate.nullable(),
+})
+export type BroadcastChanges = z.output<typeof BroadcastChanges>
+
+interface Current {
+  listId: string
+  filter?: string | null | undefined
+  filterNames?: FilterNames | null | undefined
+  topicId?: string | null | undefined
+}
+
+const hasAudience = ({ list, where, segment }: BroadcastChanges): boolean =>
+  list !== undefined || where !== undefined || segment !== undefined
+
+/** `ifGiven(x, f)`: undefined and null stay, any other value is mapped. */
+const ifGiven = async <In, Out>(given: In | null | undefined, map: (value: In) => Promise<Out>) =>
+  given === undefined || given === null ? given : map(given)
+
+/** Returns the columns that an input changes, without those that stay. `current`: those that the draft has; absent: it is new. */
+export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Current) => {
+  const { name, subject, replyTo, rate, at } = input
+  if (at && at <= work.now) throw invalid('at must be in the future')
+  const { matcher, ...audience } =
+    current && !hasAudience(input) ? await audienceOf(work, current) : await findAudience(work, input)
+  const project = input.project === undefined ? undefined : await findProject(work, input.project)
+  const topicId = await ifGiven(input.topic, async (ref) => (await keepTopic(work, ref)).id)
+  const sender = await ifGiven(input.sender, (ref) => requireSender(work, ref))
+  const topic = topicId === undefined ? (current?.topicId ?? null) : topicId
+  const { recipients } = await countRecipients(work, audience.listId, matcher, topic)
+  return {
+    audience,
+    project,
+    ...{ name, topicId, subject, sender, replyTo, rate, scheduledAt: at, projectId: project?.id, recipients },
+  }
+}
+
 /**
  * Creates a draft; only `sendBroadcast` sends it. Throws Problem `not_found` for the list, the segment, the project, the topic or the
  * sender, `invalid` where the time has passed or the filter has a mistake.
  */
 export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<BroadcastView> => {
   const { accountId, now } = work
-  const { subject = null, replyTo = null, rate = null, at = null } = input
-  const sender = input.sender === undefined ? null : await requireSender(work, input.sender)
-  const { matcher, ...audience } = await findAudience(work, input)
-  const project = await findProject(work, input.project)
-  const topicId = input.topic === undefined ? null : (await keepTopic(work, input.topic)).id
-  if (at && at <= now) throw invalid('at must be in the future')
-  const { recipients } = await countRecipients(work, audience.listId, matcher, topicId)
+  const { audience, project, ...values } = await valuesOf(work, input)
   const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
   const broadcast = em.create(Broadcast, {
+    ...audience,
+    ...values,
     id: newId('bct', now.getTime()),
     accountId,
-    name: input.name ?? project.name,
+    name: input.name ?? project!.name,
+    projectId: project!.id,
     status: 'draft',
-    ...audience,
-    projectId: project.id,
-    topicId,
-    subject,
-    sender,
-    replyTo,
-    rate,
-    scheduledAt: at,
-    recipients,
     createdAt: now,
   })
   await em.flush()

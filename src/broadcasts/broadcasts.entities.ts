@@ -52,6 +52,8 @@ const BroadcastSchema = defineEntity({
     startedAt: p.datetime().nullable(),
     /** The row id up to which messages are queued, or the key up to which they are cancelled; null: all are. */
     checkpoint: p.text().collation('C').nullable(),
+    /** When it was paused; null: it is not. Its status then is the one to which it returns. */
+    pausedAt: p.datetime().nullable(),
     /** The time up to which messages were released at its rate. */
     pacedAt: p.datetime().nullable(),
     /** An estimate, counted when it is created, sent and begun; the exact number once all messages are queued. */

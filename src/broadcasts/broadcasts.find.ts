@@ -1,6 +1,6 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { noSuch } from '../lib/problem.ts'
+import { conflict, noSuch, shown } from '../lib/problem.ts'
 import { senderShown } from '../messages/identity/senders.rows.ts'
 import { batchKeyPrefix } from '../messages/messages.ts'
 import { batchCounts } from '../messages/outbox/batches.rows.ts'
@@ -15,7 +15,7 @@ import { projectNameOf } from '../studio/studio.ts'
 export interface BroadcastView {
   id: string
   name: string
-  status: 'draft' | 'scheduled' | 'sending' | 'done' | 'cancelled'
+  status: 'draft' | 'scheduled' | 'sending' | 'paused' | 'done' | 'cancelled'
   listId: string
   /** Absent: it was created for a list. */
   segmentId?: string
@@ -67,7 +67,7 @@ const view = ({ segmentId, where, topicId, reason, shown, replyTo, ...row }: Row
 
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
-  select b.id, b.name, b.status, b.list_id as "listId", b.segment_id as "segmentId", b.filter as "where",
+  select b.id, b.name, case when b.paused_at is null then b.status else 'paused' end as status, b.list_id as "listId", b.segment_id as "segmentId", b.filter as "where",
     b.project_id as "projectId", b.topic_id as "topicId", (b.letter -> 'projectVersion')::int as "projectVersion",
     coalesce(b.letter ->> 'subject', b.subject, ${projectNameOf('b.account_id', 'b.project_id')}) as subject,
     case when b.letter is null then ${senderShown('b.account_id', 'b.sender')} else (b.letter -> 'from')::json end as shown,
@@ -123,11 +123,30 @@ export const listBroadcasts = async (
 
 const readBroadcast = statement<Row>('read-broadcast', types, `${selecting} where b.account_id = $1 and b.id = $2`)
 
-/** Throws Problem `not_found`. */
-export const showBroadcast = async ({ sql, accountId }: Work, id: string): Promise<BroadcastView> => {
-  const [row] = await sql(readBroadcast, [accountId, id])
-  if (!row) throw noSuch('broadcast', id, { hint: 'svc broadcasts list' })
-  return view(row)
+const readNamed = statement<{ id: string }>(
+  'broadcasts-named',
+  { id: 'text' },
+  'select id from broadcasts where account_id = $1 and (id = $2 or name = $2) order by id = $2 desc, id limit 2',
+)
+
+/** Returns the id of a broadcast (id or unique name). Throws Problem `not_found`, or `conflict` if several broadcasts have the name. */
+export const idOfBroadcast = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  ref: string,
+): Promise<string> => {
+  const [first, second] = await sql(readNamed, [accountId, ref])
+  if (!first) throw noSuch('broadcast', ref, { hint: 'svc broadcasts list' })
+  if (first.id !== ref && second)
+    throw conflict(`More than one broadcast has the name ${shown(ref)}`, {
+      hint: 'name one by its id: svc broadcasts list',
+    })
+  return first.id
+}
+
+/** Throws Problem `not_found`, or `conflict` if several broadcasts have the name. */
+export const showBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
+  const [row] = await work.sql(readBroadcast, [work.accountId, await idOfBroadcast(work, ref)])
+  return view(row!)
 }
 
 /** The prefix of the keys of a broadcast's messages. The row id of the contact follows. */

@@ -42,7 +42,7 @@ const findOpen = preparedStatement<OpenBroadcast>(
        or ${hasBatchCounts('b.account_id', 'b.id')} as "isDue"
    from turn t cross join lateral (
      select * from broadcasts
-     where account_id = t.account_id and ${open} and ${startsAt} <= $1 order by ${startsAt}
+     where account_id = t.account_id and ${open} and paused_at is null and ${startsAt} <= $1 order by ${startsAt}
    ) b
    where t.due <= $1 and (b.status = 'cancelled' or not ${isHeld('sends')}) and exists (select from ${activeAccounts} a where a.id = t.account_id)
    order by ${startsAt}`,
@@ -51,7 +51,7 @@ const findOpen = preparedStatement<OpenBroadcast>(
 const findLater = preparedStatement(
   'find-later-broadcast',
   {},
-  `select from broadcasts where ${open} and ${startsAt} > $1 order by ${startsAt} limit 1`,
+  `select from broadcasts where ${open} and paused_at is null and ${startsAt} > $1 order by ${startsAt} limit 1`,
 )
 
 /** Whether an error needs no report: the account is being deleted, or a row is locked. The next turn tries again. */

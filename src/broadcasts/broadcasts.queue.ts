@@ -9,7 +9,7 @@ const lockedMs = 50
 const readIsOpen = statement<{ isOpen: boolean }>(
   'is-broadcast-open',
   { isOpen: 'bool' },
-  `select finished_at is null and checkpoint is not null as "isOpen" from broadcasts where account_id = $1 and id = $2`,
+  `select finished_at is null and paused_at is null and checkpoint is not null as "isOpen" from broadcasts where account_id = $1 and id = $2`,
 )
 
 /**

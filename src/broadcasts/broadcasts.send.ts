@@ -1,17 +1,18 @@
 import { quotaLeft } from '../accounts/accounts.ts'
 import { findList } from '../contacts/contacts.ts'
 import { conflict, Problem } from '../lib/problem.ts'
-import { countRecipients, dropBatch, findTopic } from '../messages/messages.ts'
+import { countRecipients, findTopic } from '../messages/messages.ts'
 import { compileFilter, type FilterNames, findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
+import { lockBroadcast } from './broadcasts.change.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 import { composeLetter, type Letter, type LetterChoice } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
-import { dropRecipients } from './broadcasts.recipients.ts'
 
 /** What sending a broadcast now would do. */
 export interface Plan extends Letter {
+  id: string
   listId: string
   listName: string
   segmentId?: string
@@ -50,9 +51,9 @@ const readDraft = statement<Draft>(
  * Returns what sending a draft would do. Throws Problem `not_found` for the broadcast, its list or its project, `conflict` if it is no
  * draft, `invalid` if the account can't send, `limited` if the quota of sends is too small in the month in which it begins.
  */
-export const planBroadcast = async (app: App, work: Work, id: string): Promise<Plan> => {
+export const planBroadcast = async (app: App, work: Work, ref: string): Promise<Plan> => {
   const { sql, accountId, now } = work
-  const { status, ...refs } = await showBroadcast(work, id)
+  const { id, status, ...refs } = await showBroadcast(work, ref)
   if (status !== 'draft') throw conflict(`The broadcast ${id} is ${status}: only a draft can be sent`)
   const { id: listId, name: listName } = await findList(work, refs.listId)
   const { segmentId, where } = refs
@@ -74,7 +75,7 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
     )
   }
   return {
-    ...{ listId, listName, ...(segment && { segmentId: segment.id, segmentName: segment.name }) },
+    ...{ id, listId, listName, ...(segment && { segmentId: segment.id, segmentName: segment.name }) },
     ...{
       ...(where !== undefined && { where }),
       projectId,
@@ -89,13 +90,6 @@ export const planBroadcast = async (app: App, work: Work, id: string): Promise<P
   }
 }
 
-const lockBroadcast = statement<{ status: BroadcastView['status']; hasBegun: boolean }>(
-  'lock-broadcast-to-change',
-  { status: 'text', hasBegun: 'bool' },
-  `select status, started_at is not null as "hasBegun" from broadcasts where account_id = $1 and id = $2
-   for no key update`,
-)
-
 const scheduleBroadcast = statement(
   'schedule-broadcast',
   {},
@@ -106,37 +100,12 @@ const scheduleBroadcast = statement(
  * Sends a draft: it begins at its time, or with the next step (`advanceBroadcast`). If several calls race, exactly one sends it.
  * Throws as `planBroadcast` does.
  */
-export const sendBroadcast = async (app: App, work: Work, id: string): Promise<BroadcastView> => {
+export const sendBroadcast = async (app: App, work: Work, ref: string): Promise<BroadcastView> => {
   const { sql, accountId, announce } = work
-  await sql(lockBroadcast, [accountId, id])
+  const { id } = await lockBroadcast(work, ref)
   const { recipients, projectVersion, subject, from, replyTo } = await planBroadcast(app, work, id)
   const letter: Letter = { projectVersion, subject, from, replyTo }
   await sql(scheduleBroadcast, [accountId, id, recipients, JSON.stringify(letter)])
-  announce(broadcastsChannel)
-  return showBroadcast(work, id)
-}
-
-const markCancelled = statement(
-  'mark-broadcast-cancelled',
-  {},
-  `update broadcasts set status = 'cancelled', checkpoint = '', finished_at = $3 where account_id = $1 and id = $2`,
-)
-
-/**
- * Cancels a broadcast. After the commit no message of it is sent, except those that a connection has taken. The following steps
- * (`advanceBroadcast`) end its unsent messages as failed, and return their quota. Cancelling again changes nothing. Throws Problem `not_found`, `conflict` where it is done.
- */
-export const cancelBroadcast = async (work: Work, id: string): Promise<BroadcastView> => {
-  const { sql, accountId, now, announce } = work
-  const [row] = await sql(lockBroadcast, [accountId, id])
-  const view = await showBroadcast(work, id)
-  if (row!.status === 'done') throw conflict(`The broadcast ${id} is done`)
-  if (row!.status === 'cancelled') return view
-  if (row!.hasBegun) {
-    await dropRecipients(work, id)
-    await dropBatch(work, id)
-  }
-  await sql(markCancelled, [accountId, id, row!.hasBegun ? null : now])
   announce(broadcastsChannel)
   return showBroadcast(work, id)
 }

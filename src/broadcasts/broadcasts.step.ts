@@ -71,7 +71,7 @@ const lockOpen = preparedStatement<State>(
      started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
      finished_at as "finishedAt"
    from broadcasts
-   where account_id = $1 and id = $2 and finished_at is null and status <> 'draft'
+   where account_id = $1 and id = $2 and finished_at is null and status <> 'draft' and paused_at is null
    for no key update skip locked`,
 )
 
@@ -211,8 +211,8 @@ const cancelStep = async (work: Work, state: State): Promise<Step> => {
 
 /**
  * Takes the next step of a broadcast: begins it, queues the next 500 messages, releases those that its rate allows and adds up the
- * ended ones; or ends the messages of a cancelled one. A broadcast whose list was deleted is cancelled. A draft, or a broadcast
- * before its time, is not changed.
+ * ended ones; or ends the messages of a cancelled one. A broadcast whose list was deleted is cancelled. A draft, a paused broadcast, or
+ * one before its time, is not changed.
  */
 export const advanceBroadcast = async (app: App, work: Work, id: string): Promise<Step> => {
   const state = await lock(work, id)

@@ -33,16 +33,16 @@ export const testBroadcast = async (
   app: App,
   accountId: string,
   actor: string,
-  id: string,
+  ref: string,
   to: string,
 ): Promise<TestResult> => {
   const email = parse(Recipient, to, 'to')
-  const { letter, projectId, fields } = await app.work(accountId, actor, async (work) => {
-    const { listId } = await showBroadcast(work, id)
+  const { id, letter, projectId, fields } = await app.work(accountId, actor, async (work) => {
+    const { id, listId } = await showBroadcast(work, ref)
     const [row] = await work.sql(readLetter, [accountId, id])
     const [contact] = await readContacts(work, email, listId)
     const letter = row!.letter ?? (await composeLetter(app, work, row!))
-    return { letter, projectId: row!.projectId, fields: contact?.fields }
+    return { id, letter, projectId: row!.projectId, fields: contact?.fields }
   })
   const mergeData = { email, ...fields }
   const { projectVersion: version, subject, from, replyTo } = letter

@@ -1,5 +1,13 @@
-export { createBroadcast, NewBroadcast } from './broadcasts.create.ts'
+export {
+  cancelBroadcast,
+  copyBroadcast,
+  deleteBroadcast,
+  pauseBroadcast,
+  resumeBroadcast,
+  updateBroadcast,
+} from './broadcasts.change.ts'
+export { BroadcastChanges, createBroadcast, NewBroadcast } from './broadcasts.create.ts'
 export { type BroadcastView, findBatches, isMailJobRunning, listBroadcasts, showBroadcast } from './broadcasts.find.ts'
 export { queueBroadcast } from './broadcasts.queue.ts'
-export { cancelBroadcast, type Plan, planBroadcast, sendBroadcast } from './broadcasts.send.ts'
+export { type Plan, planBroadcast, sendBroadcast } from './broadcasts.send.ts'
 export { testBroadcast } from './broadcasts.trial.ts'

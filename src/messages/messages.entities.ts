@@ -251,6 +251,18 @@ const QueuedMessageSchema = defineEntity({
 export class QueuedMessage extends QueuedMessageSchema.class {}
 QueuedMessageSchema.setClass(QueuedMessage)
 
+/** Batches whose messages wait until they are resumed. */
+const MessagePauseSchema = defineEntity({
+  name: 'MessagePause',
+  tableName: 'message_pauses',
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    batch: p.text().collation('C').primary(),
+  },
+})
+export class MessagePause extends MessagePauseSchema.class {}
+MessagePauseSchema.setClass(MessagePause)
+
 /**
  * Counters of ended messages of a batch, one row for each statement that ended some. Inserting rows needs no lock, so recording
  * workers never wait for each other, and readers need not count the batch. The batch's owner deletes the rows as it adds them up.

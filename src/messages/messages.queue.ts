@@ -19,6 +19,10 @@ export const largeMails = 'large'
 /** SQL condition: a name is that of a batch. */
 export const isBatch = (name: string): string => `${name} not in ('', '${largeMails}')`
 
+/** SQL condition: the batch is paused. */
+export const isPaused = (account: string, batch: string): string =>
+  `exists (select from message_pauses p where p.account_id = ${account} and p.batch = ${batch})`
+
 /** The due time of held messages, which never comes. */
 export const heldUntil = `timestamptz '9999-12-31 00:00:00Z'`
 

@@ -67,6 +67,13 @@ const calls = `
   broadcasts send {broadcast}
   broadcasts show {broadcast}
   broadcasts cancel {broadcast}
+  broadcasts update {broadcast} --list {list}
+  broadcasts update {broadcast} --segment {segment}
+  broadcasts update {broadcast} --project {project} --topic {topic} --sender {sender}
+  broadcasts copy {broadcast} --name Copy
+  broadcasts pause {broadcast}
+  broadcasts resume {broadcast}
+  broadcasts delete {broadcast}
   topics update {topic} --name x
   topics delete {topic}
   projects show {project}

@@ -65,6 +65,25 @@ export const releaseMails = async (
   if (released!.dueAt !== null) announce(mailChannel, noticeOf({ accountId, batch }, released!.dueAt))
 }
 
+const insertPause = statement(
+  'pause-batch',
+  {},
+  'insert into message_pauses (account_id, batch) values ($1, $2) on conflict do nothing',
+)
+
+/** Holds the messages of a batch back, except those that a connection has taken, until `resumeBatch`. */
+export const pauseBatch = async ({ sql, accountId }: Work, batch: string): Promise<void> => {
+  await sql(insertPause, [accountId, batch])
+}
+
+const deletePause = statement('resume-batch', {}, 'delete from message_pauses where account_id = $1 and batch = $2')
+
+/** Ends a pause, if there is one. */
+export const resumeBatch = async ({ sql, accountId, announce }: Work, batch: string): Promise<void> => {
+  await sql(deletePause, [accountId, batch])
+  announce(mailChannel)
+}
+
 const dropWaiting = statement<{ count: number }>(
   'drop-messages-of-batch',
   { count: 'int8' },

@@ -5,7 +5,7 @@ import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { relayColumns, type StoredRelay } from '../identity/relays.rows.ts'
-import { countEnds } from '../messages.queue.ts'
+import { countEnds, isPaused } from '../messages.queue.ts'
 import { countEnded, endedColumns } from '../results/results.ts'
 
 /*
@@ -101,6 +101,7 @@ const claiming = preparedStatement<ClaimedRow>(
   ), ask as materialized (
     select * from jsonb_to_recordset($2::jsonb) as a("accountId" text, batch text, capacity int, since float8)
     where exists (select from ${activeAccounts} o where o.id = a."accountId")
+      and not ${isPaused('a."accountId"', 'a.batch')}
   ), due as materialized (
     select a."accountId" as account, a.batch, d.*,
       row_number() over (partition by a."accountId", a.batch order by d.due_at) as turn
@@ -129,7 +130,7 @@ const claiming = preparedStatement<ClaimedRow>(
 
 /**
  * Claims due messages of the requested streams, at most `total`: the oldest of each stream first, the streams in turn. Skips
- * accounts that are being deleted. Returns the claims, and what was found in each stream.
+ * accounts that are being deleted, and paused batches. Returns the claims, and what was found in each stream.
  */
 export const claimDue = async (
   sql: Sql,
@@ -232,11 +233,12 @@ const findingDue = preparedStatement<Stream & { since: number }>(
    from waiting w, (select svc_now() as now) clock cross join lateral (
      select due_at from message_queue
      where account_id = w.account_id and batch = w.batch and due_at <= clock.now and worker is null order by due_at limit 1
-   ) d where exists (select from ${activeAccounts} a where a.id = w.account_id)`,
+   ) d where exists (select from ${activeAccounts} a where a.id = w.account_id)
+     and not ${isPaused('w.account_id', 'w.batch')}`,
 )
 
 /**
- * Returns the streams with due and unclaimed messages, and since when (microseconds), without accounts that are being deleted.
- * Reads one index entry for each stream.
+ * Returns the streams with due and unclaimed messages, and since when (microseconds), without accounts that are being deleted
+ * and paused batches. Reads one index entry for each stream.
  */
 export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> => sql(findingDue)

@@ -3,7 +3,7 @@ import { claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import { projectNameOf } from '../../studio/studio.ts'
-import { isLeftOut } from '../messages.queue.ts'
+import { isLeftOut, isPaused } from '../messages.queue.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
 import { isTopic } from '../topics/topics.ts'
 import { type ClaimedMessage, type Content, queueTable } from './claim.ts'
@@ -90,7 +90,7 @@ export const loadContents = async (sql: Sql, claims: readonly ClaimedMessage[]):
 /**
  * Returns CTEs that mark the claims of the parameter `claims` as being sent; the CTE `sendable` has their ids. After the commit no
  * other worker sends them. The other claims must not be sent: this process has lost them, their rows are locked, they were
- * suppressed after they were loaded, or their account is being deleted.
+ * suppressed after they were loaded, their batch is paused, or their account is being deleted.
  */
 export const marking = (claims: string): string => `
   taken as materialized (
@@ -101,6 +101,7 @@ export const marking = (claims: string): string => `
       from messages m where m.account_id = taken.account and m.id = taken.id
         and exists (select from ${activeAccounts} a where a.id = taken.account) limit 1
     ) m where m.reason is null
+      and not ${isPaused('taken.account', '(select batch from message_queue where ctid = taken.row)')}
   ), marked as (
     update message_queue q set is_handing = true from sendable s where q.ctid = s.row
   )`

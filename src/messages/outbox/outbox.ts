@@ -4,7 +4,9 @@ export {
   dropBatch,
   failDropped,
   isBatchOut,
+  pauseBatch,
   releaseMails,
+  resumeBatch,
   takeBatchCounts,
 } from './batches.ts'
 export { type ClaimedMessage, type Content, freeClaims, mailChannel } from './claim.ts'

@@ -165,6 +165,7 @@ const special: Record<string, (k: number) => unknown> = {
   // The last messages are not queued any more.
   'message_queue.id': (k) => idOf('message', k < 20 ? k : 100 + k),
   'message_queue.batch': (k) => (k % 2 ? idOf('broadcast', k) : ''),
+  'message_pauses.batch': (k) => idOf('broadcast', 200 + k),
   'message_queue.due_at': (k) => (k === 3 ? '9999-12-31T00:00:00Z' : timeOf(k)),
   'webinars.ended_at': (k) => timeOf(k - 1),
   'messages.status': (k) => ['pending', 'sent', 'suppressed', 'failed'][k % 4],

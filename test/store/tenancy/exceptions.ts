@@ -25,6 +25,9 @@ export const given: Record<string, (k: number) => Record<number, unknown>> = {
   }),
   'blank-deliveries-of-calls': (k) => ({ 2: [idOf('run', k)] }),
   'cancel-erased-calls': (k) => ({ 2: [idOf('run', k)] }),
+  'claim-messages': (k) => ({
+    2: [{ accountId: accountOf('m'), batch: k % 2 ? idOf('broadcast', k) : '', capacity: 9, since: 0 }],
+  }),
   'count-first-report': () => ({ 3: 'bounced' }),
   'delete-past-entries-of-address': () => ({ 3: 'gone@m.example' }),
   'drop-contents': () => ({ 3: ['[]'] }),

@@ -1,0 +1,132 @@
+import { newId } from '../lib/ids.ts'
+import { conflict } from '../lib/problem.ts'
+import { dropBatch, pauseBatch, resumeBatch } from '../messages/messages.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import { type BroadcastChanges, valuesOf } from './broadcasts.create.ts'
+import { type BroadcastView, idOfBroadcast, showBroadcast } from './broadcasts.find.ts'
+import { broadcastsChannel } from './broadcasts.loop.ts'
+import { dropRecipients } from './broadcasts.recipients.ts'
+
+type Locked = { status: Exclude<BroadcastView['status'], 'paused'>; hasBegun: boolean; isEnded: boolean }
+
+const lockRow = statement<Locked>(
+  'lock-broadcast-to-change',
+  { status: 'text', hasBegun: 'bool', isEnded: 'bool' },
+  `select status, started_at is not null as "hasBegun", finished_at is not null as "isEnded" from broadcasts
+   where account_id = $1 and id = $2 for no key update`,
+)
+
+/** Locks a broadcast (id or unique name) against steps and other changes. Throws Problem `not_found`, `conflict` for an ambiguous name. */
+export const lockBroadcast = async (work: Work, ref: string): Promise<Locked & { id: string; view: BroadcastView }> => {
+  const id = await idOfBroadcast(work, ref)
+  const [row] = await work.sql(lockRow, [work.accountId, id])
+  return { ...row!, id, view: await showBroadcast(work, id) }
+}
+
+/**
+ * Changes a draft; properties that are absent stay, null takes the default again. Throws Problem `not_found`, `conflict` if it is no draft,
+ * and as `createBroadcast` does.
+ */
+export const updateBroadcast = async (work: Work, ref: string, changes: BroadcastChanges): Promise<BroadcastView> => {
+  const { id, status, view } = await lockBroadcast(work, ref)
+  if (status !== 'draft') throw conflict(`The broadcast ${id} is ${view.status}: only a draft can be changed`)
+  const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
+  const broadcast = await em.findOneOrFail(Broadcast, { id })
+  const { audience, project: _, ...values } = await valuesOf(work, changes, broadcast)
+  const given = Object.entries({ ...audience, ...values }).filter(([, value]) => value !== undefined)
+  Object.assign(broadcast, Object.fromEntries(given))
+  await em.flush()
+  return showBroadcast(work, id)
+}
+
+/** Creates a draft with the content, the recipients and the rate of a broadcast. Throws Problem `not_found`. */
+export const copyBroadcast = async (work: Work, ref: string, name: string): Promise<BroadcastView> => {
+  const { accountId, now } = work
+  const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
+  const from = await em.findOneOrFail(Broadcast, { id: await idOfBroadcast(work, ref) })
+  const { listId, segmentId, filter, filterNames, projectId, topicId, subject, sender, replyTo, rate, recipients } =
+    from
+  const id = newId('bct', now.getTime())
+  em.create(Broadcast, {
+    ...{ id, accountId, name, status: 'draft', listId, segmentId, filter, filterNames, projectId, topicId },
+    ...{ subject, sender, replyTo, rate, recipients, createdAt: now },
+  })
+  await em.flush()
+  return showBroadcast(work, id)
+}
+
+const setPaused = statement(
+  'set-broadcast-paused',
+  {},
+  'update broadcasts set paused_at = $3 where account_id = $1 and id = $2',
+)
+
+/**
+ * Pauses a broadcast. After the commit no message of it is handed over, except those that a connection has taken. Pausing again changes
+ * nothing. Throws Problem `not_found`, `conflict` for a draft or one that has ended.
+ */
+export const pauseBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
+  const { id, status, view } = await lockBroadcast(work, ref)
+  if (view.status === 'paused') return view
+  if (status !== 'scheduled' && status !== 'sending')
+    throw conflict(`The broadcast ${id} is ${status}: nothing to pause`)
+  await work.sql(setPaused, [work.accountId, id, work.now])
+  await pauseBatch(work, id)
+  return showBroadcast(work, id)
+}
+
+/** Continues a paused broadcast where it stopped. Throws Problem `not_found`, `conflict` if it is not paused. */
+export const resumeBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
+  const { id, view } = await lockBroadcast(work, ref)
+  if (view.status !== 'paused') throw conflict(`The broadcast ${id} is ${view.status}, not paused`)
+  await work.sql(setPaused, [work.accountId, id, null])
+  await resumeBatch(work, id)
+  work.announce(broadcastsChannel)
+  return showBroadcast(work, id)
+}
+
+const markCancelled = statement(
+  'mark-broadcast-cancelled',
+  {},
+  `update broadcasts set status = 'cancelled', checkpoint = '', finished_at = $3, paused_at = null
+   where account_id = $1 and id = $2`,
+)
+
+/**
+ * Cancels a broadcast (id or unique name). After the commit no message of it is sent, except those that a connection has taken. The
+ * following steps (`advanceBroadcast`) end its unsent messages as failed, and return their quota. Cancelling again changes nothing.
+ * Throws Problem `not_found`, `conflict` where it is done.
+ */
+export const cancelBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
+  const { accountId, sql, now, announce } = work
+  const { id, status, hasBegun, view } = await lockBroadcast(work, ref)
+  if (status === 'done') throw conflict(`The broadcast ${id} is done`)
+  if (status === 'cancelled') return view
+  if (hasBegun) {
+    await dropRecipients(work, id)
+    await dropBatch(work, id)
+  }
+  await resumeBatch(work, id)
+  await sql(markCancelled, [accountId, id, hasBegun ? null : now])
+  announce(broadcastsChannel)
+  return showBroadcast(work, id)
+}
+
+/**
+ * Deletes a draft, or a broadcast that was cancelled before anything was sent; its records of unsent emails stay. Throws Problem
+ * `not_found`, `conflict` for any other.
+ */
+export const deleteBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
+  const { id, status, isEnded, view } = await lockBroadcast(work, ref)
+  if (status === 'cancelled' && !isEnded) throw conflict(`The broadcast ${id} is still being cancelled`)
+  if (status !== 'draft' && (status !== 'cancelled' || view.sent > 0))
+    throw conflict(
+      status === 'cancelled'
+        ? `The broadcast ${id} has sent emails: it can't be deleted`
+        : `The broadcast ${id} is ${view.status}: only a draft, or one that was cancelled before it sent anything, can be deleted`,
+    )
+  const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
+  await em.nativeDelete(Broadcast, { id })
+  return view
+}

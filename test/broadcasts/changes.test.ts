@@ -1,0 +1,192 @@
+import { afterEach, expect, test } from 'vitest'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
+import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
+import {
+  BroadcastChanges,
+  cancelBroadcast,
+  copyBroadcast,
+  createBroadcast,
+  deleteBroadcast,
+  NewBroadcast,
+  pauseBroadcast,
+  resumeBroadcast,
+  sendBroadcast,
+  showBroadcast,
+  updateBroadcast,
+} from '../../src/broadcasts/broadcasts.ts'
+import type { Work } from '../../src/store/work.ts'
+import { useApp } from '../support/app.ts'
+import { type Audience, audience } from '../support/broadcasts.ts'
+import { eventually } from '../support/deliveries.ts'
+import { startMail } from '../support/messages.ts'
+import { useSink } from '../support/smtp.ts'
+
+const sink = useSink()
+const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url }, development: true }))
+const ends: (() => Promise<void>)[] = []
+
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end()
+  await t.app.sql('delete from message_queue')
+  sink.always({})
+  sink.mails.length = 0
+})
+
+const run = <T>({ account }: Audience, operation: (work: Work) => Promise<T>) =>
+  t.app.work(account.id, 'cli:test', operation)
+const draft = (who: Audience, more: object = {}) =>
+  run(who, (work) => createBroadcast(work, NewBroadcast.parse({ list: 'People', project: 'Spring', ...more })))
+const update = (who: Audience, ref: string, changes: object) =>
+  run(who, (work) => updateBroadcast(work, ref, BroadcastChanges.parse(changes)))
+const send = (who: Audience, ref: string) => run(who, (work) => sendBroadcast(t.app, work, ref))
+const show = (who: Audience, ref: string) => run(who, (work) => showBroadcast(work, ref))
+const pause = (who: Audience, ref: string) => run(who, (work) => pauseBroadcast(work, ref))
+const resume = (who: Audience, ref: string) => run(who, (work) => resumeBroadcast(work, ref))
+const remove = (who: Audience, ref: string) => run(who, (work) => deleteBroadcast(work, ref))
+const step = (who: Audience, id: string) => run(who, (work) => advanceBroadcast(t.app, work, id))
+const steps = async (who: Audience, id: string) => {
+  while ((await step(who, id))?.isMore);
+}
+const startSending = async () => {
+  const app = await openApp(readConfig(t.env))
+  const stop = new AbortController()
+  const running = runBroadcasts(app, stop.signal, (fault) => {
+    throw fault
+  })
+  const mail = startMail(app)
+  ends.push(async () => {
+    stop.abort()
+    await running
+    await mail.stop()
+    await app.close()
+  })
+}
+const conflict = { kind: 'conflict' }
+
+test('a draft is changed by id or unique name; what is not named stays, null takes the default again', async () => {
+  const who = await audience(t, 3)
+  const at = new Date(t.app.now().getTime() + 3_600_000).toISOString()
+  const { id } = await draft(who, { name: 'May', subject: 'One', rate: '5', at, replyTo: 'a@shop.example' })
+  expect(await update(who, 'May', { subject: 'Two' })).toMatchObject({
+    ...{ id, name: 'May', subject: 'Two', rate: 5, scheduledAt: Date.parse(at), replyTo: 'a@shop.example' },
+  })
+  expect(await update(who, id, { name: 'June', subject: null, rate: null, at: null, replyTo: null })).toMatchObject({
+    ...{ name: 'June', subject: 'Spring', rate: null, scheduledAt: null, replyTo: null, recipients: 3 },
+  })
+  expect(await update(who, 'June', { where: 'field.name = N1', list: 'People' })).toMatchObject({ recipients: 1 })
+  await expect(update(who, id, { list: 'Nobody' })).rejects.toMatchObject({ kind: 'not_found' })
+  await expect(update(who, id, { at: '2020-01-01' })).rejects.toMatchObject({ kind: 'invalid' })
+  await send(who, 'June')
+  await expect(update(who, id, { subject: 'Late' })).rejects.toMatchObject(conflict)
+  expect((await show(who, id)).subject).toBe('Spring')
+})
+
+test('a name that several broadcasts have is refused, an id is not', async () => {
+  const who = await audience(t, 1)
+  const [one, two] = [await draft(who), await draft(who)]
+  await expect(send(who, 'Spring')).rejects.toMatchObject(conflict)
+  await expect(remove(who, 'Spring')).rejects.toMatchObject(conflict)
+  expect((await remove(who, one.id)).id).toBe(one.id)
+  expect((await show(who, 'Spring')).id).toBe(two.id)
+  await expect(show(await audience(t, 0), 'Spring')).rejects.toMatchObject({ kind: 'not_found' })
+})
+
+test('a copy is a draft with the same content and recipients, and its own name; nothing of its past is copied', async () => {
+  const who = await audience(t, 3)
+  await draft(who, { name: 'May', subject: 'One', rate: '60', where: 'field.name = N1', replyTo: 'a@shop.example' })
+  await send(who, 'May')
+  const copy = await run(who, (work) => copyBroadcast(work, 'May', 'June'))
+  expect(copy).toMatchObject({
+    ...{ name: 'June', status: 'draft', subject: 'One', rate: 60, where: 'field.name = N1', replyTo: 'a@shop.example' },
+    ...{ projectVersion: null, scheduledAt: null, startedAt: null, queued: 0, recipients: 1 },
+  })
+  await send(who, 'June')
+  await steps(who, copy.id)
+  expect(await show(who, 'June')).toMatchObject({ queued: 1 })
+})
+
+test('a draft can be deleted, and one that was cancelled before anything was sent; no other', async () => {
+  const who = await audience(t, 3)
+  const { id } = await draft(who, { name: 'May' })
+  await send(who, id)
+  await expect(remove(who, id)).rejects.toMatchObject(conflict)
+  await run(who, (work) => cancelBroadcast(work, 'May'))
+  expect(await remove(who, 'May')).toMatchObject({ id, status: 'cancelled' })
+  await expect(show(who, id)).rejects.toMatchObject({ kind: 'not_found' })
+  const begun = await draft(who)
+  await send(who, begun.id)
+  await step(who, begun.id)
+  await run(who, (work) => cancelBroadcast(work, begun.id))
+  await expect(remove(who, begun.id)).rejects.toMatchObject(conflict)
+  await steps(who, begun.id)
+  await remove(who, begun.id)
+  const done = await draft(who)
+  await send(who, done.id)
+  await startSending()
+  await eventually(async () => (await show(who, done.id)).status === 'done')
+  await expect(remove(who, done.id)).rejects.toMatchObject(conflict)
+})
+
+test('a paused broadcast hands over no message, queues none and releases none until it is resumed; then the rest, once', async () => {
+  const who = await audience(t, 1200)
+  const { id } = await draft(who)
+  await expect(pause(who, id)).rejects.toMatchObject(conflict)
+  await send(who, id)
+  await steps(who, id)
+  sink.always({ delayMs: 20 })
+  await startSending()
+  await sink.arrived(20)
+  expect(await pause(who, id)).toMatchObject({ status: 'paused' })
+  const before = sink.mails.length
+  const other = await audience(t, 1200)
+  const second = await draft(other)
+  await send(other, second.id)
+  // Once all of another broadcast is sent, this one has had its turns.
+  await eventually(async () => (await show(other, second.id)).status === 'done')
+  const ofPaused = sink.mails.length - 1200
+  expect(ofPaused - before).toBeLessThan(500)
+  expect(await show(who, id)).toMatchObject({ status: 'paused', sent: ofPaused, queued: 1200 - ofPaused })
+  expect(await step(who, id)).toBeNull()
+  expect((await pause(who, id)).status).toBe('paused')
+  expect((await resume(who, id)).status).toBe('sending')
+  await eventually(async () => (await show(who, id)).status === 'done')
+  expect(await show(who, id)).toMatchObject({ sent: 1200, failed: 0, queued: 0 })
+  expect(sink.mails).toHaveLength(2400)
+  await expect(resume(who, id)).rejects.toMatchObject(conflict)
+  await expect(pause(who, id)).rejects.toMatchObject(conflict)
+})
+
+test('a scheduled broadcast that is paused does not begin at its time; it can be cancelled', async () => {
+  const who = await audience(t, 3)
+  const at = new Date(t.app.now().getTime() + 3_600_000).toISOString()
+  const [one, two] = [await draft(who, { at }), await draft(who, { at, name: 'Two' })]
+  for (const { id } of [one, two]) {
+    await send(who, id)
+    await pause(who, id)
+  }
+  await t.advance(3_700_000)
+  await startSending()
+  expect(await step(who, one.id)).toBeNull()
+  expect((await run(who, (work) => cancelBroadcast(work, 'Two'))).status).toBe('cancelled')
+  expect((await resume(who, one.id)).status).toBe('scheduled')
+  await eventually(async () => (await show(who, one.id)).status === 'done')
+  expect(sink.mails).toHaveLength(3)
+  expect(await t.app.sql('select from message_pauses where account_id = $1', [who.account.id])).toEqual([])
+})
+
+test('a paused broadcast that is cancelled ends its messages and returns their volume', async () => {
+  const who = await audience(t, 700)
+  const { id } = await draft(who)
+  await send(who, id)
+  await step(who, id)
+  await pause(who, id)
+  await run(who, (work) => cancelBroadcast(work, id))
+  await steps(who, id)
+  expect(await show(who, id)).toMatchObject({ status: 'cancelled', failed: 500, queued: 0 })
+  const [use] = await t.app.sql(`select used from quota_uses where account_id = $1 and quota = 'sends'`, [
+    who.account.id,
+  ])
+  expect(use).toEqual({ used: 0 })
+})
