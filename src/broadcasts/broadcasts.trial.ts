@@ -46,7 +46,10 @@ export const testBroadcast = async (
   })
   const mergeData = { email, ...fields }
   const { projectVersion: version, subject, from, replyTo } = letter
-  const mail = await renderProject(app, { accountId, id: projectId, version, mergeData, links: previewLinks })
+  const mail = await renderProject(app, {
+    ...{ accountId, id: projectId, version, mergeData },
+    ...{ links: previewLinks, nowMs: app.now().getTime() },
+  })
   const body: SendBody = {
     to: email,
     // An address that unsubscribed can still receive a test.

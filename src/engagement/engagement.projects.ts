@@ -23,9 +23,9 @@ export const projects: Projects = {
   // Cached for the unit of work: many of its emails use the same project.
   loadProject: (work, id) => work.state(found).getOrInsertComputed(id, () => projectOf(work, id)),
 
-  renderProject: (app, { accountId, messageId, id, version, mergeData, links }) =>
+  renderProject: (app, { accountId, messageId, id, version, mergeData, links, nowMs }) =>
     renderProject(app, {
-      ...{ accountId, id, version, mergeData },
+      ...{ accountId, id, version, mergeData, nowMs },
       links: linksOf(app, accountId, messageId, links.unsubscribe),
     }),
 }

@@ -1,4 +1,4 @@
-import type { Comparison, Filter, Order } from './filter.ts'
+import { atTime, type Comparison, type Filter, type Order } from './filter.ts'
 
 /*
  * Evaluates filters of fields in the process, exactly as the SQL of segments does (segments.compile.ts): test/segments/cases.ts has what
@@ -29,16 +29,22 @@ const compareNumbers = (a: string, b: string): number => {
   return sign(a) - sign(b) || sign(a) * compareDigits(a.replace('-', ''), b.replace('-', ''))
 }
 
-const isOrdered = (operator: Order, order: number): boolean =>
-  ({ '<': order < 0, '<=': order <= 0, '>': order > 0, '>=': order >= 0 })[operator]
+const isOrdered = (operator: Order | '=', order: number): boolean =>
+  ({ '=': order === 0, '<': order < 0, '<=': order <= 0, '>': order > 0, '>=': order >= 0 })[operator]
 
 /** Converts each character on its own, as PostgreSQL does. `toLowerCase` makes two characters of İ, and another one of Σ at the end of a word. */
 const lower = (text: string): string => text.replaceAll('İ', 'i').replaceAll('Σ', 'σ').toLowerCase()
 
-const holds = ({ test }: Comparison, value: string): boolean => {
+const holds = (comparison: Comparison, value: string, nowMs: number): boolean => {
+  const test = atTime(comparison.test, nowMs)
   switch (test.is) {
     case 'in':
-      return test.values.includes(value)
+      return (
+        test.values.includes(value) ||
+        (test.numbers !== undefined &&
+          numeric.test(value) &&
+          test.numbers.some((number) => compareNumbers(value, number) === 0))
+      )
     case 'contains':
       return lower(value).includes(lower(test.value))
     case 'ordered':
@@ -52,9 +58,10 @@ const holds = ({ test }: Comparison, value: string): boolean => {
   }
 }
 
-/** Returns whether values meet a filter of fields only. A missing value is the empty string. */
-export const meets = (filter: Filter, read: (field: string) => string | undefined): boolean => {
-  if (filter.is === 'comparison') return holds(filter, read(filter.field!) ?? '')
-  if (filter.is === 'not') return !meets(filter.of, read)
-  return filter.is === 'and' ? filter.of.every((one) => meets(one, read)) : filter.of.some((one) => meets(one, read))
+/** Returns whether values meet a filter of fields only, at a time. A missing value is the empty string. */
+export const meets = (filter: Filter, read: (field: string) => string | undefined, nowMs: number): boolean => {
+  if (filter.is === 'comparison') return holds(filter, read(filter.field!) ?? '', nowMs)
+  if (filter.is === 'not') return !meets(filter.of, read, nowMs)
+  const one = (of: Filter) => meets(of, read, nowMs)
+  return filter.is === 'and' ? filter.of.every(one) : filter.of.some(one)
 }

@@ -21,14 +21,16 @@ export const mistake = (column: number, what: string): Problem => invalid(`filte
 const unstorable = /\0|\p{Surrogate}/u
 
 // In a string only `\"` is an escape. A string without its closing quote takes the rest of the filter, so that no `"` is looked at twice.
+// `today + 7d` is one word.
 const tokens =
-  /(?<word>[A-Za-z0-9_.@-]+)|"(?<string>(?:[^"\\]|\\"?)*)(?<closing>"?)|(?<symbol>!=|<=|>=|[=<>~(),])|(?<unknown>\S)/gu
+  /(?<word>(?:now|today)\s*[+-]\s*\d[A-Za-z0-9_.@-]*|[A-Za-z0-9_.@-]+)|"(?<string>(?:[^"\\]|\\"?)*)(?<closing>"?)|(?<symbol>==|!=|<=|>=|[=<>~(),])|(?<unknown>\S)/gu
 
 const tokenIn = ({ 0: whole, groups }: RegExpExecArray): Pick<Token, 'kind' | 'text'> => {
   const { word, string, closing, symbol } = groups!
   if (string !== undefined)
     return closing ? { kind: 'string', text: string.replaceAll('\\"', '"') } : { kind: 'unclosed', text: whole }
-  return { kind: word ? 'word' : symbol ? 'symbol' : 'unknown', text: whole }
+  if (word) return { kind: 'word', text: word.replaceAll(/\s/g, '') }
+  return { kind: symbol ? 'symbol' : 'unknown', text: whole }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { dateOf } from './days.ts'
 import { mistake, type Token, tokensOf } from './filter.tokens.ts'
 import { shown } from './problem.ts'
 import { parseDuration } from './since.ts'
@@ -20,19 +21,21 @@ export interface Named {
 }
 
 /**
- * What a comparison holds for. `in`: one of the texts. `ordered`: by code points. `numbers`, `number`: numeric values. `date`: values
- * that begin with a date. `age`, `day`: times, `ms` ago, or relative to the UTC day that begins at `ms`. `names`: one of them.
- * `missing`: without a value.
+ * What a comparison holds for. `in`: one of the texts, or a numeric value that equals one of the numbers. `ordered`: by code points.
+ * `numbers`, `number`: numeric values. `date`: values that begin with a date. `age`, `day`, `instant`: times, `ms` ago, or relative to
+ * the UTC day that begins at `ms`, or to the ms. `moment`: `ms` after now, or after the beginning of this UTC day; `atTime` replaces it.
+ * `names`: one of them. `missing`: without a value.
  */
 export type Test =
-  | { is: 'in'; values: readonly string[] }
+  | { is: 'in'; values: readonly string[]; numbers?: readonly string[] }
   | { is: 'contains'; value: string }
   | { is: 'ordered'; operator: Order; value: string }
   | { is: 'numbers'; values: readonly string[] }
   | { is: 'number'; operator: Order; value: string }
-  | { is: 'date'; operator: Order; value: string }
+  | { is: 'date'; operator: Order | '='; value: string }
   | { is: 'age'; operator: Order; ms: number }
-  | { is: 'day'; operator: Order | '='; ms: number }
+  | { is: 'day' | 'instant'; operator: Order | '='; ms: number }
+  | { is: 'moment'; operator: Order | '='; after: 'now' | 'today'; ms: number; of: 'text' | 'time' }
   | { is: 'names'; values: readonly Named[] }
   | { is: 'missing' }
 
@@ -76,6 +79,8 @@ const operators = {
 const number = /^-?\d+(\.\d+)?$/
 const date = /^\d{4}-\d{2}-\d{2}$/
 const age = /^\d{1,5}[smhdw]$/
+const moment = /^(?<after>now|today)(?:(?<sign>[+-])(?<age>\d.*))?$/
+const dayMs = 86_400_000
 
 const isWord = ({ kind, text }: Token, word: string): boolean => kind === 'word' && text === word
 const isSymbol = ({ kind, text }: Token, symbol: string): boolean => kind === 'symbol' && text === symbol
@@ -86,6 +91,24 @@ const isValue = ({ kind, text }: Token): boolean => kind === 'string' || (kind =
 const dayOf = (text: string): number | null => {
   const ms = date.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text) ? null : ms
+}
+
+/** Returns a test at a time: a `moment` becomes a date for texts, and a day or an instant for times. */
+export const atTime = (test: Test, nowMs: number): Test => {
+  if (test.is !== 'moment') return test
+  const { operator, after } = test
+  const start = after === 'today' ? nowMs - (nowMs % dayMs) : nowMs
+  const ms = start + test.ms
+  if (test.of === 'text') return { is: 'date', operator, value: dateOf(ms) }
+  return { is: after === 'today' && test.ms % dayMs === 0 ? 'day' : 'instant', operator, ms }
+}
+
+/** Returns `; did you mean "and"?` if a text differs only in case from one of those that were expected. */
+const meant = ({ kind, text }: Pick<Token, 'kind' | 'text'>, expected: Iterable<string>): string => {
+  if (kind !== 'word') return ''
+  const lower = text.toLowerCase()
+  for (const one of expected) if (one !== text && one.toLowerCase() === lower) return `; did you mean "${shown(one)}"?`
+  return ''
 }
 
 /** `a, b or c` */
@@ -130,9 +153,19 @@ const availableTerms = ({ terms, columns }: Vocabulary): string => {
 
 /** Returns what a term's value means in a comparison. Throws Problem `invalid`. */
 const testOf = (type: TermKind, operator: Token, value: Token): Test => {
-  const expected = (what: string) => mistake(value.column, `expected ${what} after "${operator.text}"`)
+  const expected = (what: string, accepted: readonly string[] = []) =>
+    mistake(value.column, `expected ${what} after "${operator.text}"${meant(value, accepted)}`)
   const { text } = value
   const order = orders.includes(operator.text) ? (operator.text as Order) : null
+  const readMoment = (of: 'text' | 'time'): Test | null => {
+    const found = value.kind === 'word' && moment.exec(text)?.groups
+    if (!found) return null
+    const { after, sign, age: distance } = found
+    if (distance !== undefined && !age.test(distance))
+      throw mistake(value.column, `expected an age such as 7d after "${after}${sign}"`)
+    const ms = distance === undefined ? 0 : (sign === '-' ? -1 : 1) * parseDuration(distance)
+    return { is: 'moment', operator: order ?? '=', after: after as 'now' | 'today', ms, of }
+  }
   if (type.kind === 'name') return { is: 'names', values: [{ name: text, column: value.column }] }
   if (type.kind === 'number') {
     if (!number.test(text)) throw expected('a number')
@@ -141,11 +174,21 @@ const testOf = (type: TermKind, operator: Token, value: Token): Test => {
   if (type.kind === 'time') {
     const day = dayOf(text)
     if (day !== null) return { is: 'day', operator: order ?? '=', ms: day }
-    if (!order) throw expected('a date such as 2026-11-01')
-    if (!age.test(text)) throw expected('a date such as 2026-11-01 or an age such as 30d')
+    const found = readMoment('time')
+    if (found) return found
+    if (!order) throw expected('a date such as 2026-11-01', ['now', 'today'])
+    if (!age.test(text)) {
+      const lower = text.toLowerCase()
+      throw expected('a date such as 2026-11-01 or an age such as 30d', [
+        ...['now', 'today'],
+        ...(age.test(lower) ? [lower] : []),
+      ])
+    }
     return { is: 'age', operator: order, ms: parseDuration(text) }
   }
   if (operator.text === '~') return { is: 'contains', value: text }
+  const found = type.values ? null : readMoment('text')
+  if (found) return found
   if (order) {
     if (value.kind === 'string') return { is: 'ordered', operator: order, value: text }
     if (number.test(text)) return { is: 'number', operator: order, value: text }
@@ -153,16 +196,24 @@ const testOf = (type: TermKind, operator: Token, value: Token): Test => {
     if (age.test(text)) throw expected('a number, a date such as 2026-11-01, or a text in quotes')
     return { is: 'ordered', operator: order, value: text }
   }
-  if (type.values && text !== '' && !type.values.includes(text)) throw expected(choice(type.values))
-  return { is: 'in', values: [text] }
+  if (type.values && text !== '' && !type.values.includes(text)) throw expected(choice(type.values), type.values)
+  const isNumber = value.kind === 'word' && number.test(text)
+  return { is: 'in', values: [text], ...(isNumber && { numbers: [text] }) }
 }
 
-/** Joins the tests of the values of a list. */
-const anyOf = (tests: readonly Test[]): Test => {
+/** Joins the tests of the values of a list. Those of moments stay as they are. */
+const anyOf = (tests: readonly Test[]): Test[] => {
   const [first] = tests
-  if (first?.is === 'names') return { is: 'names', values: tests.flatMap((test) => (test as typeof first).values) }
-  if (first?.is === 'numbers') return { is: 'numbers', values: tests.flatMap((test) => (test as typeof first).values) }
-  return { is: 'in', values: tests.flatMap((test) => (test.is === 'in' ? test.values : [])) }
+  if (first?.is === 'names') return [{ is: 'names', values: tests.flatMap((test) => (test as typeof first).values) }]
+  if (first?.is === 'numbers')
+    return [{ is: 'numbers', values: tests.flatMap((test) => (test as typeof first).values) }]
+  const texts = tests.filter((test) => test.is === 'in')
+  const numbers = texts.flatMap((test) => test.numbers ?? [])
+  const values = texts.flatMap((test) => test.values)
+  return [
+    ...(values.length > 0 ? [{ is: 'in' as const, values, ...(numbers.length > 0 && { numbers }) }] : []),
+    ...tests.filter((test) => test.is === 'moment'),
+  ]
 }
 
 /**
@@ -176,10 +227,15 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
   const peek = (): Token => tokens[at]!
   const next = (): Token => tokens[Math.min(at++, tokens.length - 1)]!
 
-  const wrong = (token: Token, what: string) =>
+  const count = (): void => {
+    if (++comparisons > maxComparisons)
+      throw mistake(peek().column, `expected the end, as a filter has at most ${maxComparisons} comparisons`)
+  }
+
+  const wrong = (token: Token, what: string, accepted: readonly string[] = []) =>
     token.kind === 'unclosed'
       ? mistake(tokens.at(-1)!.column, 'expected a closing quote')
-      : mistake(token.column, `expected ${what}`)
+      : mistake(token.column, `expected ${what}${meant(token, accepted)}`)
 
   const readValue = (after: Token, what: string): Token => {
     const value = next()
@@ -205,7 +261,13 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
     const type = vocabulary.terms.get(name)
     if (type) return { term: name, field: null, type, after: name }
     if (vocabulary.columns.has(name)) return field(name, name)
-    throw mistake(token.column, `unknown term "${shown(name)}"; available: ${availableTerms(vocabulary)}`)
+    const known = [...vocabulary.terms.keys(), ...vocabulary.columns, 'not']
+    const asField = fieldPrefix + name.slice(fieldPrefix.length)
+    const suggestion = meant(token, name.toLowerCase().startsWith(fieldPrefix) ? [asField] : known)
+    throw mistake(
+      token.column,
+      `unknown term "${shown(name)}"${suggestion || `; available: ${availableTerms(vocabulary)}`}`,
+    )
   }
 
   const readScope = ({ type }: Subject): Named | null => {
@@ -214,12 +276,14 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
     return { name, column }
   }
 
-  const readList = (type: TermKind, operator: Token): Test => {
+  const readList = (type: TermKind, operator: Token): Test[] => {
     const opening = next()
     if (!isSymbol(opening, '(')) throw wrong(opening, '"(" after "in"')
     const tests: Test[] = []
     for (let before = opening; ; ) {
       tests.push(testOf(type, operator, readValue(before, 'a value')))
+      // Each moment becomes a comparison.
+      if (tests.at(-1)!.is === 'moment') count()
       before = next()
       if (isSymbol(before, ')')) return anyOf(tests)
       if (!isSymbol(before, ',')) throw wrong(before, '"," or ")"')
@@ -231,26 +295,30 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
     if (isNegated) at++
     const empty = next()
     if (!isWord(empty, 'empty'))
-      throw wrong(empty, isNegated ? '"empty" after "not"' : '"empty" or "not empty" after "is"')
+      throw wrong(empty, isNegated ? '"empty" after "not"' : '"empty" or "not empty" after "is"', ['empty', 'not'])
     return { test: kind === 'text' ? { is: 'in', values: [''] } : { is: 'missing' }, isNegated }
   }
 
   const readComparison = (): Filter => {
-    if (++comparisons > maxComparisons)
-      throw mistake(peek().column, `expected the end, as a filter has at most ${maxComparisons} comparisons`)
+    count()
     const subject = readSubject()
     const { term, field, type, after } = subject
     const scope = readScope(subject)
     const operator = next()
+    if (isSymbol(operator, '==')) throw mistake(operator.column, 'use "="')
     const isKnown = isOperator(operator) || isWord(operator, 'in') || isWord(operator, 'is')
-    if (!isKnown) throw wrong(operator, `a comparison after "${scope ? scope.name : shown(after)}"`)
+    if (!isKnown) throw wrong(operator, `a comparison after "${scope ? scope.name : shown(after)}"`, ['in', 'is'])
     if (!(operators[type.kind] as string[]).includes(operator.text))
       throw wrong(operator, `${choice(operators[type.kind])} after "${shown(after)}"`)
     const compared = (test: Test, isNegated: boolean): Filter => {
       const comparison: Comparison = { is: 'comparison', term, field, scope, test }
       return isNegated ? not(comparison) : comparison
     }
-    if (operator.text === 'in') return compared(readList(type, operator), false)
+    if (operator.text === 'in')
+      return join(
+        'or',
+        readList(type, operator).map((test) => compared(test, false)),
+      )
     if (operator.text === 'is') {
       const { test, isNegated } = readEmpty(type)
       return compared(test, isNegated)
@@ -280,6 +348,6 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
     const group = groups.at(-1)!
     if (isWord(token, 'or')) group.alternatives.push(join('and', group.all.splice(0)))
     else if (!isWord(token, 'and'))
-      throw wrong(token, groups.length > 1 ? '"and", "or" or ")"' : '"and", "or" or the end')
+      throw wrong(token, groups.length > 1 ? '"and", "or" or ")"' : '"and", "or" or the end', ['and', 'or'])
   }
 }

@@ -187,7 +187,14 @@ const partsOf = async ({ app, account }: Context, message: MessageDetail): Promi
   if (projectId === null || version === null || mergeData === null || contentDroppedAt !== null) return message
   const { previewLinks, renderProject } = await import('../studio/studio.ts')
   const { id: accountId } = await account()
-  return renderProject(app, { accountId, id: projectId, version, mergeData, links: previewLinks })
+  return renderProject(app, {
+    accountId,
+    id: projectId,
+    version,
+    mergeData,
+    links: previewLinks,
+    nowMs: message.scheduledAt ?? message.createdAt,
+  })
 }
 
 const letterOf = async (context: Context, message: MessageDetail): Promise<Letter> => {

@@ -259,6 +259,8 @@ export interface ProjectMail {
   isDropped: boolean
   /** epoch ms */
   createdAt: number
+  /** When it was created, or when it was scheduled for, in epoch ms. */
+  dueAt: number
 }
 
 /** Identifies a message. */
@@ -274,13 +276,15 @@ const readProjectMails = preparedStatement<ProjectMail & { place: number }>(
     ...{ projectId: 'text', projectVersion: 'int4', mergeData: 'jsonb', isDropped: 'bool', source: 'json' },
     ...{ cause: 'text' },
     createdAt: 'int8',
+    dueAt: 'int8',
   },
   `select k.place::int, m.* from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
    cross join lateral (
      select m.account_id as "accountId", m.id, m.email, ${rowIdOf('m.account_id', 'm.email')} as "rowId",
        ${fromColumns}, m.project_id as "projectId", m.project_version as "projectVersion", m.merge_data as "mergeData",
        m.dropped_at is not null as "isDropped", ${sourceOfMessage} as source,
-       ${causeOf('m')} as cause, ${epochMs('m.created_at')} as "createdAt"
+       ${causeOf('m')} as cause, ${epochMs('m.created_at')} as "createdAt",
+       ${epochMs('coalesce(m.scheduled_at, m.created_at)')} as "dueAt"
      from messages m
      where m.account_id = k.account and m.id = k.id and m.project_id is not null and m.project_version is not null
        and m.merge_data is not null limit 1

@@ -135,6 +135,8 @@ export interface Projects {
       version: number
       mergeData: Record<string, string>
       links: { unsubscribe: string | null }
+      /** What conditions of blocks mean by now, in epoch ms. */
+      nowMs: number
     },
   ): Promise<{ html: string; text: string }>
 }

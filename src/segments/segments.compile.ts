@@ -1,5 +1,6 @@
 import { type ContactCondition, listLists, requireList, verdicts } from '../contacts/contacts.ts'
 import {
+  atTime,
   type Comparison,
   type Filter,
   mistake,
@@ -60,8 +61,8 @@ const dated = '^[0-9]{4}-[0-9]{2}-[0-9]{2}'
 
 /** Returns the times for which a test of the kind `time` holds: `[from, to)` in epoch ms. */
 const rangeOf = (test: Test, nowMs: number): { from?: number; to?: number } => {
-  if (test.is === 'day') {
-    const [start, end] = [test.ms, test.ms + dayMs]
+  if (test.is === 'day' || test.is === 'instant') {
+    const [start, end] = [test.ms, test.ms + (test.is === 'day' ? dayMs : 1)]
     const ranges = {
       ...{ '=': { from: start, to: end }, '<': { to: start }, '<=': { to: end } },
       ...{ '>': { from: end }, '>=': { from: start } },
@@ -98,10 +99,15 @@ const valueTest = (
 ) => {
   const bound = (as: keyof typeof bindings, given: unknown) => `${bind(given)}::${bindings[as]}`
   switch (test.is) {
-    case 'in':
-      return test.values.length === 1
-        ? `${value} = ${bound('text', test.values[0])}`
-        : `${value} = any(${bound('texts', test.values)})`
+    case 'in': {
+      const texts =
+        test.values.length === 1
+          ? `${value} = ${bound('text', test.values[0])}`
+          : `${value} = any(${bound('texts', test.values)})`
+      if (!test.numbers) return texts
+      const equal = `(${value})::numeric = any(${bind(test.numbers)}::numeric[])`
+      return `(${texts} or case when ${value} ~ '${numeric}' then ${equal} else false end)`
+    }
     case 'names':
       return `${value} = any(${bound('texts', test.values.flatMap(idsOf))})`
     case 'contains':
@@ -252,12 +258,15 @@ export const compileFilter = async (
     return conditions.length === 0 ? 'false' : `(${conditions.join(' or ')})`
   }
 
+  const atNow = (leaf: (comparison: Comparison) => string): string =>
+    combine(filter, (comparison) => leaf({ ...comparison, test: atTime(comparison.test, now.getTime()) }))
+
   const isOwn = ({ term, field }: Comparison) => field !== null || Object.hasOwn(own, term)
 
   return {
     names,
     condition: (bind) =>
-      combine(filter, (comparison) => {
+      atNow((comparison) => {
         if (isOwn(comparison)) return ownValue(comparison, bind)
         // `offset 0` makes PostgreSQL look up each contact by its address, whatever its statistics say.
         return ofRows(
@@ -269,7 +278,7 @@ export const compileFilter = async (
       }),
     sets(bind) {
       const joins: string[] = []
-      const condition = combine(filter, (comparison) => {
+      const condition = atNow((comparison) => {
         if (isOwn(comparison)) return ownValue(comparison, bind)
         return ofRows(comparison, terms.get(comparison.term)!, bind, (email, query) => {
           const name = `s${joins.length}`

@@ -21,9 +21,9 @@ export const parseCondition = (text: string, terms: ReadonlySet<string> = new Se
 /** Characters of a value that are compared: more than a filter has, and as many as a field of a contact. Values of POST /send may have 8 MB. */
 const comparedLength = 10_000
 
-/** Returns whether merge data meets a condition. */
-export const meetsCondition = (condition: Filter, data: MergeData): boolean =>
-  meets(condition, (field) => (Object.hasOwn(data, field) ? data[field]!.slice(0, comparedLength) : undefined))
+/** Returns whether merge data meets a condition at a time. */
+export const meetsCondition = (condition: Filter, data: MergeData, nowMs: number): boolean =>
+  meets(condition, (field) => (Object.hasOwn(data, field) ? data[field]!.slice(0, comparedLength) : undefined), nowMs)
 
 const parsed = new WeakMap<Block, Filter>()
 
@@ -37,11 +37,11 @@ export const conditionOf = (block: Block): Filter | null => {
   return condition
 }
 
-/** Returns the blocks that merge data shows, without their conditions, which recipients must not see. */
-export const shownBlocks = (blocks: readonly Block[], data: MergeData): Block[] =>
+/** Returns the blocks that merge data shows at a time, without their conditions, which recipients must not see. */
+export const shownBlocks = (blocks: readonly Block[], data: MergeData, nowMs: number): Block[] =>
   blocks.flatMap((block): Block[] => {
     const condition = conditionOf(block)
-    if (condition && !meetsCondition(condition, data)) return []
+    if (condition && !meetsCondition(condition, data, nowMs)) return []
     const { showIf: _, ...shown } = block
-    return ['children' in shown ? { ...shown, children: shownBlocks(shown.children, data) } : shown]
+    return ['children' in shown ? { ...shown, children: shownBlocks(shown.children, data, nowMs) } : shown]
   })

@@ -7,7 +7,7 @@ import type { Content } from './studio.blocks.ts'
 import { fillTemplate, type Links, type Mail, type MergeData, type Part, type Template } from './studio.template.ts'
 
 /** Increase it with every change of the rendered output: stored templates of a lower revision are rendered again. */
-const renderer = 4
+const renderer = 5
 
 /** A process caches the templates that it used last, about 25 kB each. Templates over `maxKeptLength` characters are not cached. */
 const maxKept = 100
@@ -71,6 +71,8 @@ export const loadTemplate = (app: Pick<App, 'sql'>, ref: VersionRef): Promise<Te
 export interface Rendering extends VersionRef {
   mergeData: MergeData
   links: Links
+  /** What conditions mean by now, in epoch ms. */
+  nowMs: number
 }
 
 /**
@@ -78,4 +80,4 @@ export interface Rendering extends VersionRef {
  * substitution only. `subject` is the project's name on one line, not truncated. Throws Problem `not_found`.
  */
 export const renderProject = async (app: Pick<App, 'sql'>, rendering: Rendering): Promise<Mail> =>
-  fillTemplate(await loadTemplate(app, rendering), rendering.mergeData, rendering.links)
+  fillTemplate(await loadTemplate(app, rendering), rendering)

@@ -49,9 +49,17 @@ export interface Template {
 
 export type MergeData = Readonly<Record<string, string>>
 
+/** Of one recipient. `nowMs`: what conditions mean by now. */
+interface Recipient {
+  mergeData: MergeData
+  links: Links
+  nowMs: number
+}
+
 interface Filling {
   data: MergeData
   links: Links
+  nowMs: number
   /** Escapes a text for the medium. */
   write(text: string): string
 }
@@ -75,14 +83,14 @@ const fillLink = ({ links, data }: Filling, { url, kind }: { url: readonly UrlPa
 }
 
 const fillPart = (part: Exclude<Part, string>, filling: Filling): string => {
-  const { links, data, write } = filling
+  const { links, data, nowMs, write } = filling
   if ('tag' in part) return write(read(data, part))
   if ('url' in part) return write(fillLink(filling, part))
   if ('answer' in part) return write(links.answer(part.answer, fillTagParts(part.value, data)))
   if ('when' in part) {
     // Filled in any case: the links of a hidden block count, so that the number of a link depends on no condition.
     const inside = fill(part.parts, filling)
-    return meetsCondition(part.when, data) ? inside : ''
+    return meetsCondition(part.when, data, nowMs) ? inside : ''
   }
   if ('given' in part) return links[part.given] === null ? '' : fill(part.parts, filling)
   return write(`${links[part.link] ?? ''}${part.at === undefined ? '' : `#${part.at}`}`)
@@ -103,12 +111,12 @@ export interface Mail {
 }
 
 /** Returns one recipient's email. Values are inserted once: tags inside a value are not filled. */
-export const fillTemplate = (template: Template, data: MergeData, links: Links): Mail => ({
+export const fillTemplate = (template: Template, { mergeData: data, links, nowMs }: Recipient): Mail => ({
   // A subject is one line, even if a value has line breaks.
   subject: fillTagParts(template.subject, data).replace(/\s+/g, ' ').trim(),
   preheader: fillTagParts(template.preheader, data),
-  html: fill(template.html, { data, links, write: escapeHtml }),
-  text: fill(template.text, { data, links, write: plain })
+  html: fill(template.html, { data, links, nowMs, write: escapeHtml }),
+  text: fill(template.text, { data, links, nowMs, write: plain })
     .replace(/\n{3,}/g, '\n\n')
     .trim()
     .concat('\n'),
@@ -118,13 +126,14 @@ export const fillTemplate = (template: Template, data: MergeData, links: Links):
  * Returns the email's links with distinct http(s) URLs, in the order of its HTML, then of its text. `written`: the URL as its author
  * wrote it, with merge tags. Links of hidden blocks are included.
  */
-export const linksIn = (template: Template, data: MergeData): { url: string; written: string }[] => {
+export const linksIn = (template: Template, mergeData: MergeData): { url: string; written: string }[] => {
   const found = new Map<string, string>()
   const click = (url: string, written: string): string => {
     found.getOrInsert(url, written)
     return url
   }
-  fillTemplate(template, data, { view: '', click, answer: () => '', open: '', unsubscribe: '' })
+  const links = { view: '', click, answer: () => '', open: '', unsubscribe: '' }
+  fillTemplate(template, { mergeData, links, nowMs: 0 })
   return [...found].flatMap(([url, written]) => (/^https?:/i.test(url) ? { url, written } : []))
 }
 

@@ -51,7 +51,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   // The same email, rendered from the project.
   const same = await app.projects!.renderProject(app, {
     ...{ accountId: account.id, messageId: 'msg_bench', id: projectId!, version: 1 },
-    ...{ mergeData: { name: 'P1' }, links: { unsubscribe: null } },
+    ...{ mergeData: { name: 'P1' }, links: { unsubscribe: null }, nowMs: 0 },
   })
   const filled = await interleaved(
     3,

@@ -22,7 +22,7 @@ const renderDocument = async (document: unknown, mergeData: Record<string, strin
   const account = await t.account()
   const [applied] = await t.app.work(account.id, 'cli:test', (work) => applyProjects(work, [document]))
   const links = { ...testLinks, open: 'https://svc.test/t/o/token.gif', unsubscribe: 'https://svc.test/u/token' }
-  return renderProject(t.app, { accountId: account.id, id: applied!.id!, version: 1, mergeData, links })
+  return renderProject(t.app, { accountId: account.id, id: applied!.id!, version: 1, mergeData, links, nowMs: 0 })
 }
 
 /** The sample project rendered as an email, with the given merge data. */

@@ -9,7 +9,8 @@ import { person, writePeople } from './people.ts'
 
 /* Comparisons of fields mean the same to PostgreSQL, for contacts, and to the process, for blocks of emails. */
 
-const t = useApp()
+const now = new Date('2026-11-01T23:30:00Z')
+const t = useApp({ now: () => now })
 
 const nines = '9'.repeat(60)
 /** The values of the field `v`, each of one contact; null: the contact has no such field. */
@@ -61,7 +62,9 @@ const ofDatabase = async (where: string) => {
 
 const inProcess = (where: string) => {
   const filter = parseFilter(where, vocabulary)
-  return values.filter((value) => meets(filter, (field) => (field === 'v' ? (value ?? undefined) : undefined)))
+  return values.filter((value) =>
+    meets(filter, (field) => (field === 'v' ? (value ?? undefined) : undefined), now.getTime()),
+  )
 }
 
 const isOneOf = (...those: readonly (string | null)[]) => those
@@ -107,7 +110,12 @@ describe('a comparison of a field', () => {
     ['v > 9007199254740992 and v < 9007199254740994', isOneOf('9007199254740993')],
     [`v > ${nines}8`, isOneOf(`${nines}9`)],
     [`v > 0.${nines}8 and v < 1`, isOneOf(`0.${nines}9`)],
-    ['v = 9.5', isOneOf('9.5')],
+    ['v = 9.5', isOneOf('9.50', '9.5')],
+    ['v = "9.5"', isOneOf('9.5')],
+    ['v = 0.00', isOneOf('0', '-0', '0.0')],
+    ['v = 9007199254740993', isOneOf('9007199254740993')],
+    ['v != 9', others('9', '09')],
+    ['v in (9, pro, "10.0")', isOneOf('9', '09', 'pro')],
     ['v >= "9.5" and v <= "9.50"', isOneOf('9.50', '9.5')],
     ['not v >= -100', values.filter((value) => !numbers.includes(value))],
     // Dates: values that begin with one.
@@ -115,6 +123,15 @@ describe('a comparison of a field', () => {
     ['v > 2026-11-01', isOneOf('2026-11-02 x', '2026-13-99')],
     ['v < 2026-11-01', isOneOf('2026-10-31')],
     ['v = 2026-11-01', isOneOf('2026-11-01')],
+    // Moments: the date of the value is compared with theirs.
+    ['v = today', isOneOf('2026-11-01', '2026-11-01T10:00')],
+    ['v != now', others('2026-11-01', '2026-11-01T10:00')],
+    ['v = today-1d', isOneOf('2026-10-31')],
+    ['v = now + 30m', isOneOf('2026-11-02 x')],
+    ['v >= today and v < today+7d', isOneOf('2026-11-01', '2026-11-01T10:00', '2026-11-02 x')],
+    ['v <= now', isOneOf('2026-11-01', '2026-11-01T10:00', '2026-10-31')],
+    ['v in (today-24h, now, pro)', isOneOf('2026-10-31', '2026-11-01', '2026-11-01T10:00', 'pro')],
+    ['v = "today"', isOneOf()],
     ['v <= 2026-11-01 or v = pro and v = Pro', isOneOf('2026-11-01', '2026-11-01T10:00', '2026-10-31')],
   ])('%s', async (where, expected) => {
     expect(inProcess(where)).toEqual(values.filter((value) => expected.includes(value)))
@@ -132,7 +149,9 @@ describe('a comparison of a field', () => {
 
 /** A filter of one field, of up to `size` comparisons. */
 const anyFilter = (random: Random, size: number): string => {
-  const value = () => {
+  const value = (operator: string) => {
+    if (operator !== '~' && random.next() < 0.15)
+      return random.pick(['today', 'now', 'today-1d', 'now+1h', 'today + 400d', 'now-1w'])
     const picked = random.pick(values) ?? ''
     return random.next() < 0.5 && /^[A-Za-z0-9_.@-]+$/.test(picked) && picked !== 'and'
       ? picked
@@ -141,7 +160,7 @@ const anyFilter = (random: Random, size: number): string => {
   const comparison = () => {
     const operator = random.pick(['=', '!=', '<', '<=', '>', '>=', '~', 'in', 'is empty', 'is not empty'])
     if (operator.startsWith('is')) return `v ${operator}`
-    return operator === 'in' ? `v in (${value()}, ${value()})` : `v ${operator} ${value()}`
+    return operator === 'in' ? `v in (${value(operator)}, ${value(operator)})` : `v ${operator} ${value(operator)}`
   }
   if (size === 1) return comparison()
   const left = random.between(1, size - 1)

@@ -102,7 +102,10 @@ describe('the terms', () => {
     ['not age < 10', [ada, carla]],
     ['age >= "9"', [bob, carla]],
     ['age = 30', [ada]],
-    ['age = 30.0', []],
+    ['age = 30.0', [ada]],
+    ['renewal = today+11d', [ada]],
+    ['renewal > today and renewal < now+12d', [ada]],
+    ['renewal < now', []],
     ['renewal >= 2026-12-01', [ada]],
     ['renewal < 2030-01-01', [ada]],
     // Values are values.
@@ -128,6 +131,14 @@ describe('the terms', () => {
     ['updated <= 2026-11-01', [ada, carla]],
     ['updated < 2026-11-01', []],
     ['created is empty', []],
+    ['created = now-30d', [ada]],
+    ['created < now-30d', [bob]],
+    ['created > now - 30d', [carla]],
+    ['created >= today', [carla]],
+    ['created = today', [carla]],
+    ['created = today-30d', [ada]],
+    ['created >= today+12h', [carla]],
+    ['created <= today-708h', [ada, bob]],
     // Scores decay, and are 0 for an unknown address.
     ['score = 5', [ada]],
     ['score >= 3', [ada, bob]],
@@ -212,6 +223,13 @@ test('in an account without topics no contact has one', async () => {
 })
 
 type Test = { text: string; holds(one: Person): boolean }
+/** Moments with their dates. */
+const moments: [text: string, date: string][] = [
+  ['now', '2026-11-20'],
+  ['today-19d', '2026-11-01'],
+  ['today - 456h', '2026-11-01'],
+  ['now+12h', '2026-11-21'],
+]
 const keywords = ['or', 'and', 'not', 'in', 'is', 'empty']
 
 /** Returns filters with what they mean, computed without SQL. */
@@ -253,12 +271,21 @@ const filters = (random: Random) => {
       const found = valuesOf(one)
       return (found.length > 0 ? found : ['']).some(test)
     }
-    const { value, text, isBare } = written(random.pick(pool))
     const operator = random.pick(
       isClosed ? ['=', '!=', 'in', 'is'] : ['=', '!=', '~', '<', '<=', '>', '>=', 'in', 'is'],
     )
-    if (operator === '=') return { text: `${name} = ${text}`, holds: any((one) => one === value) }
-    if (operator === '!=') return { text: `${name}!=${text}`, holds: (one) => !any((own) => own === value)(one) }
+    const hasMoment = !isClosed && !['~', 'in', 'is'].includes(operator) && random.next() < 0.15
+    const [momentText, moment] = hasMoment ? random.pick(moments) : [null, null]
+    const { value, text, isBare } = momentText
+      ? { value: '', text: momentText, isBare: true }
+      : written(random.pick(pool))
+    const isNumber = (of: string) => /^-?\d+(\.\d+)?$/.test(of)
+    const equals = (own: string) => {
+      if (moment) return own.slice(0, 10) === moment
+      return own === value || (isBare && isNumber(value) && isNumber(own) && Number(own) === Number(value))
+    }
+    if (operator === '=') return { text: `${name} = ${text}`, holds: any(equals) }
+    if (operator === '!=') return { text: `${name}!=${text}`, holds: (one) => !any(equals)(one) }
     if (operator === '~')
       return { text: `${name} ~ ${text}`, holds: any((one) => one.toLowerCase().includes(value.toLowerCase())) }
     if (operator === 'is') {
@@ -270,12 +297,19 @@ const filters = (random: Random) => {
       const others = [written(random.pick(pool)), written(random.pick(pool))]
       const all = [value, ...others.map((one) => one.value)]
       const list = [text, ...others.map((one) => one.text)].join(', ')
-      return { text: `${name} in (${list})`, holds: any((one) => all.includes(one)) }
+      const numbers = [{ value, isBare }, ...others].filter((one) => one.isBare && isNumber(one.value))
+      return {
+        text: `${name} in (${list})`,
+        holds: any(
+          (own) => all.includes(own) || (isNumber(own) && numbers.some((one) => Number(one.value) === Number(own))),
+        ),
+      }
     }
     const number = /^-?\d+(\.\d+)?$/
     const date = /^\d{4}-\d{2}-\d{2}/
     const holds = (own: string) => {
       if (isBare && number.test(value)) return number.test(own) && compare(operator, Number(own), Number(value))
+      if (moment) return date.test(own) && compare(operator, own.slice(0, 10), moment)
       if (isBare && value === '2026-11-01') return date.test(own) && compare(operator, own.slice(0, 10), value)
       return compare(operator, own, value)
     }
@@ -293,6 +327,17 @@ const filters = (random: Random) => {
       return {
         text: `${name} ${operator} 2026-11-${String(day).padStart(2, '0')}`,
         holds: (one) => isThen(one) === (operator === '='),
+      }
+    }
+    if (random.next() < 0.2) {
+      const [text, ms] = random.pick<[string, number]>([
+        ['now-24h', now.getTime() - 24 * hourMs],
+        ['now - 10d', now.getTime() - 240 * hourMs],
+        ['today-12h', Date.UTC(2026, 10, 19, 12)],
+      ])
+      return {
+        text: `${name} ${operator} ${text}`,
+        holds: (one) => timesOf(one).length > 0 && compare(operator, latest(one), ms),
       }
     }
     const hours = random.pick([1, 24, 48, 24 * 10, 24 * 30])

@@ -46,7 +46,7 @@ test('MJML is loaded for the first rendering of a version, and by no process aft
       const database = openDatabase(${JSON.stringify(t.url)})
       const links = { view: '#', click: (to) => to, answer: () => '#', open: null, unsubscribe: null }
       const ref = { accountId: ${JSON.stringify(account.id)}, id: ${JSON.stringify(project!.id)}, version: 1 }
-      const { text } = await renderProject(database, { ...ref, mergeData: { name: 'Ada' }, links })
+      const { text } = await renderProject(database, { ...ref, mergeData: { name: 'Ada' }, links, nowMs: 0 })
       await database.close()
       print(text)`)
   const [first, second] = [await render(), await render()]

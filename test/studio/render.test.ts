@@ -20,7 +20,14 @@ const apply = async (document: unknown) =>
 
 const render = async (document: unknown, mergeData: Record<string, string> = {}, links: Partial<Links> = {}) => {
   const { id, version } = await apply(document)
-  return renderProject(t.app, { accountId: account.id, id: id!, version, mergeData, links: { ...testLinks, ...links } })
+  return renderProject(t.app, {
+    accountId: account.id,
+    id: id!,
+    version,
+    mergeData,
+    links: { ...testLinks, ...links },
+    nowMs: 0,
+  })
 }
 
 const evil = `"><script>alert(1)</script><img src=x onerror='alert(2)'> & {{ other }}`
@@ -264,11 +271,11 @@ describe('versions', () => {
   test('a version is rendered once, at its first use, and stays the same when the project changes', async () => {
     const { id } = await apply(say('first'))
     const at = (version: number) =>
-      renderProject(t.app, { accountId: account.id, id: id!, version, mergeData: {}, links: testLinks })
+      renderProject(t.app, { accountId: account.id, id: id!, version, mergeData: {}, links: testLinks, nowMs: 0 })
     expect(await stored(id!)).toEqual([{ version: 1, renderer: null }])
     const [one, two] = await Promise.all([at(1), at(1)])
     expect(one).toEqual(two)
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 4 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 5 }])
     await apply(say('second'))
     expect((await at(2)).text).toContain('second')
     expect(await at(1)).toEqual(one)
@@ -296,9 +303,10 @@ describe('versions', () => {
       version: 1,
       mergeData: {},
       links: testLinks,
+      nowMs: 0,
     })
     expect(mail.text).toContain('new')
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 4 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 5 }])
   })
 
   test('a deleted project is not found, and its sent emails stay', async () => {
@@ -312,14 +320,14 @@ describe('versions', () => {
     const { blocks } = await inWork((work) => loadVersion(work, id!, version - 1))
     expect(blocks).toMatchObject([{ props: { text: 'sent' } }])
     const ref = { accountId: account.id, id: id!, version: version - 1 }
-    expect((await renderProject(t.app, { ...ref, mergeData: {}, links: testLinks })).text).toContain('sent')
+    expect((await renderProject(t.app, { ...ref, mergeData: {}, links: testLinks, nowMs: 0 })).text).toContain('sent')
   })
 
   test('a version of another account or one that does not exist is not found', async () => {
     const { id } = await apply(say('mine'))
     const stranger = await t.account()
     const of = (accountId: string, version: number) =>
-      renderProject(t.app, { accountId, id: id!, version, mergeData: {}, links: testLinks })
+      renderProject(t.app, { accountId, id: id!, version, mergeData: {}, links: testLinks, nowMs: 0 })
     await expect(of(stranger.id, 1)).rejects.toMatchObject({ kind: 'not_found' })
     await expect(of(account.id, 99)).rejects.toMatchObject({ kind: 'not_found' })
   })

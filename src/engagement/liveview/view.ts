@@ -65,8 +65,8 @@ const filledLeaf = (block: LeafBlock, read: Read): LeafBlock =>
  */
 export const filledLeaves = (sent: SentMail): LeafBlock[] => {
   const read = reader(sent)
-  const { content, isDropped, mergeData } = sent
-  const blocks = isDropped ? content.blocks : shownBlocks(content.blocks, mergeData)
+  const { content, isDropped, mergeData, dueAt } = sent
+  const blocks = isDropped ? content.blocks : shownBlocks(content.blocks, mergeData, dueAt)
   return leavesOf(blocks).map((block) => filledLeaf(block, read))
 }
 
@@ -84,7 +84,7 @@ export const showLiveView = async (app: App, sent: SentMail, kinds: readonly Blo
       }),
     )
   const [blocks, state] = await Promise.all([
-    fill(shownBlocks(sent.content.blocks, sent.mergeData)),
+    fill(shownBlocks(sent.content.blocks, sent.mergeData, sent.dueAt)),
     readState(app, sent),
   ])
   const { logo, ...theme } = fullTheme(sent.content.theme)

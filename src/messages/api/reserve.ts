@@ -101,7 +101,8 @@ const claimedOf = (
   return {
     ...{ accountId, id, batch, worker, claim: 1, tries: 0, isPatient: false, relay },
     content: {
-      ...{ accountId, id, type, email: to, fromEmail, fromName, replyTo, subject, createdAt: now, sealedKey, domain },
+      ...{ accountId, id, type, email: to, fromEmail, fromName, replyTo, subject, sealedKey, domain },
+      ...{ createdAt: now, dueAt: now },
       ...none,
       ...(content && 'version' in content ? { ...content, projectVersion: content.version } : content),
       headers: headers ?? null,

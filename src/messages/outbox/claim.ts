@@ -60,6 +60,8 @@ export interface Content {
   /** What the headers To and Cc of a call with several recipients say; null: only `email`. */
   addressees: { to: string; cc: readonly string[] } | null
   createdAt: Date
+  /** When it was created, or when it was scheduled for. */
+  dueAt: Date
   /** The sealed DKIM key of its domain; null: the domain is not verified. */
   sealedKey: string | null
   domain: string

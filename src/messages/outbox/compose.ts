@@ -50,6 +50,7 @@ export const createComposer = (app: App) => {
       version: version!,
       mergeData: mergeData ?? {},
       links: { unsubscribe },
+      nowMs: content.dueAt.getTime(),
     })
   }
 

@@ -41,6 +41,7 @@ const loading = preparedStatement<Loaded>(
       isWithoutProject: 'bool',
       isWithoutTopic: 'bool',
       createdAt: 'timestamptz',
+      dueAt: 'timestamptz',
       domain: 'text',
       reason: 'text',
       sealedKey: 'text',
@@ -60,7 +61,7 @@ const loading = preparedStatement<Loaded>(
         'cc', (select coalesce(json_agg(c.email order by c.id), '[]') from messages c
                where c.account_id = m.account_id and c.copy_of = coalesce(m.copy_of, m.id) and c.copy = 'cc'
                  and c.email <> '' and not ${isLeftOut('c')})
-      ) end as addressees, case when m.attachments > 0 then coalesce(m.copy_of, m.id) end as "attachmentsOf", m.created_at as "createdAt", split_part(m.from_email, '@', -1) as domain,
+      ) end as addressees, case when m.attachments > 0 then coalesce(m.copy_of, m.id) end as "attachmentsOf", m.created_at as "createdAt", coalesce(m.scheduled_at, m.created_at) as "dueAt", split_part(m.from_email, '@', -1) as domain,
       case when m.scheduled_at is not null then array(
         select s.email from senders s where s.account_id = m.account_id
       ) end as senders,
