@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { useDaemons } from '../support/daemons.ts'
@@ -13,11 +12,12 @@ import {
   subscribeMany,
 } from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { limit } from '../support/slowness.ts'
 
 // No account delays another: each test makes one account a bad neighbour and watches a healthy one.
 
 /** A delivery that waits for a hanging request waits for its timeout of five seconds. */
-const heldBackMs = 4500
+const heldBackMs = limit(4500)
 
 let bad: TestAccount
 let healthy: TestAccount
@@ -50,8 +50,8 @@ const delivered = async (account: TestAccount) => (await tally(t.app, account.id
 const staysHealthy = async ({ isDone = (): boolean => true, least = 50 } = {}) => {
   const from = receiver.requests.length
   const count = await emitSteadily(t.app, healthy.id, { everyMs: 40, least }, isDone)
-  await receiver.arrived(from + count, 6000)
-  await eventually(async () => (await tally(t.app, healthy.id)).pending === undefined, 6000)
+  await receiver.arrived(from + count)
+  await eventually(async () => (await tally(t.app, healthy.id)).pending === undefined)
   expect(Math.max(...latenciesOf(receiver.requests.slice(from)))).toBeLessThan(heldBackMs)
   expect(repeatsOf(receiver)).toBe(0)
 }
@@ -78,7 +78,7 @@ describe('a locked row', () => {
     await start()
     await staysHealthy()
     await release()
-    await theirs.arrived(1, 5000)
+    await theirs.arrived(1)
   })
 
   test('of targets that answer 410 delays no other account', async () => {
@@ -176,8 +176,9 @@ test('an endpoint that answers 429 with Retry-After gets no more of its backlog,
   await backlog(t.app, bad.id, [id], 500)
   theirs.always({ status: 429, headers: { 'retry-after': '30' } })
   await start()
-  await theirs.arrived(1)
-  await sleep(500)
+  const isQuiet = async () =>
+    (await t.app.sql('select from delivery_targets where id = $1 and quiet_until > now()', [id])).length > 0
+  await eventually(isQuiet)
   const asked = theirs.requests.length
   expect(asked).toBeLessThanOrEqual(4)
   await staysHealthy({ least: 200 })

@@ -210,6 +210,24 @@ test('the time-outs that another process has counted for an endpoint count on he
   expect(await post(answered, 10_000_000)).toBe(0)
 })
 
+test('an endpoint that asked for quiet gets nothing until this is recorded, however long that takes', async () => {
+  const { id } = await subscribe(t.app, account.id, receiver.url)
+  await emitEvents(t.app, account.id, 2)
+  const [first, second] = await claim()
+  const endpoints = createEndpoints()
+  endpoints.add([first!], endpoints.capacity(0), 0)
+  expect(endpoints.next(id, 0)).toEqual([first])
+  endpoints.answered(first!, { ...failed, status: 429, retryAfterSeconds: 30, durationMs: 10 }, 10, 0.5)
+  const capacityAt = (nowMs: number) =>
+    endpoints.capacity(nowMs).requests.find((one) => one.id === id)?.capacity ?? null
+  // Then the row of the target does not have the quiet time yet, and the process itself must remember it.
+  expect(capacityAt(60_000)).toBe(0)
+  endpoints.add([second!], endpoints.capacity(60_000), 60_000)
+  expect(endpoints.next(id, 60_000)).toEqual([])
+  endpoints.recorded(first!, 60_000)
+  expect(capacityAt(60_000)).toBeGreaterThan(0)
+})
+
 describe('recording', () => {
   test('accepts only the newest claim: a late result of a worker that was considered dead is dropped', async () => {
     await subscribe(t.app, account.id, receiver.url)

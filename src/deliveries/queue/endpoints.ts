@@ -27,7 +27,7 @@ const idleMs = 60_000
 const maxRemembered = 10_000
 /** After 410 an endpoint gets nothing for this long: by then its target has ended. */
 const goneMs = 2000
-/** A quiet endpoint gets nothing from this process for this long; by then its target's row has the full quiet time. */
+/** A quiet endpoint gets nothing from this process for this long, and until the result is recorded: then its target's row has the full quiet time. */
 const quietHereMs = 2000
 /** After an unexpected error (a secret that can't be opened) an endpoint gets nothing for this long. */
 const faultMs = 60_000
@@ -42,11 +42,17 @@ class Target extends Endpoint<ClaimedDelivery> {
   /** Counted bytes of its claims. */
   bytes = 0
   failedAt = 0
+  /** A result that makes the endpoint quiet is not recorded yet, so its row still offers its deliveries. */
+  isSettling = false
 
   constructor(id: string, accountId: string, health: Health, nowMs: number) {
     super(policy, health, nowMs)
     this.id = id
     this.accountId = accountId
+  }
+
+  override capacity(nowMs: number): number {
+    return this.isSettling ? 0 : super.capacity(nowMs)
   }
 }
 
@@ -83,6 +89,7 @@ export const createEndpoints = () => {
 
   const backOff = (target: Target, ms: number, nowMs: number): ClaimedDelivery[] => {
     target.backOff(Math.min(ms, quietHereMs), nowMs)
+    target.isSettling = true
     const back = takeBack(target)
     target.since = new UnclaimedSince()
     return back
@@ -186,7 +193,9 @@ export const createEndpoints = () => {
     /** Returns the next deliveries to post to the endpoint, within its in-flight limit. */
     next(id: string, nowMs: number): ClaimedDelivery[] {
       const target = targets.get(id)
-      return !target || nowMs < target.quietUntil ? [] : target.start(Math.min(postingLimit, target.limit), nowMs)
+      return !target || target.isSettling || nowMs < target.quietUntil
+        ? []
+        : target.start(Math.min(postingLimit, target.limit), nowMs)
     },
 
     /**
@@ -220,6 +229,7 @@ export const createEndpoints = () => {
     recorded(claimed: ClaimedDelivery, nowMs: number): boolean {
       const target = targets.get(claimed.targetId)!
       target.unrecorded--
+      if (target.unrecorded === 0) target.isSettling = false
       count(target, claimed, -1)
       if (target.health !== 'answering') return true
       if (isCut && permits.total() * 4 >= totalLimit) return true
