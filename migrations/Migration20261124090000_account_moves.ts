@@ -13,7 +13,10 @@ export class Migration20261124090000_account_moves extends Migration {
       `create function account_works(id text) returns boolean language plpgsql as $$
        begin
          perform pg_advisory_xact_lock_shared(hashtextextended(id, 0));
-         return exists (select from accounts a where a.id = account_works.id and a.deleted_at is null and a.move is null);
+         return exists (
+           select from accounts a
+           where a.id = account_works.id and a.deleted_at is null and (a.move is null or a.move = 'closing')
+         );
        end $$`,
     )
   }

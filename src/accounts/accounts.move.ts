@@ -12,15 +12,16 @@ import { createStates } from '../store/work-state.ts'
 /*
  * An account moves to another installation in a file. It works on exactly one side:
  *
- * 1. The export marks the account as `exporting`. No unit of work of it begins any more (the account guard), and no job claims or
- *    finds anything of it. What is under way ends: nothing leaves after that, and nothing of it changes.
+ * 1. The export marks the account as `closing`: calls and pages are refused, and no job claims or finds anything of it. What is under
+ *    way ends and is recorded. Then it is `exporting`: no unit of work of it begins any more (the account guard), so that nothing of it
+ *    changes.
  * 2. The file is written, and the account is marked as `exported` before the file gets its name. That is final.
  * 3. The import is one transaction in the other installation: the account works there from its commit on.
  *
  * A repeated export writes the file again: the rows stay until the account is deleted. Before step 2 ends it can be aborted.
  */
 
-type Move = 'exporting' | 'exported'
+type Move = 'closing' | 'exporting' | 'exported'
 
 const retrySeconds = 30
 
@@ -72,23 +73,29 @@ export const requireNoMove = (move: string | null): void => {
   if (move !== null) throw refusalOf(move as Move)
 }
 
-const markExporting = statement<{ name: string; moveId: string; isFinal: boolean }>(
-  'mark-account-exporting',
+const markClosing = statement<{ name: string; moveId: string; isFinal: boolean }>(
+  'mark-account-closing',
   { name: 'text', moveId: 'text', isFinal: 'bool' },
-  `update accounts set move = coalesce(move, 'exporting'), move_id = case when move is null then $2 else move_id end
+  `update accounts set move = coalesce(move, 'closing'), move_id = case when move is null then $2 else move_id end
    where id = $1 and deleted_at is null returning name, move_id as "moveId", move = 'exported' as "isFinal"`,
+)
+
+const markExporting = statement(
+  'mark-account-exporting',
+  {},
+  `update accounts set move = 'exporting' where id = $1 and move = 'closing' and move_id = $2`,
 )
 
 const markExported = statement<{ id: string }>(
   'mark-account-exported',
   { id: 'text' },
-  `update accounts set move = 'exported' where id = $1 and move_id = $2 and move is not null and deleted_at is null returning id`,
+  `update accounts set move = 'exported' where id = $1 and move_id = $2 and move in ('exporting', 'exported') and deleted_at is null returning id`,
 )
 
 const clearMark = statement<{ id: string }>(
   'clear-mark-of-export',
   { id: 'text' },
-  `update accounts set move = null, move_id = null where id = $1 and move = 'exporting' returning id`,
+  `update accounts set move = null, move_id = null where id = $1 and move in ('closing', 'exporting') returning id`,
 )
 
 // As far as the server lets this session see: sessions of the same role.
@@ -129,7 +136,7 @@ const pollMs = 50
 
 const databaseTime = statement<{ at: string }>('database-time', { at: 'text' }, 'select clock_timestamp()::text as at')
 
-/** Waits until no transaction, job or sender can change anything of a marked account. Rejects if `signal` is aborted. */
+/** Waits until all transactions see the account's mark, and nothing of it is claimed. Rejects if `signal` is aborted. */
 const settle = async ({ sql }: Pick<App, 'sql'>, accountId: string, signal: AbortSignal): Promise<void> => {
   const [{ at } = { at: '' }] = await sql(databaseTime)
   const tables = await queueTables(sql)
@@ -156,9 +163,11 @@ export const beginExport = async (
   actor: string,
   signal: AbortSignal,
 ): Promise<{ name: string; moveId: string; isFinal: boolean }> => {
-  const [marked] = await app.sql(markExporting, [accountId, randomUUID()])
+  const [marked] = await app.sql(markClosing, [accountId, randomUUID()])
   if (!marked) throw noSuch('account', accountId, { hint: 'svc accounts list' })
   await tell(app, accountId, actor, 'accountLeaves')
+  await settle(app, accountId, signal)
+  await app.sql(markExporting, [accountId, marked.moveId])
   await settle(app, accountId, signal)
   return marked
 }

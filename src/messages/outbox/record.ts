@@ -247,6 +247,8 @@ const recordOfAccount = async (app: App, accountId: string, results: readonly Re
   } catch (error) {
     // Another transaction has the volume of the account; other accounts don't wait for it.
     if (isUnavailable(error)) return { ...none, locked: [...results] }
+    // The account is exported: the message goes along unsent, once its claim is free.
+    if (error instanceof Problem && (error.kind === 'unavailable' || error.kind === 'gone')) return none
     // The account is being deleted, and its volume with it.
     if (error instanceof Problem && error.kind === 'not_found') return recordResults(app.sql, results, [])
     throw error

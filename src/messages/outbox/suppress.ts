@@ -1,3 +1,4 @@
+import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import { Problem } from '../../lib/problem.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
@@ -32,7 +33,7 @@ const findPending = preparedStatement<Pending>(
   'pending-suppressions',
   { accountId: 'text', messageId: 'text' },
   `select account_id as "accountId", message_id as "messageId" from pending_suppressions
-   where message_id <> all($1::text[]) order by account_id, message_id limit ${batchSize}`,
+   where message_id <> all($1::text[]) and account_id <> all(array${closedAccountIds}) order by account_id, message_id limit ${batchSize}`,
 )
 
 const limitLockWait = statement<{ set_config: string }>(

@@ -29,50 +29,59 @@ const run = () => ({
   ...{ actor: 'cli:test', passphrase: 'a passphrase', signal: new AbortController().signal, onRows: () => {} },
 })
 
-test('what is under way ends before the account has moved; until then it answers 503, after that 410', async () => {
-  const account = await source.account()
-  const neighbour = await source.account()
-  const { app } = source
-  await app.operate('cli:test', (operation) => claimSlug(operation, account.id, 'moving'))
-  const { form } = await app.work(account.id, 'cli:test', async (work) => {
-    await createList(work, { name: 'A', fields: [] })
-    return { form: await createForm(work, FormFile.parse({ name: 'Signup', list: 'A', fields: ['name'] })) }
-  })
-  const token = (purpose: TokenPurpose) => app.tokens.sign(purpose, [account.id, 'x', 'x'], null)
-  const calls = [
-    () => source.request('GET', '/contacts?email=ada@people.example', { key: account.key }),
-    () => source.request('POST', '/send', { key: account.key, body: freeform() }),
-    () => source.request('POST', '/deals', { key: account.key, body: {} }),
-    ...[
-      `/u/${token('unsubscribe')}`,
-      `/t/c/${token('click')}`,
-      `/f/${form.id}`,
-      '/moving/crs_1/embed?token=x',
-      `/join/${token('join')}`,
-      `/api/v1/liveview/${token('liveview')}`,
-    ].map((path) => () => source.request('GET', path)),
-  ]
-  const answer = Promise.withResolvers<void>()
-  receiver.next({ until: answer.promise })
-  await subscribe(app, account.id, `${receiver.url}/under-way`)
-  await emitEvents(app, account.id)
-  const jobs = startDeliveries(app)
-  await receiver.arrived(1)
-  const path = join(folder, 'under-way.account')
-  const exporting = exportAccount(app, account.id, path, '1.0', run())
-  await eventually(async () => (await calls[0]!()).status === 503)
-  for (const call of calls) {
-    const reply = await call()
-    expect([reply.status, Number(reply.headers['retry-after'])]).toEqual([503, 30])
-  }
-  expect(existsSync(path)).toBe(false)
-  answer.resolve()
-  await exporting
-  await jobs.stop()
-  expect(await tally(app, account.id)).toEqual({ delivered: 1 })
-  for (const call of calls) expect((await call()).status).toBe(410)
-  await ok(source.request('GET', '/pipelines', { key: neighbour.key }))
-})
+test.each([
+  [200, { delivered: 1 }],
+  // Its target ends with it, in a unit of work of the account.
+  [410, { cancelled: 1 }],
+])(
+  'a post under way, answered with %i, is recorded before the account has moved: 503, then 410',
+  async (status, ended) => {
+    const account = await source.account()
+    const neighbour = await source.account()
+    const { app } = source
+    await app.operate('cli:test', (operation) => claimSlug(operation, account.id, `moving-${status}`))
+    const { form } = await app.work(account.id, 'cli:test', async (work) => {
+      await createList(work, { name: 'A', fields: [] })
+      return { form: await createForm(work, FormFile.parse({ name: 'Signup', list: 'A', fields: ['name'] })) }
+    })
+    const token = (purpose: TokenPurpose) => app.tokens.sign(purpose, [account.id, 'x', 'x'], null)
+    const calls = [
+      () => source.request('GET', '/contacts?email=ada@people.example', { key: account.key }),
+      () => source.request('POST', '/send', { key: account.key, body: freeform() }),
+      () => source.request('POST', '/deals', { key: account.key, body: {} }),
+      ...[
+        `/u/${token('unsubscribe')}`,
+        `/t/c/${token('click')}`,
+        `/f/${form.id}`,
+        `/moving-${status}/crs_1/embed?token=x`,
+        `/join/${token('join')}`,
+        `/api/v1/liveview/${token('liveview')}`,
+      ].map((path) => () => source.request('GET', path)),
+    ]
+    const answer = Promise.withResolvers<void>()
+    receiver.next({ until: answer.promise, status })
+    await subscribe(app, account.id, `${receiver.url}/under-way`)
+    await emitEvents(app, account.id)
+    const before = receiver.requests.length
+    const jobs = startDeliveries(app)
+    await receiver.arrived(before + 1)
+    const path = join(folder, `under-way-${status}.account`)
+    const exporting = exportAccount(app, account.id, path, '1.0', run())
+    await eventually(async () => (await calls[0]!()).status === 503)
+    for (const call of calls) {
+      const reply = await call()
+      expect([reply.status, Number(reply.headers['retry-after'])]).toEqual([503, 30])
+    }
+    expect(existsSync(path)).toBe(false)
+    answer.resolve()
+    await exporting
+    await jobs.stop()
+    expect(await tally(app, account.id)).toEqual(ended)
+    expect(receiver.requests).toHaveLength(before + 1)
+    for (const call of calls) expect((await call()).status).toBe(410)
+    await ok(source.request('GET', '/pipelines', { key: neighbour.key }))
+  },
+)
 
 test('what waits leaves once, from the target; keys and links work there', async () => {
   const account = await sendingAccount(source)

@@ -142,7 +142,7 @@ export const exceptions: readonly Exceptions[] = [
   {
     finding: 'has no effect: no row is returned or changed',
     why: 'They find exported accounts only.',
-    names: 'clear-mark-of-export mark-account-exported read-moves',
+    names: 'clear-mark-of-export mark-account-exported mark-account-exporting read-moves',
   },
   {
     finding: 'reaches others for a new account, reaches others by $2',
