@@ -28,6 +28,7 @@ const features = [
   'deliveries',
   'contacts',
   'segments',
+  'activity',
   'studio',
   'messages',
   'broadcasts',

@@ -34,9 +34,12 @@ const scopeOfSegment: Readonly<Record<string, Scope>> = {
   broadcasts: 'campaigns',
 }
 
+/** Routes whose scope is not that of their first segment. */
+const scopeOfRoute: Readonly<Record<string, Scope>> = { 'POST /events': 'journeys' }
+
 /** Returns the scopes of which a key needs one to call a route; none for a path that is not in the table: only keys without scopes may call it. */
 export const scopesOf = ({ method, path }: { method: string; path: string }): readonly Scope[] => {
-  const scope = scopeOfSegment[path.split('/')[1]!]
+  const scope = scopeOfRoute[`${method} ${path}`] ?? scopeOfSegment[path.split('/')[1]!]
   if (!scope) return []
   return scope === 'contacts' && method === 'GET' ? [scope, 'contacts:read'] : [scope]
 }

@@ -16,6 +16,7 @@ export const loadEntities = async () => {
     import('../accounts/accounts.entities.ts'),
     import('../contacts/contacts.entities.ts'),
     import('../segments/segments.entities.ts'),
+    import('../activity/activity.entities.ts'),
     import('../studio/studio.entities.ts'),
     import('../messages/messages.entities.ts'),
     import('../broadcasts/broadcasts.entities.ts'),
@@ -63,6 +64,7 @@ export const loadRoutes = async () => {
     blocks,
     contacts,
     segments,
+    activity,
     messages,
     suppressions,
     engagement,
@@ -76,6 +78,7 @@ export const loadRoutes = async () => {
     loadBlocks(),
     import('../contacts/contacts.routes.ts'),
     import('../segments/segments.routes.ts'),
+    import('../activity/activity.routes.ts'),
     import('../messages/api/send.routes.ts'),
     import('../messages/suppression/suppressions.routes.ts'),
     import('../engagement/liveview/liveview.routes.ts'),
@@ -97,6 +100,7 @@ export const loadRoutes = async () => {
     ...journeys.routes,
     ...courses.routes,
     ...webinars.routes,
+    ...activity.routes,
     ...webhooks.routes,
   ]
 }

@@ -1,3 +1,4 @@
+import { forgetActivities } from '../activity/activity.personal-data.ts'
 import { forgetAttendee } from '../bookings/bookings.listeners.ts'
 import { countBroadcasts } from '../broadcasts/broadcasts.listeners.ts'
 import { forgetInBroadcasts } from '../broadcasts/broadcasts.personal-data.ts'
@@ -26,6 +27,7 @@ export const listeners: readonly Listener[] = [
   deliverToProjects,
   forgetInSegments,
   forgetInBroadcasts,
+  forgetActivities,
   forgetSignups,
   forgetAttendee,
   forgetPayer,

@@ -1,3 +1,4 @@
+import { personalData as personalDataOfActivity } from '../activity/activity.personal-data.ts'
 import { personalData as personalDataOfBookings } from '../bookings/bookings.personal-data.ts'
 import { personalData as personalDataOfBroadcasts } from '../broadcasts/broadcasts.personal-data.ts'
 import { personalData as personalDataOfCheckout } from '../checkout/checkout.personal-data.ts'
@@ -17,6 +18,7 @@ import { personalData as personalDataOfWebinars } from '../webinars/webinars.per
 export const personalData: readonly PersonalDataPart[] = [
   ...personalDataOfMessages,
   ...personalDataOfEngagement,
+  personalDataOfActivity,
   personalDataOfBookings,
   personalDataOfCheckout,
   ...personalDataOfForms,

@@ -75,6 +75,7 @@ export const schedule = [
       'journey runs': ['1 min', 'Deletes ended runs after SVC_JOURNEY_RETENTION_DAYS'],
       'journey versions': ['1 min', 'Deletes replaced versions without open runs'],
       'message contents': ['1 min', 'Deletes the content of ended messages after SVC_MESSAGE_RETENTION_DAYS'],
+      'reported events': ['1 min', 'Deletes events of POST /events after SVC_MESSAGE_RETENTION_DAYS'],
       'response texts': ['1 min', 'Deletes texts of form answers after SVC_RESPONSE_RETENTION_DAYS'],
       'access log': ['1 min', 'Deletes entries after SVC_ACCESS_LOG_RETENTION_MONTHS'],
       imports: ['1 min', 'Deletes imports and their rejected rows after SVC_{IMPORT,REJECT}_RETENTION_DAYS'],

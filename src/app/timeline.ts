@@ -1,3 +1,4 @@
+import { timeline as timelineOfActivity } from '../activity/activity.timeline.ts'
 import { timeline as timelineOfBookings } from '../bookings/bookings.timeline.ts'
 import { timeline as timelineOfOrders } from '../checkout/checkout.timeline.ts'
 import type { TimelinePart } from '../contacts/contacts.ts'
@@ -12,6 +13,7 @@ import { timeline as timelineOfWebinars } from '../webinars/webinars.timeline.ts
 /** What the features besides contacts know about the past of an address, for `svc contacts show --timeline`. Their order does not matter. */
 export const timelineParts: readonly TimelinePart[] = [
   ...timelineOfMessages,
+  timelineOfActivity,
   timelineOfEngagement,
   timelineOfBookings,
   timelineOfOrders,

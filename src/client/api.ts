@@ -1,7 +1,7 @@
 // Generated from the OpenAPI document by `npm run client`: do not edit.
 
 /** Routes that take an Idempotency-Key. */
-export const keyedRoutes = ['POST /send', 'POST /deals'] as const
+export const keyedRoutes = ['POST /send', 'POST /deals', 'POST /events'] as const
 
 export interface paths {
     "/api/v1/contacts": {
@@ -431,6 +431,23 @@ export interface paths {
         put?: never;
         /** Register a person for a seat, or for the waitlist when the webinar is full */
         post: operations["postWebinarsIdRegister"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Report what a person did, which can start journeys; calls with the same Idempotency-Key record it once */
+        post: operations["postEvents"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2071,6 +2088,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
             502: components["responses"]["Upstream"];
             "5XX": components["responses"]["Fault"];
         };
@@ -2502,6 +2520,61 @@ export interface operations {
                         /** @enum {string} */
                         status: "confirmed" | "waitlisted";
                         joinUrl: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    postEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name: string;
+                    /** Format: email */
+                    email: string;
+                    /** @description An address that is not in the list is added to it first */
+                    listId?: string;
+                    /** @description Merge data of the journeys that the event starts; nested values are dropped */
+                    data?: {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @description The number of journeys that the event started */
+                        journeys: number;
                     };
                 };
             };

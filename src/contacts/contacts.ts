@@ -95,6 +95,7 @@ export {
   leavingEffects,
   locateContact,
   locating,
+  locatingAddress,
   locatingBy,
   lockContact,
   type Outcome,

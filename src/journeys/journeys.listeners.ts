@@ -1,3 +1,4 @@
+import type { RecordedActivity } from '../activity/activity.ts'
 import { leavingEffects, locateContact, lockContacts, newestListsOf, rowIdsOf } from '../contacts/contacts.ts'
 import { eraseCalls } from '../deliveries/deliveries.ts'
 import { type EmittedEvent, type EventType, eventTypes } from '../events/types.ts'
@@ -9,6 +10,7 @@ import { stateKey } from '../store/work-state.ts'
 import { exitRules, type TriggerKind, triggerKinds } from './definition/definition.ts'
 import {
   contextOf,
+  contextOfData,
   type EnterableJourney,
   type Entrant,
   enabledJourneys,
@@ -176,6 +178,26 @@ const startOfMany = async (
   for (const { journey, entrants } of starts) await enterLocked(work, journey, entrants)
 }
 
+/** Starts the journeys of reported events. Returns how many each of them started. */
+const startOfActivities = async (work: Work, activities: readonly RecordedActivity[]): Promise<number[]> => {
+  const started = activities.map(() => 0)
+  const names = [...new Set(activities.map(({ name }) => name))]
+  const journeys = await enabledJourneys(work, 'event', names)
+  if (journeys.length === 0) return started
+  const nameOf = ({ definition: { trigger } }: EnterableJourney) => (trigger.kind === 'event' ? trigger.name : null)
+  const triggered = new Set(journeys.map(nameOf))
+  await lockContacts(
+    work,
+    activities.filter(({ name }) => triggered.has(name)),
+  )
+  for (const journey of journeys)
+    for (const [i, { name, data, ...contact }] of activities.entries()) {
+      if (name !== nameOf(journey)) continue
+      started[i]! += (await enterLocked(work, journey, [{ ...contact, ...contextOfData(data) }])).length
+    }
+  return started
+}
+
 const triggerOfType = Object.entries(triggerKindOf).map(([type, kind]) => `when '${type}' then '${kind}'`)
 
 /** At most four index lookups, however many types and journeys exist. */
@@ -228,6 +250,8 @@ export const runJourneysByEvents: Listener = {
       { kind: 'webinar-missed', emails: missed },
     ]),
   memberEnrolled: (work, { course, email }) => startOf(work, 'course-enrolled', course, email),
+
+  activitiesRecorded: startOfActivities,
 
   deliveriesEnded: settleCalls,
 }

@@ -1,7 +1,8 @@
 import type { SendMails } from './engine/engine.ts'
 import type { Sources } from './files/files.ts'
 
-export { EntryRequest, startJourneys, TriggerData, triggerJourney, triggerList } from './enrolment/enrolment.ts'
+export { TriggerData } from '../lib/merge-data.ts'
+export { EntryRequest, startJourneys, triggerJourney, triggerList } from './enrolment/enrolment.ts'
 export { type Applied, applyJourneys, checkStepUrls, type Sources } from './files/files.ts'
 export { countJourneyRemoval, deleteJourney, endRun, type JourneyRemoval, listOpenRuns } from './journeys.cancel.ts'
 export {

@@ -31,6 +31,7 @@ export type IdPrefix =
   | 'bct'
   | 'seg'
   | 'top'
+  | 'act'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const letters = Buffer.from(alphabet)

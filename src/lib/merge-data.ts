@@ -25,3 +25,14 @@ export const mergeDataOf = (maxLength: number) =>
     )
     .pipe(z.record(z.string(), text(maxLength)))
     .meta({ maxProperties: fieldsMax })
+
+/** The longest name or value of a trigger's data, and the largest size of all. Each step of a run writes its data again. */
+const triggerLength = 10_000
+const triggerBytes = 64 * 1024
+
+/** The data of a trigger: merge data of the run that it starts. */
+export const TriggerData = mergeDataOf(triggerLength).refine(
+  (data) => Buffer.byteLength(JSON.stringify(data)) <= triggerBytes,
+  'must be at most 64 KB of JSON',
+)
+export type TriggerData = z.output<typeof TriggerData>

@@ -74,6 +74,7 @@ const named: Record<string, (id: string) => { path: string; body?: unknown; stat
     path: `/journeys/${id}/trigger`,
     body: { email: 'a@b.example', listId },
   }),
+  'POST /events': (id) => ({ path: '/events', body: { name: 'x', email: 'owner@b.example', listId: id } }),
   'POST /webinars': (id) => ({ path: '/webinars', body: { title: 'x', courseId: id } }),
   'POST /webinars/:id/register': (id) => ({
     path: `/webinars/${id}/register`,
@@ -139,6 +140,8 @@ const dump = async () => {
     'suppressions',
     'topics',
     'message_queue',
+    'activities',
+    'activity_keys',
     'quota_uses',
     'webinars',
     'webinar_registrations',
@@ -194,6 +197,7 @@ test('too long ids of a deal’s stage, pipeline and row are treated as unknown;
     ['PATCH', `/deals/${dealId}`, { stageId: id }, 400],
     ['POST', '/send', { to: 'a@b.example', subject: 'x', html: 'x', text: 'x', senderId: id }, 400],
     ['POST', `/journeys/${journeyId}/trigger`, { email: 'a@b.example', listId: id }, 404],
+    ['POST', '/events', { name: 'x', email: 'a@b.example', listId: id }, 404],
     ['GET', `/liveview/${id}`, undefined, 404],
   ] as const) {
     const reply = await t.request(method, path, { key: owner.key, body })

@@ -132,7 +132,7 @@ test('exactly the idempotent routes have an Idempotency-Key', async () => {
       parameters.some(({ name }) => name === 'Idempotency-Key') ? `${method} ${path}` : [],
     ),
   )
-  expect(taking.sort()).toEqual(['post /api/v1/deals', 'post /api/v1/send'])
+  expect(taking.sort()).toEqual(['post /api/v1/deals', 'post /api/v1/events', 'post /api/v1/send'])
 })
 
 test('a schema has one type, or null beside it, and none has alternatives of `required` beside its properties', async () => {

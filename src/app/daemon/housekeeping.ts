@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { finishAccountDeletions, purgeRateWindows } from '../../accounts/accounts.ts'
+import { purgeActivities } from '../../activity/activity.purge.ts'
 import { purgeBusyTimes } from '../../bookings/bookings.busy.ts'
 import {
   finishListDeletions,
@@ -76,6 +77,8 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
             await dropRunData(app, daysBefore(messageRetentionDays), signal)
           }
         : null,
+    'reported events':
+      messageRetentionDays > 0 ? (app, signal) => purgeActivities(app, daysBefore(messageRetentionDays), signal) : null,
     'response texts':
       responseRetentionDays > 0 ? (app, signal) => dropTexts(app, daysBefore(responseRetentionDays), signal) : null,
     'access log': (app, signal) => purgeAccessLog(app, monthsBefore(now, accessLogRetentionMonths), signal),

@@ -9,7 +9,7 @@ export {
 } from './delete-list.ts'
 export { type ContactUpdate, joinList, updateContacts } from './known.ts'
 export { addLead, confirmLead, type Lead, type LeadCause } from './leads.ts'
-export { type ContactPlace, locateContact, locating, locatingBy, lockContact } from './locate.ts'
+export { type ContactPlace, locateContact, locating, locatingAddress, locatingBy, lockContact } from './locate.ts'
 export { type Erasure, eraseContact, type LeavingEffects, leaveList, leavingEffects, type Removal } from './remove.ts'
 export { type UpsertCounts, upsertBatch, upsertContact } from './upsert.ts'
 export { areWriteEventsWanted, type Outcome, type WriteOptions, writeContacts } from './write-contacts.ts'

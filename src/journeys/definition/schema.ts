@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { dataShapes } from '../../events/shapes.ts'
 import { eventTypes } from '../../events/types.ts'
 import { emailAddress } from '../../lib/address.ts'
+import { eventName } from '../../lib/event-name.ts'
 import { parseAmount } from '../../lib/money.ts'
 import { text } from '../../lib/text.ts'
 
@@ -75,6 +76,7 @@ const Trigger = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('webinar-registered'), webinar: Ref.optional() }),
   z.strictObject({ kind: z.literal('webinar-attended'), webinar: Ref.optional() }),
   z.strictObject({ kind: z.literal('webinar-missed'), webinar: Ref.optional() }),
+  z.strictObject({ kind: z.literal('event'), name: eventName() }),
 ])
 export type Trigger = z.output<typeof Trigger>
 export type TriggerKind = Trigger['kind']
@@ -215,13 +217,14 @@ export type JourneyFile = z.output<typeof JourneyFile>
 /** The stored definition of a version. References are ids. */
 export type Definition = Pick<JourneyFile, 'trigger' | 'reentry' | 'exitOn' | 'steps'>
 
-/** Returns the id by which an event finds the journeys of a trigger; null: every event of the kind does. */
+/** Returns the id or name by which an event finds the journeys of a trigger; null: every event of the kind does. */
 export const triggerKey = (trigger: Trigger): string | null => {
   if (trigger.kind === 'list-added') return trigger.list
   if (trigger.kind === 'form-submitted') return trigger.form ?? null
   if (trigger.kind === 'deal-stage-changed') return trigger.stage ?? null
   if (trigger.kind === 'interaction') return trigger.project ?? null
   if (trigger.kind === 'course-enrolled') return trigger.course ?? null
+  if (trigger.kind === 'event') return trigger.name
   if ('webinar' in trigger) return trigger.webinar ?? null
   return null
 }

@@ -7,7 +7,7 @@ export {
   startJourneys,
 } from './enter.ts'
 export { forgetList, forgetPerson, pastEntriesOf } from './past.ts'
-export { EntryRequest, TriggerData, triggerJourney, triggerList } from './trigger.ts'
+export { contextOfData, EntryRequest, triggerJourney, triggerList } from './trigger.ts'
 export {
   contextOf,
   exitRulesOf,

@@ -10,7 +10,7 @@ import {
   writeFairly,
 } from '../../contacts/contacts.ts'
 import { emailAddress } from '../../lib/address.ts'
-import { mergeDataOf } from '../../lib/merge-data.ts'
+import { TriggerData } from '../../lib/merge-data.ts'
 import { conflict, invalid } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
 import type { App, Work } from '../../store/work.ts'
@@ -18,18 +18,8 @@ import type { TriggerKind } from '../definition/definition.ts'
 import { lockJourney, type OpenJourney } from '../journeys.find.ts'
 import { enterJourney } from './enter.ts'
 
-/** The longest name or value of a trigger's data, and the largest size of all. Each step of a run writes its data again. */
-const dataLength = 10_000
-const dataBytes = 64 * 1024
-
-/** The data of a trigger: merge data of the run that it starts. */
-export const TriggerData = mergeDataOf(dataLength).refine(
-  (data) => Buffer.byteLength(JSON.stringify(data)) <= dataBytes,
-  'must be at most 64 KB of JSON',
-)
-export type TriggerData = z.output<typeof TriggerData>
-
-const contextOf = (data: TriggerData | undefined) =>
+/** Returns the context of a run that a trigger with data starts, as a property of its entrant. */
+export const contextOfData = (data: TriggerData | undefined) =>
   data && Object.keys(data).length > 0 ? { context: { data } } : undefined
 
 /** The body of POST /journeys/{id}/trigger. */
@@ -77,7 +67,7 @@ export const triggerJourney = async (
       contact = await contactIn(work)
     }
     if (!contact) throw conflict("The plan's contact limit is reached")
-    const runIds = await enterJourney(work, journey, [{ listId, rowId: contact.rowId, email, ...contextOf(data) }])
+    const runIds = await enterJourney(work, journey, [{ listId, rowId: contact.rowId, email, ...contextOfData(data) }])
     return runIds.length > 0
   })
 }
@@ -121,7 +111,7 @@ export const triggerList = async (
       const runIds = await enterJourney(
         work,
         journey,
-        people.map(({ rowId, email }) => ({ listId, rowId, email, ...contextOf(data) })),
+        people.map(({ rowId, email }) => ({ listId, rowId, email, ...contextOfData(data) })),
       )
       return { people, entered: runIds.length }
     })

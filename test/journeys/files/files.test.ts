@@ -326,7 +326,7 @@ describe('shapes', () => {
     expect(
       await faultsOf({ trigger: { kind: 'full-moon' }, exitOn: ['bored'], steps: [{ kind: 'teleport' }] }),
     ).toEqual([
-      'trigger.kind must be one of api, manual, list-added, form-submitted, deal-stage-changed, interaction, lead-hot, purchase-completed, course-enrolled, webinar-registered, webinar-attended, webinar-missed',
+      'trigger.kind must be one of api, manual, list-added, form-submitted, deal-stage-changed, interaction, lead-hot, purchase-completed, course-enrolled, webinar-registered, webinar-attended, webinar-missed, event',
       `exitOn[0] must be one of unsubscribed, suppressed, list-removed, deal-won, deal-lost, ${eventTypes.join(', ')}`,
       `steps[0].kind must be one of ${kinds}, wait-for, branch, split`,
     ])
