@@ -28,9 +28,13 @@ export const verdicts = (account: string): string =>
   `(select email, verification_status as status from addresses
     where account_id = ${account} and verification_status is not null)`
 
-/** SQL from item, as `c`: the contacts of a list, in no order. */
-export const contactsOfList = (account: string, list: string): string =>
-  `(select * from contacts where account_id = ${account} and list_id = ${list}) c`
+/** SQL from item, as `c` or `as`: the contacts of a list, in no order. */
+export const contactsOfList = (account: string, list: string, as = 'c'): string =>
+  `(select * from contacts where account_id = ${account} and list_id = ${list}) ${as}`
+
+/** SQL from item: the contacts of all lists, in no order, with `email`, `row_id` and `list_id`. */
+export const contactsOfLists = (account: string): string =>
+  `(select email, row_id, list_id from contacts where account_id = ${account})`
 
 /** SQL condition: whether the address with the row id is in the list. */
 export const isContact = (of: { account: string; rowId: string; listId: string }): string =>

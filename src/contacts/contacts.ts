@@ -40,6 +40,7 @@ export {
   contactAt,
   contactsOf,
   contactsOfList,
+  contactsOfLists,
   isAddress,
   isContact,
   isList,

@@ -1,24 +1,40 @@
 import { isOfKeys } from '../messages/messages.ts'
-import type { Term } from '../segments/segments.ts'
+import type { Asked, Term } from '../segments/segments.ts'
 import { scoreAt } from './interactions/interactions.ts'
+
+/** Returns an SQL condition: whether an interaction belongs to emails of the scope. */
+const inScope = ({ scope, bind }: Pick<Asked, 'scope' | 'bind'>): string => {
+  if (!scope) return 'true'
+  const isOfProject = `i.project_id = any(${bind(scope.projectIds)}::text[])`
+  if (!scope.keys) return isOfProject
+  return `${isOfProject} and ${isOfKeys({ account: 'i.account_id', id: 'i.message_id' }, bind(scope.keys))}`
+}
+
+/**
+ * SQL from item: the texts of the latest answer of each address to a block, `email` and `text`. The answer of a form has a text for each
+ * field; a text that was dropped is empty.
+ */
+const latestAnswers = ({ account, parameter, bind, scope }: Asked): string =>
+  `(select a.email, coalesce(t.text, '') as text from (
+      select distinct on (i.email) i.email, i.value from interactions i
+      where i.account_id = ${account} and i.block_id = ${bind(parameter)}::text and i.kind not in ('open', 'click') and not i.is_bot
+        and ${inScope({ scope, bind })}
+      order by i.email, i.at desc, i.id desc
+    ) a cross join lateral (
+      select a.value #>> '{}' as text where jsonb_typeof(a.value) is distinct from 'object'
+      union all
+      select value from jsonb_each_text(case when jsonb_typeof(a.value) = 'object' then a.value else '{}' end)
+    ) t)`
 
 /** Interactions of persons. `opened` has all kinds: a click or an answer counts as an open, whether or not the picture was loaded. */
 const interacted = (name: string, kinds: string): Term => ({
   ...{ name, kind: 'time', isScoped: true },
-  rows({ account, scope, bind }) {
-    const inScope = scope
-      ? [
-          `i.project_id = any(${bind(scope.projectIds)}::text[])`,
-          ...(scope.keys ? [isOfKeys({ account: 'i.account_id', id: 'i.message_id' }, bind(scope.keys))] : []),
-        ]
-      : []
-    return {
-      from: 'interactions i',
-      where: [`i.account_id = ${account} and not i.is_bot and ${kinds}`, ...inScope].join(' and '),
-      email: 'i.email',
-      value: 'i.at',
-    }
-  },
+  rows: (asked) => ({
+    from: 'interactions i',
+    where: `i.account_id = ${asked.account} and not i.is_bot and ${kinds} and ${inScope(asked)}`,
+    email: 'i.email',
+    value: 'i.at',
+  }),
 })
 
 /** What addresses did with their emails, and their lead scores. */
@@ -26,6 +42,19 @@ export const terms: readonly Term[] = [
   interacted('opened', 'true'),
   interacted('clicked', `i.kind = 'click'`),
   interacted('answered', `i.kind not in ('open', 'click')`),
+  {
+    ...{ name: 'link', kind: 'text' },
+    rows: ({ account }) => ({
+      from: 'interactions i',
+      where: `i.account_id = ${account} and not i.is_bot and i.kind = 'click'`,
+      email: 'i.email',
+      value: `coalesce(i.value #>> '{}', '')`,
+    }),
+  },
+  {
+    ...{ name: 'answer.', kind: 'text', parameter: 'block', isScoped: true },
+    rows: (asked) => ({ from: `${latestAnswers(asked)} i`, where: 'true', email: 'i.email', value: 'i.text' }),
+  },
   {
     ...{ name: 'score', kind: 'number', missing: 0 },
     rows: ({ account, now }) => ({

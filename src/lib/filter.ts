@@ -39,11 +39,15 @@ export type Test =
   | { is: 'names'; values: readonly Named[] }
   | { is: 'missing' }
 
-/** A comparison, of the field `field` or of the term `term`. `scope`: the project or broadcast after `in`. */
+/**
+ * A comparison, of the field `field` or of the term `term`, with its `parameter` for terms such as `answer.`. `scope`: the project or
+ * broadcast after `in`.
+ */
 export interface Comparison {
   is: 'comparison'
   term: string
   field: string | null
+  parameter: string | null
   scope: Named | null
   test: Test
 }
@@ -51,13 +55,15 @@ export interface Comparison {
 export type Filter = Comparison | { is: 'not'; of: Filter } | { is: 'and' | 'or'; of: readonly Filter[] }
 
 /**
- * What a term is compared with: `text` (also one of a closed set), `number`, `time` (a date or an age), or `name` (an id or a name of
- * something). `isScoped`: it takes `in <project|broadcast>`.
+ * What a term is compared with: `text` (also one of a closed set), `number`, `time` (a date or an age), `name` (an id or a name of
+ * something), or `set`: a name, but the term is never empty. `isScoped`: it takes `in <project|broadcast>`. `parameter`: what follows
+ * the name of the term, which ends with a dot.
  */
 export interface TermKind {
-  readonly kind: 'text' | 'number' | 'time' | 'name'
+  readonly kind: 'text' | 'number' | 'time' | 'name' | 'set'
   readonly values?: readonly string[]
   readonly isScoped?: boolean
+  readonly parameter?: string
 }
 
 /** The terms that a filter may use, and the columns, which it may use without `field.` before them. */
@@ -74,6 +80,7 @@ const operators = {
   number: ['=', '!=', ...orders, 'in', 'is'],
   time: ['=', '!=', ...orders, 'is'],
   name: ['=', '!=', 'in', 'is'],
+  set: ['=', '!=', 'in'],
 } satisfies Record<TermKind['kind'], string[]>
 
 const number = /^-?\d+(\.\d+)?$/
@@ -124,6 +131,7 @@ const join = (is: 'and' | 'or', of: readonly Filter[]): Filter => (of.length ===
 interface Subject {
   term: string
   field: string | null
+  parameter: string | null
   type: TermKind
   after: string
 }
@@ -144,7 +152,8 @@ const closed = ({ alternatives, all, isNegated }: Group): Filter => {
 
 const availableTerms = ({ terms, columns }: Vocabulary): string => {
   const most = 40
-  const all = [...terms.keys(), 'field.<name>', ...columns]
+  const names = [...terms].map(([name, { parameter }]) => (parameter ? `${name}<${parameter}>` : name))
+  const all = [...names, 'field.<name>', ...columns]
   return `${all
     .slice(0, most)
     .map((name) => shown(name))
@@ -166,7 +175,8 @@ const testOf = (type: TermKind, operator: Token, value: Token): Test => {
     const ms = distance === undefined ? 0 : (sign === '-' ? -1 : 1) * parseDuration(distance)
     return { is: 'moment', operator: order ?? '=', after: after as 'now' | 'today', ms, of }
   }
-  if (type.kind === 'name') return { is: 'names', values: [{ name: text, column: value.column }] }
+  if (type.kind === 'name' || type.kind === 'set')
+    return { is: 'names', values: [{ name: text, column: value.column }] }
   if (type.kind === 'number') {
     if (!number.test(text)) throw expected('a number')
     return order ? { is: 'number', operator: order, value: text } : { is: 'numbers', values: [text] }
@@ -248,18 +258,23 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
     if (token.kind !== 'word' || keywords.has(token.text)) throw wrong(token, 'a term, "not" or "("')
     const { text: name } = token
     const field = (named: string, after: string): Subject => ({
-      ...{ term: 'field', field: named, after },
+      ...{ term: 'field', field: named, parameter: null, after },
       type: { kind: 'text' },
     })
-    if (name === fieldPrefix) {
-      const quoted = peek()
-      if (!quoted.isAdjacent || quoted.kind !== 'string') throw wrong(quoted, `a name after "${fieldPrefix}"`)
-      at++
-      return field(quoted.text, `${fieldPrefix}"${quoted.text}"`)
-    }
-    if (name.startsWith(fieldPrefix)) return field(name.slice(fieldPrefix.length), name)
+    const prefix = name.slice(0, name.indexOf('.') + 1)
+    const prefixed = prefix === fieldPrefix ? null : vocabulary.terms.get(prefix)
     const type = vocabulary.terms.get(name)
-    if (type) return { term: name, field: null, type, after: name }
+    if (type && name !== prefix) return { term: name, field: null, parameter: null, type, after: name }
+    if (prefix === fieldPrefix || prefixed) {
+      let [named, after] = [name.slice(prefix.length), name]
+      if (named === '') {
+        const quoted = peek()
+        if (!quoted.isAdjacent || quoted.kind !== 'string') throw wrong(quoted, `a name after "${prefix}"`)
+        at++
+        ;[named, after] = [quoted.text, `${prefix}"${quoted.text}"`]
+      }
+      return prefixed ? { term: prefix, field: null, parameter: named, type: prefixed, after } : field(named, after)
+    }
     if (vocabulary.columns.has(name)) return field(name, name)
     const known = [...vocabulary.terms.keys(), ...vocabulary.columns, 'not']
     const asField = fieldPrefix + name.slice(fieldPrefix.length)
@@ -272,6 +287,8 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
 
   const readScope = ({ type }: Subject): Named | null => {
     if (!type.isScoped || !isWord(peek(), 'in')) return null
+    // A list of values follows.
+    if (type.kind === 'text' && isSymbol(tokens[at + 1]!, '(')) return null
     const { text: name, column } = readValue(next(), 'a project or broadcast')
     return { name, column }
   }
@@ -302,7 +319,7 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
   const readComparison = (): Filter => {
     count()
     const subject = readSubject()
-    const { term, field, type, after } = subject
+    const { term, field, parameter, type, after } = subject
     const scope = readScope(subject)
     const operator = next()
     if (isSymbol(operator, '==')) throw mistake(operator.column, 'use "="')
@@ -311,7 +328,7 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
     if (!(operators[type.kind] as string[]).includes(operator.text))
       throw wrong(operator, `${choice(operators[type.kind])} after "${shown(after)}"`)
     const compared = (test: Test, isNegated: boolean): Filter => {
-      const comparison: Comparison = { is: 'comparison', term, field, scope, test }
+      const comparison: Comparison = { is: 'comparison', term, field, parameter, scope, test }
       return isNegated ? not(comparison) : comparison
     }
     if (operator.text === 'in')

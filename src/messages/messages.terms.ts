@@ -1,4 +1,5 @@
 import type { Asked, Term } from '../segments/segments.ts'
+import { suppressionReasons } from './suppression/suppression.ts'
 
 /** SQL condition: whether the message (its account and id are SQL) has a key that begins with one of `keys`. */
 export const isOfKeys = (of: { account: string; id: string }, keys: string): string =>
@@ -13,7 +14,7 @@ const inScope = ({ scope, bind }: Asked): string => {
     select from unnest(${bind(scope.keys)}::text[]) as b(beginning) where starts_with(m.key, b.beginning))`
 }
 
-/** When emails were sent to an address, and when they were reported as not delivered. */
+/** When emails were sent to an address, when they were reported as not delivered, and why it gets no marketing. */
 export const terms: readonly Term[] = [
   {
     ...{ name: 'sent', kind: 'time', isScoped: true },
@@ -31,6 +32,16 @@ export const terms: readonly Term[] = [
       where: `m.account_id = ${asked.account} and r.kind in ('hard', 'soft') and ${inScope(asked)}`,
       email: 'm.email',
       value: 'r.created_at',
+    }),
+  },
+  {
+    ...{ name: 'suppression', kind: 'text', values: suppressionReasons },
+    // Of all marketing: an address that left some topics is not suppressed.
+    rows: ({ account }) => ({
+      from: 'suppressions s',
+      where: `s.account_id = ${account} and s.topic_id = ''`,
+      email: 's.email',
+      value: 's.reason',
     }),
   },
 ]

@@ -43,6 +43,12 @@ export const createSegment = async (work: Work, input: z.output<typeof NewSegmen
 
 const lockToChange = statement('lock-segment', {}, 'select from segments where account_id = $1 and id = $2 for update')
 
+const keepUsed = statement(
+  'keep-used-segments',
+  {},
+  'select from segments where account_id = $1 and id = any($2) order by id for share',
+)
+
 export const SegmentChange = z.object({
   name: text(200).optional(),
   where: z.string().optional(),
@@ -63,7 +69,10 @@ export const updateSegment = async (
   const name = change.name === undefined ? segment.name : change.name.trim()
   if (!name) throw invalid('name is required')
   const where = change.where ?? segment.where
-  const compiled = change.where === undefined ? null : await compileFilter(work, where, segment.listId)
+  const within = { segments: [segment.id], counted: { comparisons: 0 } }
+  const compiled = change.where === undefined ? null : await compileFilter(work, where, segment.listId, null, within)
+  // Two changes at the same time can't put two segments into each other: one of them runs again, after the other.
+  if (compiled) await work.sql(keepUsed, [work.accountId, compiled.segments])
   const [em, { Segment }] = await entitiesOf(work)
   const changed = { name, ...(compiled && { filter: where, filterNames: compiled.names }) }
   await em.nativeUpdate(Segment, { id: segment.id }, changed).catch((error) => {

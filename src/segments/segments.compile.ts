@@ -1,4 +1,4 @@
-import { type ContactCondition, listLists, requireList, verdicts } from '../contacts/contacts.ts'
+import { contactsOfList, contactsOfLists, findList, listLists, requireList, verdicts } from '../contacts/contacts.ts'
 import {
   atTime,
   type Comparison,
@@ -10,8 +10,10 @@ import {
   type TermKind,
   type Test,
 } from '../lib/filter.ts'
-import { Problem, shown } from '../lib/problem.ts'
+import { invalid, notFound, Problem, shown } from '../lib/problem.ts'
+import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
+import { findSegment, type SegmentView } from './segments.find.ts'
 import type { Bind, FilterNames, Scope, Term } from './segments.terms.ts'
 
 /*
@@ -20,27 +22,72 @@ import type { Bind, FilterNames, Scope, Term } from './segments.terms.ts'
  * pages, which read few contacts; a set of addresses, joined by hashing, for statements that read a whole list.
  */
 
-/** A filter for rows `c` of contacts. */
+/** A filter for rows of contacts, which are named `c`, or `as`. */
 export interface Matcher {
   /** A condition of lookups, for pages. */
-  readonly condition: ContactCondition
+  condition(bind: Bind, as?: string): string
   /** Joins of sets with a condition on them, for statements that read a whole list. */
-  sets(bind: Bind): { joins: string; condition: string }
+  sets(bind: Bind, as?: string): { joins: string; condition: string }
   /** To be stored with the filter. */
   readonly names: FilterNames
+  /** The ids of the segments that it uses, also by other segments. */
+  readonly segments: readonly string[]
 }
+
+/** A segment that a filter uses. */
+interface Used {
+  listId: string
+  matcher: Matcher
+}
+
+/** What a filter is part of: the ids of the segments, the outermost first, and the number of comparisons before it. */
+interface Within {
+  readonly segments: readonly string[]
+  readonly counted: { comparisons: number }
+}
+
+const maxComparisons = 100
 
 const bindings = { text: 'text', texts: 'text[]', number: 'numeric', time: 'timestamptz' } as const
 
-/** SQL expressions for values of the contact's own row. */
-const own: Readonly<Record<string, { kind: 'text' | 'time'; values?: readonly string[]; sql: string }>> = {
-  email: { kind: 'text', sql: 'c.email' },
-  // An address without @ has no domain.
-  domain: { kind: 'text', sql: `case when strpos(c.email, '@') > 0 then split_part(c.email, '@', -1) else '' end` },
-  status: { kind: 'text', values: ['active', 'pending'], sql: 'c.status' },
-  created: { kind: 'time', sql: 'c.created_at' },
-  updated: { kind: 'time', sql: 'c.updated_at' },
+/** A term whose SQL is an expression over the contact's own row `c`. `salt`: its parameter. */
+interface OwnTerm extends TermKind {
+  readonly kind: 'text' | 'number' | 'time'
+  sql(c: string, salt: () => string): string
 }
+
+/** A number of 32 bits from the hash of a salt and the address, as a share of 100. SHA-256 spreads like addresses evenly. */
+const sampleOf = (c: string, salt: string): string =>
+  `(('x' || encode(substr(sha256(convert_to(${salt} || chr(10) || ${c}.email, 'UTF8')), 1, 4), 'hex'))::bit(32)::int8
+    * 100 / 4294967296.0)`
+
+const own: Readonly<Record<string, OwnTerm>> = {
+  email: { kind: 'text', sql: (c) => `${c}.email` },
+  // An address without @ has no domain.
+  domain: {
+    kind: 'text',
+    sql: (c) => `case when strpos(${c}.email, '@') > 0 then split_part(${c}.email, '@', -1) else '' end`,
+  },
+  status: { kind: 'text', values: ['active', 'pending'], sql: (c) => `${c}.status` },
+  created: { kind: 'time', sql: (c) => `${c}.created_at` },
+  updated: { kind: 'time', sql: (c) => `${c}.updated_at` },
+  sample: { kind: 'number', sql: (c) => sampleOf(c, `''`) },
+  'sample.': { kind: 'number', parameter: 'salt', sql: (c, salt) => sampleOf(c, salt()) },
+}
+
+const list: Term = {
+  ...{ name: 'list', kind: 'set' },
+  find: async (work, ref) => [(await findList(work, ref)).id],
+  rows: ({ account }) => ({
+    from: `${contactsOfLists(account)} l`,
+    where: 'true',
+    email: 'l.email',
+    value: 'l.list_id',
+    rowId: 'l.row_id',
+  }),
+}
+
+const segmentTerm = 'segment'
 
 const verification: Term = {
   name: 'verification',
@@ -49,10 +96,12 @@ const verification: Term = {
   rows: ({ account }) => ({ from: `${verdicts(account)} v`, where: 'true', email: 'v.email', value: 'v.status' }),
 }
 
-/** Returns the terms of the language that are not fields. */
-export const termNames = async (work: Work): Promise<ReadonlySet<string>> => {
+/** Returns the terms of the language that are not fields. `has` also knows terms with their parameter. */
+export const termNames = async (work: Work): Promise<Pick<ReadonlySet<string>, 'has'>> => {
   const { terms } = await work.filterParts()
-  return new Set([...Object.keys(own), verification.name, ...terms.map(({ name }) => name)])
+  const others = [verification, list, ...terms].map(({ name }) => name)
+  const names = new Set([...Object.keys(own), ...others, segmentTerm])
+  return { has: (name) => names.has(name) || names.has(name.slice(0, name.indexOf('.') + 1)) }
 }
 
 const dayMs = 86_400_000
@@ -165,6 +214,43 @@ const joinScopes = (scopes: readonly Scope[]): Scope => ({
   keys: scopes.some(({ keys }) => keys === null) ? null : scopes.flatMap(({ keys }) => keys ?? []),
 })
 
+const readNames = statement<{ names: FilterNames | null }>(
+  'read-names-of-segment',
+  { names: 'jsonb' },
+  'select filter_names as names from segments where account_id = $1 and id = $2',
+)
+
+/**
+ * Compiles the filter of a segment. Throws Problem `not_found` for a list that was deleted, `invalid` where the filter names something that
+ * no longer exists, or contains itself.
+ */
+export const compileSegment = async (
+  work: Work,
+  { id, name, listId, where }: SegmentView,
+  within?: Within,
+): Promise<Matcher> => {
+  const [row] = await work.sql(readNames, [work.accountId, id])
+  const { segments = [], counted = { comparisons: 0 } } = within ?? {}
+  try {
+    return await compileFilter(work, where, listId, row?.names, { segments: [...segments, id], counted })
+  } catch (error) {
+    if (!(error instanceof Problem) || error.kind !== 'not_found') throw error
+    throw notFound(`The list of the segment ${shown(name)} was deleted`, { hint: `svc segments delete ${shown(name)}` })
+  }
+}
+
+/** Compiles a segment that a filter names. Reports a refusal as a mistake at the column of the name. */
+const compileUsed = async (work: Work, id: string, { column }: Named, within: Within): Promise<Used> => {
+  const segment = await findSegment(work, id)
+  try {
+    if (within.segments.includes(id)) throw invalid('it contains itself')
+    return { listId: segment.listId, matcher: await compileSegment(work, segment, within) }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    throw mistake(column, `the segment ${shown(segment.name)} can't be used: ${error.message}`)
+  }
+}
+
 /**
  * Compiles a filter for contacts of a list, or of any list. Ages are relative to `work.now`. `stored`: what the names of a stored filter
  * stand for. Throws Problem `invalid` with the column of the first mistake.
@@ -174,19 +260,25 @@ export const compileFilter = async (
   text: string,
   listId: string | null,
   stored: FilterNames | null = null,
+  within: Within = { segments: [], counted: { comparisons: 0 } },
 ): Promise<Matcher> => {
   const { accountId, now } = work
   const { terms: later, findScope } = await work.filterParts()
   const lists = listId === null ? await listLists(work) : [await requireList(work, listId)]
-  const terms = new Map([verification, ...later].map((term) => [term.name, term]))
+  const terms = new Map([verification, list, ...later].map((term) => [term.name, term]))
   const filter = parseFilter(text, {
-    terms: new Map<string, TermKind>([...Object.entries(own), ...terms]),
+    terms: new Map<string, TermKind>([...Object.entries(own), ...terms, [segmentTerm, { kind: 'set' }]]),
     columns: new Set(lists.flatMap(({ fields }) => fields)),
   })
+  const comparisons = comparisonsIn(filter)
+  within.counted.comparisons += comparisons.length
+  if (within.counted.comparisons > maxComparisons)
+    throw invalid(`a filter has at most ${maxComparisons} comparisons, with those of its segments`)
   const ids = new Map<Named, readonly string[]>()
   const scopes = new Map<Named, Scope>()
+  const used = new Map<string, Used>()
   const names: (readonly string[])[] = []
-  for (const { term, scope, test } of comparisonsIn(filter)) {
+  for (const { term, scope, test } of comparisons) {
     if (scope) {
       const found = joinScopes(await resolve(scope, stored?.[names.length], (ref) => findScope(work, ref)))
       scopes.set(scope, found)
@@ -194,44 +286,49 @@ export const compileFilter = async (
     }
     if (test.is !== 'names') continue
     for (const name of test.values) {
-      const { find } = terms.get(term)!
-      const found = (await resolve(name, stored?.[names.length], (ref) => find!(work, ref))).flat()
+      const find = async (ref: string) =>
+        term === segmentTerm ? [(await findSegment(work, ref)).id] : terms.get(term)!.find!(work, ref)
+      const found = (await resolve(name, stored?.[names.length], find)).flat()
       ids.set(name, found)
       names.push(found)
+      if (term === segmentTerm) for (const id of found) used.set(id, await compileUsed(work, id, name, within))
     }
   }
   const idsOf = (name: Named) => ids.get(name)!
 
   /** Compares a value of the contact's own row. */
-  const ownValue = ({ term, field, test }: Comparison, bind: Bind): string => {
-    if (field !== null) return valueTest(test, 'text', `coalesce(c.fields ->> ${bind(field)}::text, '')`, bind, idsOf)!
+  const ownValue = ({ term, field, parameter, test }: Comparison, c: string, bind: Bind): string => {
+    if (field !== null)
+      return valueTest(test, 'text', `coalesce(${c}.fields ->> ${bind(field)}::text, '')`, bind, idsOf)!
     const { kind, sql } = own[term]!
-    if (kind === 'text') return valueTest(test, kind, sql, bind, idsOf)!
+    // Every contact has a value.
     if (test.is === 'missing') return 'false'
+    const value = sql(c, () => `${bind(parameter)}::text`)
+    if (kind !== 'time') return valueTest(test, kind, value, bind, idsOf)!
     const { from, to } = rangeOf(test, now.getTime())
     const limits = [
-      ...(from === undefined ? [] : [`${sql} >= ${bind(new Date(from))}::timestamptz`]),
-      ...(to === undefined ? [] : [`${sql} < ${bind(new Date(to))}::timestamptz`]),
+      ...(from === undefined ? [] : [`${value} >= ${bind(new Date(from))}::timestamptz`]),
+      ...(to === undefined ? [] : [`${value} < ${bind(new Date(to))}::timestamptz`]),
     ]
     return `(${limits.join(' and ')})`
   }
 
   /** Compares rows of addresses. `isAmong` returns the condition that the contact's address is among those of a query. */
   const ofRows = (
-    { scope, test }: Comparison,
+    { parameter, scope, test }: Comparison,
     term: Term,
     bind: Bind,
-    isAmong: (email: string, query: (only: string) => string) => string,
+    isAmong: (of: { email: string; rowId?: string }, query: (only: string) => string) => string,
   ): string => {
     // Every address has a value. Returns before a parameter is bound: PostgreSQL refuses parameters that no condition uses.
     if (test.is === 'missing' && term.missing !== undefined) return 'false'
     const account = `${bind(accountId)}::text`
     const time = () => `${bind(now)}::timestamptz`
-    const asked = { account, now: time, scope: scope && scopes.get(scope)!, bind }
-    const { from, where, email, value } = term.rows(asked)
+    const asked = { account, now: time, scope: scope && scopes.get(scope)!, parameter, bind }
+    const { from, where, email, value, ...of } = term.rows(asked)
     const among = (condition: string, having = '') =>
       isAmong(
-        email,
+        { email, ...of },
         (only) =>
           `from ${from} where ${where} and ${condition} and ${only} group by ${email}${having && ` having ${having}`}`,
       )
@@ -258,33 +355,61 @@ export const compileFilter = async (
     return conditions.length === 0 ? 'false' : `(${conditions.join(' or ')})`
   }
 
-  const atNow = (leaf: (comparison: Comparison) => string): string =>
+  /** Returns the condition that a contact is in one of the segments. `isIn` returns it for one, in which contacts are named `as`. */
+  const inSegments = ({ test }: Comparison, isIn: (used: Used) => string): string => {
+    if (test.is !== 'names') throw new Error(`A segment is not compared with ${test.is}`)
+    return `(${test.values
+      .flatMap(idsOf)
+      .map((id) => isIn(used.get(id)!))
+      .join(' or ')})`
+  }
+
+  /** The contacts of segments in this filter. Other filters around it have other names. */
+  const inner = `c${within.segments.length + 1}`
+
+  const membersOf = ({ listId }: Used, bind: Bind): string =>
+    contactsOfList(`${bind(accountId)}::text`, `${bind(listId)}::text`, inner)
+
+  const compile = (leaf: (comparison: Comparison) => string): string =>
     combine(filter, (comparison) => leaf({ ...comparison, test: atTime(comparison.test, now.getTime()) }))
 
   const isOwn = ({ term, field }: Comparison) => field !== null || Object.hasOwn(own, term)
 
   return {
     names,
-    condition: (bind) =>
-      atNow((comparison) => {
-        if (isOwn(comparison)) return ownValue(comparison, bind)
+    segments: [...used].flatMap(([id, { matcher }]) => [id, ...matcher.segments]),
+    condition: (bind, c = 'c') =>
+      compile((comparison) => {
+        if (isOwn(comparison)) return ownValue(comparison, c, bind)
         // `offset 0` makes PostgreSQL look up each contact by its address, whatever its statistics say.
-        return ofRows(
-          comparison,
-          terms.get(comparison.term)!,
-          bind,
-          (email, query) => `exists (select ${query(`${email} = c.email`)} offset 0)`,
-        )
-      }),
-    sets(bind) {
-      const joins: string[] = []
-      const condition = atNow((comparison) => {
-        if (isOwn(comparison)) return ownValue(comparison, bind)
-        return ofRows(comparison, terms.get(comparison.term)!, bind, (email, query) => {
-          const name = `s${joins.length}`
-          joins.push(`left join (select ${email} as email ${query('true')}) ${name} on ${name}.email = c.email`)
-          return `${name}.email is not null`
+        if (comparison.term === segmentTerm)
+          return inSegments(comparison, (one) => {
+            const from = `from ${membersOf(one, bind)} where ${inner}.row_id = ${c}.row_id`
+            return `exists (select ${from} and ${one.matcher.condition(bind, inner)} offset 0)`
+          })
+        return ofRows(comparison, terms.get(comparison.term)!, bind, ({ email, rowId }, query) => {
+          const isOf = rowId === undefined ? `${email} = ${c}.email` : `${rowId} = ${c}.row_id`
+          return `exists (select ${query(isOf)} offset 0)`
         })
+      }),
+    sets(bind, c = 'c') {
+      const joins: string[] = []
+      const isAmong = (email: string, query: string): string => {
+        const name = `s${joins.length}`
+        joins.push(`left join (select ${email} as email ${query}) ${name} on ${name}.email = ${c}.email`)
+        return `${name}.email is not null`
+      }
+      const condition = compile((comparison) => {
+        if (isOwn(comparison)) return ownValue(comparison, c, bind)
+        if (comparison.term === segmentTerm)
+          return inSegments(comparison, (one) => {
+            const from = membersOf(one, bind)
+            const { joins, condition } = one.matcher.sets(bind, inner)
+            return isAmong(`${inner}.email`, `from ${from} ${joins} where ${condition}`)
+          })
+        return ofRows(comparison, terms.get(comparison.term)!, bind, ({ email }, query) =>
+          isAmong(email, query('true')),
+        )
       })
       return { joins: joins.join(' '), condition }
     },

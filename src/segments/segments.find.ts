@@ -1,11 +1,8 @@
-import { contactsOfList, isList } from '../contacts/contacts.ts'
+import { isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
-import { noSuch, notFound, Problem, shown } from '../lib/problem.ts'
+import { noSuch, notFound } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { compileFilter, type Matcher } from './segments.compile.ts'
-import { scanList } from './segments.scan.ts'
-import type { FilterNames } from './segments.terms.ts'
 
 /** A segment (docs/reference/segments.md); times in epoch ms. */
 export interface SegmentView {
@@ -72,38 +69,4 @@ export const keepSegment = async (work: Pick<Work, 'sql' | 'accountId'>, ref: st
   const segment = await findSegment(work, ref)
   const locked = await work.sql(lockSegment, [work.accountId, segment.id])
   return locked.length > 0 ? segment : findSegment(work, ref)
-}
-
-const readNames = statement<{ names: FilterNames | null }>(
-  'read-names-of-segment',
-  { names: 'jsonb' },
-  'select filter_names as names from segments where account_id = $1 and id = $2',
-)
-
-/**
- * Compiles the filter of a segment. Throws Problem `not_found` for a list that was deleted, `invalid` where the filter names something that
- * no longer exists.
- */
-export const compileSegment = async (work: Work, { id, name, listId, where }: SegmentView): Promise<Matcher> => {
-  const [row] = await work.sql(readNames, [work.accountId, id])
-  try {
-    return await compileFilter(work, where, listId, row?.names)
-  } catch (error) {
-    if (!(error instanceof Problem) || error.kind !== 'not_found') throw error
-    throw notFound(`The list of the segment ${shown(name)} was deleted`, { hint: `svc segments delete ${shown(name)}` })
-  }
-}
-
-/** Counts the contacts of the segment's list that meet its filter. Throws as `compileSegment` does. */
-export const countSegment = async (work: Work, segment: SegmentView): Promise<number> => {
-  const { accountId } = work
-  const matcher = await compileSegment(work, segment)
-  const params: unknown[] = [accountId, segment.listId]
-  const { joins, condition } = matcher.sets((value) => `$${params.push(value)}`)
-  const [row] = await scanList<{ count: number }>(
-    work,
-    `select count(*) from ${contactsOfList('$1', '$2')} ${joins} where ${condition}`,
-    params,
-  )
-  return row!.count
 }

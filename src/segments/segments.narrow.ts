@@ -1,7 +1,7 @@
 import { findList, type Narrow } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
-import { compileFilter } from './segments.compile.ts'
-import { compileSegment, findSegment } from './segments.find.ts'
+import { compileFilter, compileSegment } from './segments.compile.ts'
+import { findSegment } from './segments.find.ts'
 
 /**
  * Finds the contacts that `--list`, `--where` and `--segment` name. Throws Problem `usage`, `not_found` for the list or the segment, or

@@ -23,15 +23,21 @@ export interface Asked {
   account: string
   now(): string
   scope: Scope | null
+  /** What follows the name of a term with a parameter. */
+  parameter: string | null
   bind: Bind
 }
 
-/** SQL of the rows of a term: of which addresses (`email`) it has which values. No value is null. */
+/**
+ * SQL of the rows of a term: of which addresses (`email`) it has which values. No value is null. `rowId`: the row ids of the addresses,
+ * where rows are found by them.
+ */
 interface Rows {
   from: string
   where: string
   email: string
   value: string
+  rowId?: string
 }
 
 /**

@@ -1,8 +1,7 @@
 export { createSegment, deleteSegment, NewSegment, SegmentChange, updateSegment } from './segments.change.ts'
-export { compileFilter, type Matcher, termNames } from './segments.compile.ts'
+export { compileFilter, compileSegment, type Matcher, termNames } from './segments.compile.ts'
+export { countSegment } from './segments.count.ts'
 export {
-  compileSegment,
-  countSegment,
   findSegment,
   findSegmentById,
   keepSegment,

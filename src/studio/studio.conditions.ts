@@ -12,7 +12,7 @@ type MergeData = Readonly<Record<string, string>>
  * Parses a condition. Every name is a merge field, except `terms`: names with another meaning in filters. Throws Problem `invalid` with
  * the column of the first mistake.
  */
-export const parseCondition = (text: string, terms: ReadonlySet<string> = new Set()): Filter =>
+export const parseCondition = (text: string, terms: Pick<ReadonlySet<string>, 'has'> = new Set()): Filter =>
   parseFilter(text, {
     terms: new Map(),
     columns: { has: (name) => !terms.has(name), [Symbol.iterator]: () => [].values() },

@@ -11,18 +11,31 @@ export interface Person {
   updated: Date
   sent: { at: Date; project: string; broadcast: string | null }[]
   bounced: { at: Date; project: string; broadcast: string | null }[]
-  interactions: { kind: string; at: Date; project: string; broadcast: string | null; isBot?: boolean }[]
+  /** `block` and `value` of answers; the value of a click is its URL. */
+  interactions: {
+    kind: string
+    at: Date
+    project: string
+    broadcast: string | null
+    isBot?: boolean
+    block?: string
+    value?: unknown
+  }[]
   score: { points: number; at: Date } | null
   deals: { stage: string; status: 'open' | 'won' | 'lost'; value: number }[]
   webinars: { id: string; status: 'confirmed' | 'waitlisted' | 'cancelled' }[]
   courses: { id: string; active: boolean }[]
   /** Topics that it left; '': everything. */
   left: string[]
+  suppressed: ('complained' | 'bounced' | 'manual')[]
+  /** It is in the list "Others", too. */
+  isInOthers: boolean
 }
 
 export const person = (email: string, given: Partial<Person> = {}): Person => ({
   ...{ email, status: 'active', verification: null, fields: {}, created: new Date(0), updated: new Date(0) },
   ...{ sent: [], bounced: [], interactions: [], score: null, deals: [], webinars: [], courses: [], left: [] },
+  ...{ suppressed: [], isInOthers: false },
   ...given,
 })
 
@@ -47,6 +60,10 @@ export const writePeople = async (
   const listId = `lst_${mark}`
   await insert('contact_lists', {
     ...{ id: listId, name: list, fields: columns, row_count: people.length, created_at: at, updated_at: at },
+  })
+  const others = `lst_others${mark}`
+  await insert('contact_lists', {
+    ...{ id: others, name: 'Others', fields: ['city'], row_count: 0, created_at: at, updated_at: at },
   })
   for (const [name, id] of [
     ['Welcome', `prj_1${mark}`],
@@ -93,6 +110,11 @@ export const writePeople = async (
       ...{ row_id: rowId, list_id: listId, email, fields: one.fields, status: one.status },
       ...{ created_at: one.created, updated_at: one.updated },
     })
+    if (one.isInOthers)
+      await insert('contacts', {
+        ...{ row_id: rowId, list_id: others, email, fields: { city: one.fields.plan ?? '' }, status: 'active' },
+        ...{ created_at: at, updated_at: at },
+      })
     const mail = async ({ at, project, broadcast }: Person['sent'][number], status: string) => {
       const id = next('msg')
       await insert('messages', {
@@ -115,10 +137,16 @@ export const writePeople = async (
         ...{ message_id: await mail({ ...bounced, at: new Date(0) }, 'failed'), fingerprint: 'f', kind: 'hard' },
         created_at: bounced.at,
       })
-    for (const { kind, at, project, broadcast, isBot = false } of one.interactions)
+    for (const { kind, at, project, broadcast, isBot = false, block = '', value = null } of one.interactions)
       await insert('interactions', {
-        ...{ message_id: await mail({ at: new Date(0), project, broadcast }, 'failed'), kind, block_id: '', link: '' },
-        ...{ is_bot: isBot, id: next('int'), project_id: `${project}${mark}`, email, value: null, at },
+        ...{
+          message_id: await mail({ at: new Date(0), project, broadcast }, 'failed'),
+          kind,
+          block_id: block,
+          link: '',
+        },
+        ...{ is_bot: isBot, id: next('int'), project_id: `${project}${mark}`, email, at },
+        value: JSON.stringify(value),
       })
     if (one.score) await insert('lead_scores', { email, points: one.score.points, at: one.score.at, is_hot: false })
     for (const { stage, status, value } of one.deals)
@@ -132,6 +160,7 @@ export const writePeople = async (
         ...{ id: next('reg'), webinar_id: `${id}${mark}`, email, name: '', status, number: made },
         ...{ created_at: at, updated_at: at },
       })
+    for (const reason of one.suppressed) await insert('suppressions', { email, reason, created_at: at })
     for (const id of one.left)
       await insert('suppressions', {
         ...{ email, reason: 'unsubscribed', topic_id: id && `${id}${mark}`, created_at: at },

@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { exportContacts, listContacts } from '../../src/contacts/contacts.ts'
-import { countSegment, createSegment, narrow } from '../../src/segments/segments.ts'
+import { countSegment, createSegment, deleteSegment, narrow, updateSegment } from '../../src/segments/segments.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { type Random, randomOfTest } from '../support/random.ts'
 import { columns, type Person, person, writePeople } from './people.ts'
@@ -45,8 +46,13 @@ describe('the terms', () => {
       ],
       interactions: [
         { kind: 'open', at: ago(40 * 24), project: 'prj_1', broadcast: null },
-        { kind: 'click', at: ago(2 * 24), project: 'prj_2', broadcast: 'bct_1' },
+        {
+          ...{ kind: 'click', at: ago(2 * 24), project: 'prj_2', broadcast: 'bct_1' },
+          value: 'https://acme.test/Offer?id=1',
+        },
       ],
+      suppressed: ['bounced'],
+      isInOthers: true,
       deals: [
         { stage: 'Talks', status: 'open', value: 10 },
         { stage: 'Won', status: 'won', value: 500.5 },
@@ -61,6 +67,10 @@ describe('the terms', () => {
       sent: [{ at: ago(60 * 24), project: 'prj_2', broadcast: 'bct_2' }],
       bounced: [{ at: ago(59 * 24), project: 'prj_2', broadcast: 'bct_2' }],
       interactions: [
+        {
+          ...{ kind: 'click', at: ago(50 * 24), project: 'prj_2', broadcast: 'bct_2', isBot: true },
+          value: 'https://acme.test/Offer?id=1',
+        },
         { kind: 'open', at: ago(50 * 24), project: 'prj_2', broadcast: 'bct_2' },
         { kind: 'open', at: ago(1), project: 'prj_2', broadcast: 'bct_2', isBot: true },
       ],
@@ -194,6 +204,20 @@ describe('the terms', () => {
     ['topic in (top_1, top_2)', [ada, carla]],
     ['topic is empty', [bob]],
     ['not topic is empty and topic != top_1', [ada]],
+    // Lists and segments.
+    ['list = Others', [ada]],
+    ['list = lst_ and list != lst_others', [bob, carla]],
+    ['list in (Others, People)', [ada, bob, carla]],
+    // Suppression.
+    ['suppression = bounced', [ada]],
+    ['suppression = unsubscribed', [bob]],
+    ['suppression is empty', [carla]],
+    ['suppression in (manual, unsubscribed)', [bob]],
+    // Clicks.
+    ['link = "https://acme.test/Offer?id=1"', [ada]],
+    ['link ~ offer', [ada]],
+    ['link = "https://acme.test/Offer"', []],
+    ['link is empty', [bob, carla]],
     ['deal.status = won or plan is empty', [ada, carla]],
     ['not (deal.status = won or plan is empty)', [bob]],
   ])('%s', (where, emails) => expectMatching(account, list, where, emails))
@@ -209,6 +233,207 @@ describe('the terms', () => {
   ])('%s is a mistake', async (where, message) => {
     const narrowed = t.app.work(account.id, 'cli:test', (w) => narrow(w, { list, where }))
     await expect(narrowed).rejects.toMatchObject({ kind: 'invalid', message })
+  })
+})
+
+const answered = (hours: number, project: string, block: string, value: unknown, rest: object = {}) => ({
+  ...{ kind: 'vote', at: ago(hours), project, broadcast: null, block, value },
+  ...rest,
+})
+
+describe('answers', () => {
+  let account: TestAccount
+  let list: string
+  const people = [
+    person('ada@acme.test', {
+      interactions: [
+        answered(3, 'prj_1', 'plan', 'Pro'),
+        answered(2, 'prj_2', 'plan', 'Free'),
+        answered(1, 'prj_1', 'other', 'Pro'),
+      ],
+    }),
+    person('bob@acme.test', {
+      interactions: [
+        answered(3, 'prj_1', 'plan', 'Free'),
+        answered(2, 'prj_2', 'plan', 'Pro'),
+        answered(1, 'prj_2', 'plan', 'Free', { isBot: true }),
+        answered(1, 'prj_2', 'plan', 'https://x.test', { kind: 'click' }),
+        answered(1, 'prj_1', 'stars', 4, { kind: 'rating' }),
+      ],
+    }),
+    person('cid@acme.test', {
+      interactions: [
+        answered(1, 'prj_1', 'survey', { city: 'Vienna', age: '40' }, { kind: 'form' }),
+        answered(1, 'prj_1', 'gone', null, { kind: 'form' }),
+      ],
+    }),
+  ]
+  const [ada, bob, cid] = people.map(({ email }) => email) as [string, string, string]
+
+  beforeAll(async () => {
+    account = await t.account()
+    list = await writePeople(t, account, people, { mark: 'a' })
+  })
+
+  test.each<[string, string[]]>([
+    ['answer.plan = Pro', [bob]],
+    ['answer.plan != Pro', [ada, cid]],
+    ['answer.plan in Welcome = Pro', [ada]],
+    ['answer.plan in prj_2a in (Pro, x)', [bob]],
+    ['answer.plan in (Pro, Free)', [ada, bob]],
+    ['answer.plan is empty', [cid]],
+    ['answer."plan" ~ PR', [bob]],
+    ['answer.stars > 3', [bob]],
+    ['answer.stars = 4.0', [bob]],
+    ['answer.stars < 4', []],
+    // Any field of a form.
+    ['answer.survey = Vienna', [cid]],
+    ['answer.survey >= 40 and answer.survey = Vienna', [cid]],
+    ['answer.survey is not empty', [cid]],
+    // Its text was dropped.
+    ['answer.gone is empty', [ada, bob, cid]],
+    ['answer.unknown is not empty', []],
+  ])('%s', (where, emails) => expectMatching(account, list, where, emails))
+
+  test.each([
+    ['answer. = x', 'filter, column 9: expected a name after "answer."'],
+    ['answer = x', 'filter, column 1: unknown term "answer"; available: '],
+    ['answer.plan in Nothing = x', 'filter, column 16: There is no project or broadcast Nothing'],
+  ])('%s is a mistake', async (where, message) => {
+    const narrowed = t.app.work(account.id, 'cli:test', (w) => narrow(w, { list, where }))
+    await expect(narrowed).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining(message) })
+  })
+})
+
+/** A number from 0 to 100 from the address and a salt. */
+const sampleOf = (email: string, salt = ''): number =>
+  (createHash('sha256').update(`${salt}\n${email}`).digest().readUInt32BE() * 100) / 2 ** 32
+
+describe('samples', () => {
+  test('follow from the address; another salt is another sample', async () => {
+    const account = await t.account()
+    const people = Array.from({ length: 400 }, (_, i) => person(`p${1000 + i}@acme.test`))
+    const list = await writePeople(t, account, people, { mark: 'h' })
+    const those = (holds: (email: string) => boolean) => people.map(({ email }) => email).filter(holds)
+    await expectMatching(
+      account,
+      list,
+      'sample < 10',
+      those((email) => sampleOf(email) < 10),
+    )
+    await expectMatching(
+      account,
+      list,
+      'sample >= 50.5',
+      those((email) => sampleOf(email) >= 50.5),
+    )
+    await expectMatching(
+      account,
+      list,
+      'sample.spring < 10',
+      those((email) => sampleOf(email, 'spring') < 10),
+    )
+    await expectMatching(
+      account,
+      list,
+      'sample."a b" < 10',
+      those((email) => sampleOf(email, 'a b') < 10),
+    )
+    await expectMatching(account, list, 'sample is empty', [])
+    expect(those((email) => sampleOf(email) < 10)).not.toEqual(those((email) => sampleOf(email, 'spring') < 10))
+    expect(those((email) => sampleOf(email) < 10).length).toBeGreaterThan(20)
+  })
+})
+
+describe('segments in filters', () => {
+  const setUp = async () => {
+    const account = await t.account()
+    const people = [
+      person('ada@acme.test', { fields: { plan: 'pro' }, isInOthers: true, suppressed: ['manual'] }),
+      person('bob@acme.test', { fields: { plan: 'pro' } }),
+      person('cid@acme.test', { fields: { plan: 'free' }, isInOthers: true }),
+    ]
+    const list = await writePeople(t, account, people, { mark: account.id })
+    const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
+    const create = (name: string, list: string, where: string) => work((w) => createSegment(w, { name, list, where }))
+    const update = (name: string, where: string) => work((w) => updateSegment(w, name, { where }))
+    return { account, list, work, create, update }
+  }
+
+  test('select those whose address is in the segment, in its list', async () => {
+    const { account, list, create, update } = await setUp()
+    await create('Pro elsewhere', 'Others', 'city = pro')
+    await create('Pro', 'People', 'plan = pro')
+    await expectMatching(account, list, 'segment = "Pro elsewhere"', ['ada@acme.test'])
+    await expectMatching(account, list, 'segment != "Pro elsewhere"', ['bob@acme.test', 'cid@acme.test'])
+    await expectMatching(account, list, 'segment in ("Pro elsewhere", Pro) and not list = Others', ['bob@acme.test'])
+    // A segment of segments, with terms of rows in it.
+    await create('Reachable', 'People', 'segment = Pro and (suppression is empty or segment = "Pro elsewhere")')
+    await expectMatching(account, list, 'not segment = Reachable or segment = Reachable and plan = pro', [
+      'ada@acme.test',
+      'bob@acme.test',
+      'cid@acme.test',
+    ])
+    await expectMatching(account, list, 'segment = Reachable and suppression is empty', ['bob@acme.test'])
+    await update('Pro', 'plan = free')
+    await expectMatching(account, list, 'segment = Reachable', ['cid@acme.test'])
+  })
+
+  test('a circle is a mistake, also by two changes at the same time', async () => {
+    const { create, update } = await setUp()
+    for (const name of ['A', 'B', 'C']) await create(name, 'People', 'plan = pro')
+    await expect(update('A', 'segment = A')).rejects.toMatchObject({
+      kind: 'invalid',
+      message: "filter, column 11: the segment A can't be used: it contains itself",
+    })
+    await update('B', 'segment = C')
+    await update('C', 'not segment = A')
+    await expect(update('A', 'plan = x or segment = B')).rejects.toMatchObject({
+      kind: 'invalid',
+      message: expect.stringMatching(/^filter, column 23: the segment B can't be used: .* it contains itself$/),
+    })
+    for (let i = 0; i < 5; i++) {
+      await update('A', 'plan = pro')
+      await update('B', 'plan = pro')
+      const both = await Promise.allSettled([update('A', 'segment = B'), update('B', 'segment = A')])
+      expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    }
+  })
+
+  test('a segment that is unknown, deleted or of a deleted list is a mistake', async () => {
+    const { account, list, work, create } = await setUp()
+    await create('Pro', 'People', 'plan = pro')
+    const used = await create('User', 'People', 'segment = Pro')
+    await create('Elsewhere', 'Others', 'city = pro')
+    const mistake = async (where: string, message: string) =>
+      expect(work((w) => narrow(w, { list, where }))).rejects.toMatchObject({ kind: 'invalid', message })
+    await mistake('segment = Nothing', 'filter, column 11: There is no segment Nothing')
+    await mistake('segment is empty', 'filter, column 9: expected =, != or in after "segment"')
+    await t.app.sql('delete from contact_lists where id = $1', [`lst_others${account.id}`])
+    await mistake(
+      'segment = Elsewhere',
+      "filter, column 11: the segment Elsewhere can't be used: The list of the segment Elsewhere was deleted",
+    )
+    await work((w) => deleteSegment(w, 'Pro'))
+    await expect(work((w) => countSegment(w, used))).rejects.toMatchObject({
+      kind: 'invalid',
+      message: 'filter, column 11: Pro does not exist any more',
+    })
+  })
+
+  test('a filter has at most 100 comparisons with those of its segments', async () => {
+    const { create } = await setUp()
+    await create('Half', 'People', Array.from({ length: 50 }, (_, i) => `plan = ${i}`).join(' or '))
+    await create(
+      'All but one',
+      'People',
+      `segment = Half and ${Array.from({ length: 49 }, () => 'plan = x').join(' or ')}`,
+    )
+    await expect(create('Twice', 'People', 'segment = Half or segment != Half')).rejects.toMatchObject({
+      kind: 'invalid',
+      message:
+        "filter, column 30: the segment Half can't be used: a filter has at most 100 comparisons, with those of its segments",
+    })
   })
 })
 
@@ -389,6 +614,55 @@ const filters = (random: Random) => {
       () => textTests('domain', ({ email }) => [email.split('@')[1] ?? ''], ['acme.test', 'beta.test', '']),
       () => textTests('status', ({ status }) => [status], ['active', 'pending'], true),
       () => textTests('verification', ({ verification }) => [verification ?? ''], ['valid', 'risky', ''], true),
+      () => numberTests('sample', ({ email }) => [sampleOf(email)], [0, 10, 33.3, 50, 100]),
+      () => numberTests('sample.x', ({ email }) => [sampleOf(email, 'x')], [0, 10, 33.3, 50, 100]),
+      () =>
+        textTests(
+          'suppression',
+          ({ suppressed, left }) => [...suppressed, ...(left.includes('') ? ['unsubscribed'] : [])],
+          ['unsubscribed', 'bounced', 'complained', 'manual', ''],
+          true,
+        ),
+      () =>
+        textTests(
+          'link',
+          ({ interactions }) =>
+            interactions.filter(({ kind, isBot }) => kind === 'click' && !isBot).map(({ value }) => value as string),
+          ['https://acme.test/a', 'https://acme.test/b', 'acme', ''],
+        ),
+      () => {
+        const project = random.pick(['', 'prj_1', 'prj_2'])
+        const scope = { '': '', prj_1: ' in Welcome', prj_2: ' in News' }[project]
+        const latest = (one: Person) =>
+          one.interactions
+            .filter((own) => own.block === 'q' && !own.isBot && !['open', 'click'].includes(own.kind))
+            .filter((own) => project === '' || own.project === project)
+            .sort((a, b) => a.at.getTime() - b.at.getTime())
+            .at(-1)
+        return textTests(`answer.q${scope}`, (one) => [String(latest(one)?.value ?? '')], ['Yes', 'No', '3', '03', ''])
+      },
+      () => {
+        const id = random.pick(['Others', 'People'])
+        const has = (one: Person) => id === 'People' || one.isInOthers
+        return random.pick([
+          { text: `list = ${id}`, holds: has },
+          { text: `list != ${id}`, holds: (one: Person) => !has(one) },
+        ])
+      },
+      () => {
+        const segments: Record<string, (one: Person) => boolean> = {
+          Pro: ({ fields }) => fields.plan === 'pro',
+          'Others clicked': (one) => one.isInOthers && interactions((kind) => kind === 'click')(one).length > 0,
+          Both: (one) => segments.Pro!(one) || segments['Others clicked']!(one),
+        }
+        const name = random.pick(Object.keys(segments))
+        const holds = segments[name]!
+        return random.pick([
+          { text: `segment = "${name}"`, holds },
+          { text: `segment != "${name}"`, holds: (one: Person) => !holds(one) },
+          { text: `segment in (Pro, "${name}")`, holds: (one: Person) => holds(one) || segments.Pro!(one) },
+        ])
+      },
       () => timeTests('created', ({ created }) => [created]),
       () => timeTests('updated', ({ updated }) => [updated]),
       () => scoped('sent', ({ sent }) => sent),
@@ -490,10 +764,22 @@ describe('random filters', () => {
       verification: random.pick(['valid', 'risky', 'invalid', 'unknown', null]),
       fields: Object.fromEntries(columns.filter(() => random.next() < 0.7).map((name) => [name, random.pick(values)])),
       ...{ created: time(), updated: time(), sent: some(2, mail), bounced: some(1, mail) },
-      interactions: some(3, () => ({
-        ...{ kind: random.pick(['open', 'click', 'vote', 'form']), isBot: random.next() < 0.2 },
-        ...mail(),
-      })),
+      interactions: some(5, () => {
+        const kind = random.pick(['open', 'click', 'vote', 'rating'])
+        const own = { ...{ kind, isBot: random.next() < 0.2 }, ...mail() }
+        if (kind === 'open') return own
+        if (kind === 'click') return { ...own, block: 'q', value: `https://acme.test/${random.pick(['a', 'b'])}` }
+        // The times of answers differ.
+        const at = new Date(own.at.getTime() - random.between(1, 1e6))
+        return {
+          ...own,
+          at,
+          block: random.pick(['q', 'r']),
+          value: kind === 'vote' ? random.pick(['Yes', 'No']) : random.pick([3, 4]),
+        }
+      }),
+      suppressed: (['complained', 'bounced', 'manual'] as const).filter(() => random.next() < 0.2),
+      isInOthers: random.next() < 0.5,
       score: random.pick([null, { points: random.pick([0, 1, 2.5, 10]), at: now }]),
       deals: some(2, () => {
         const stage = random.pick(['Lead', 'Talks', 'Won', 'Lost'])
@@ -511,6 +797,11 @@ describe('random filters', () => {
     )
     const account = await t.account()
     const list = await writePeople(t, account, people, { mark: 'r' })
+    await t.app.work(account.id, 'cli:test', async (w) => {
+      await createSegment(w, { name: 'Pro', list, where: 'plan = pro' })
+      await createSegment(w, { name: 'Others clicked', list: 'Others', where: 'clicked is not empty' })
+      await createSegment(w, { name: 'Both', list, where: 'segment in (Pro, "Others clicked")' })
+    })
     const stranger = await t.account()
     const others = people.map(({ email }) => anyone(email))
     await writePeople(t, stranger, others, { mark: 's' })

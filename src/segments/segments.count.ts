@@ -1,0 +1,19 @@
+import { contactsOfList } from '../contacts/contacts.ts'
+import type { Work } from '../store/work.ts'
+import { compileSegment } from './segments.compile.ts'
+import type { SegmentView } from './segments.find.ts'
+import { scanList } from './segments.scan.ts'
+
+/** Counts the contacts of the segment's list that meet its filter. Throws as `compileSegment` does. */
+export const countSegment = async (work: Work, segment: SegmentView): Promise<number> => {
+  const { accountId } = work
+  const matcher = await compileSegment(work, segment)
+  const params: unknown[] = [accountId, segment.listId]
+  const { joins, condition } = matcher.sets((value) => `$${params.push(value)}`)
+  const [row] = await scanList<{ count: number }>(
+    work,
+    `select count(*) from ${contactsOfList('$1', '$2')} ${joins} where ${condition}`,
+    params,
+  )
+  return row!.count
+}
