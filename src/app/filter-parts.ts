@@ -1,3 +1,4 @@
+import { terms as termsOfActivity } from '../activity/activity.terms.ts'
 import { findBatches } from '../broadcasts/broadcasts.ts'
 import { terms as termsOfCourses } from '../courses/courses.terms.ts'
 import { terms as termsOfDeals } from '../deals/deals.terms.ts'
@@ -14,6 +15,7 @@ export const filterParts: FilterParts = {
   terms: [
     ...termsOfMessages,
     ...termsOfEngagement,
+    ...termsOfActivity,
     ...termsOfDeals,
     ...termsOfWebinars,
     ...termsOfCourses,

@@ -27,6 +27,8 @@ export interface Person {
   courses: { id: string; active: boolean }[]
   /** Topics that it left; '': everything. */
   left: string[]
+  /** What programs reported. */
+  events: { name: string; at: Date }[]
   suppressed: ('complained' | 'bounced' | 'manual')[]
   /** It is in the list "Others", too. */
   isInOthers: boolean
@@ -35,7 +37,7 @@ export interface Person {
 export const person = (email: string, given: Partial<Person> = {}): Person => ({
   ...{ email, status: 'active', verification: null, fields: {}, created: new Date(0), updated: new Date(0) },
   ...{ sent: [], bounced: [], interactions: [], score: null, deals: [], webinars: [], courses: [], left: [] },
-  ...{ suppressed: [], isInOthers: false },
+  ...{ events: [], suppressed: [], isInOthers: false },
   ...given,
 })
 
@@ -160,6 +162,7 @@ export const writePeople = async (
         ...{ id: next('reg'), webinar_id: `${id}${mark}`, email, name: '', status, number: made },
         ...{ created_at: at, updated_at: at },
       })
+    for (const { name, at } of one.events) await insert('activities', { id: next('act'), email, name, at })
     for (const reason of one.suppressed) await insert('suppressions', { email, reason, created_at: at })
     for (const id of one.left)
       await insert('suppressions', {

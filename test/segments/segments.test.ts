@@ -51,6 +51,10 @@ describe('the terms', () => {
           value: 'https://acme.test/Offer?id=1',
         },
       ],
+      events: [
+        { name: 'plan.upgraded', at: ago(48) },
+        { name: 'plan.upgraded', at: ago(100 * 24) },
+      ],
       suppressed: ['bounced'],
       isInOthers: true,
       deals: [
@@ -213,6 +217,12 @@ describe('the terms', () => {
     ['suppression = unsubscribed', [bob]],
     ['suppression is empty', [carla]],
     ['suppression in (manual, unsubscribed)', [bob]],
+    // What programs reported.
+    ['event.plan.upgraded < 3d', [ada]],
+    ['event.plan.upgraded > 3d', []],
+    ['event.plan.upgraded = 2026-11-18', [ada]],
+    ['event."plan.upgraded" is empty', [bob, carla]],
+    ['event.plan is not empty', []],
     // Clicks.
     ['link = "https://acme.test/Offer?id=1"', [ada]],
     ['link ~ offer', [ada]],
@@ -642,6 +652,10 @@ const filters = (random: Random) => {
         return textTests(`answer.q${scope}`, (one) => [String(latest(one)?.value ?? '')], ['Yes', 'No', '3', '03', ''])
       },
       () => {
+        const name = random.pick(['a', 'b.c'])
+        return timeTests(`event.${name}`, ({ events }) => events.filter((one) => one.name === name).map(({ at }) => at))
+      },
+      () => {
         const id = random.pick(['Others', 'People'])
         const has = (one: Person) => id === 'People' || one.isInOthers
         return random.pick([
@@ -778,6 +792,7 @@ describe('random filters', () => {
           value: kind === 'vote' ? random.pick(['Yes', 'No']) : random.pick([3, 4]),
         }
       }),
+      events: some(3, () => ({ name: random.pick(['a', 'b.c']), at: time() })),
       suppressed: (['complained', 'bounced', 'manual'] as const).filter(() => random.next() < 0.2),
       isInOthers: random.next() < 0.5,
       score: random.pick([null, { points: random.pick([0, 1, 2.5, 10]), at: now }]),
