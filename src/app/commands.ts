@@ -20,7 +20,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'Messages:': {
     send: 'Send one email and show its result',
     sends: 'Sent, queued and failed emails',
-    broadcasts: 'Marketing emails to all active contacts of a list',
+    broadcasts: 'Marketing emails to the active contacts of lists and segments',
     topics: 'Topics of marketing email, which people can leave',
     projects: 'Studio projects: email designs of blocks, rendered for each recipient',
     liveview: 'The live view of an email: what its recipient sees and answers',

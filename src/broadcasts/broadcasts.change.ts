@@ -45,11 +45,23 @@ export const copyBroadcast = async (work: Work, ref: string, name: string): Prom
   const { accountId, now } = work
   const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
   const from = await em.findOneOrFail(Broadcast, { id: await idOfBroadcast(work, ref) })
-  const { listId, segmentId, filter, filterNames, projectId, topicId, subject, sender, replyTo, rate, recipients } =
-    from
+  const {
+    listId,
+    segmentId,
+    filter,
+    filterNames,
+    audience,
+    projectId,
+    topicId,
+    subject,
+    sender,
+    replyTo,
+    rate,
+    recipients,
+  } = from
   const id = newId('bct', now.getTime())
   em.create(Broadcast, {
-    ...{ id, accountId, name, status: 'draft', listId, segmentId, filter, filterNames, projectId, topicId },
+    ...{ id, accountId, name, status: 'draft', listId, segmentId, filter, filterNames, audience, projectId, topicId },
     ...{ subject, sender, replyTo, rate, recipients, createdAt: now },
   })
   await em.flush()

@@ -6,6 +6,7 @@ import {
   changing,
   confirmed,
   examples,
+  gather,
   paged,
 } from '../cli/command.ts'
 import { type Column, printWithResults } from '../cli/output.ts'
@@ -31,9 +32,12 @@ const columns: Column<BroadcastView>[] = [
 
 interface CreateFlags extends Confirmation {
   name?: string
-  list?: string
+  list: string[]
   where?: string
-  segment?: string
+  segment: string[]
+  all?: boolean
+  excludeList: string[]
+  excludeSegment: string[]
   project?: string
   topic?: string
   subject?: string
@@ -107,26 +111,17 @@ const tested = ({ projectVersion, testedVersion }: Plan): string => {
 
 /** Returns the sentence that a confirmation shows. */
 const sending = (plan: Plan): string => {
-  const { mails, suppressed, listName, segmentName, topicName, where, subject, from, at } = plan
+  const { mails, suppressed, audience, topicName, subject, from, at } = plan
   const sender = from.name === '' ? from.email : `${from.name} <${from.email}>`
   const leftOut = suppressed > 0 ? `, leaving out ${number(suppressed)} suppressed` : ''
   const topic = topicName === undefined ? '' : `, about ${topicName}`
   const people = quantity(mails, 'person', 'people')
-  const ofList = `the list ${listName}${where === undefined ? '' : ' that meet the filter'}`
-  const audience = segmentName === undefined ? ofList : `the segment ${segmentName}`
   const version = `version ${plan.projectVersion} of its project${tested(plan)}`
   return `email ${people} of ${audience}${leftOut}${topic}: "${subject}", from ${sender}, ${version}, ${at ? `at ${at.toISOString()}` : 'at once'}`
 }
 
-const planned = (plan: Plan) => {
-  const { listId, segmentId, where, projectId, topicId, recipients, mails, suppressed } = plan
-  const { projectVersion, testedVersion, subject, from, replyTo } = plan
-  return {
-    ...{ listId, ...(segmentId && { segmentId }), ...(where !== undefined && { where }) },
-    ...{ projectId, ...(topicId && { topicId }), recipients, mails, suppressed },
-    ...{ projectVersion, testedVersion, subject, from, replyTo },
-  }
-}
+/** Returns what a dry run prints of a plan. */
+const planned = ({ audience: _words, listName: _list, topicName: _topic, at: _at, id: _id, ...shown }: Plan) => shown
 
 /** Queues a sent broadcast if its time has come, and prints its state. */
 const startSending = async (
@@ -143,32 +138,33 @@ const startSending = async (
   out.one(await work((w) => showBroadcast(w, id)))
 }
 
+/** Returns the flags about recipients that were given. */
+const audienceOf = ({ list, where, segment, all, excludeList, excludeSegment }: CreateFlags) => {
+  const given = (refs: string[]) => (refs.length > 0 ? refs : undefined)
+  return {
+    ...{ list: given(list), segment: given(segment), where, all },
+    ...{ excludeList: given(excludeList), excludeSegment: given(excludeSegment) },
+  }
+}
+
+/** `none` excludes nothing any more. */
+const orNothing = (refs: string[] | undefined) => (refs?.length === 1 && refs[0] === 'none' ? [] : refs)
+
 /** Resolves the word `none` of `update` to the default, or to nothing. */
 const orNone = (value: string | undefined) => (value === 'none' ? null : value)
 
 const create = async (context: Context, flags: CreateFlags): Promise<void> => {
   const { app, confirm, out, trial, work } = context
   if (flags.follow && !flags.send) throw new Problem('usage', '--follow needs --send: a draft sends nothing')
-  const { where, segment } = flags
-  const isOfSegment = segment !== undefined && flags.list === undefined
-  const given = isOfSegment
+  const isNamed = flags.all || flags.list.length + flags.segment.length > 0
+  const given = isNamed
     ? await context.require({ project: flags.project })
-    : await context.require({ list: flags.list, project: flags.project })
+    : await context.require({ list: undefined as string | undefined, project: flags.project })
   const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
   const { createBroadcast, planBroadcast, sendBroadcast } = operations
   const { name, topic, subject, sender, replyTo, at, rate } = flags
-  const input = parse(operations.NewBroadcast, {
-    name,
-    where,
-    segment,
-    topic,
-    subject,
-    sender,
-    replyTo,
-    at,
-    rate,
-    ...given,
-  })
+  const letter = { name, topic, subject, sender, replyTo, at, rate }
+  const input = parse(operations.NewBroadcast, { ...letter, ...audienceOf(flags), ...given })
   if (flags.send || flags.dryRun) {
     const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
     const what = flags.send ? sending(plan) : `make a draft that can ${sending(plan)}`
@@ -190,9 +186,22 @@ export const commands: CommandSet = (cli) => {
   /** Adds the options that describe a broadcast. */
   const described = (command: ReturnType<typeof noun.command>) =>
     command
-      .option('--list <id|name>', 'the recipients: the list’s active contacts when sending begins')
-      .option('--where <filter>', 'only contacts of the list that meet this filter when sending begins')
-      .option('--segment <id|name>', 'the recipients: the segment’s active contacts when sending begins')
+      .option(
+        '--list <id|name>',
+        'the recipients: the list’s active contacts when sending begins (repeatable)',
+        gather,
+        [],
+      )
+      .option('--where <filter>', 'only contacts of each list that meet this filter when sending begins')
+      .option(
+        '--segment <id|name>',
+        'the recipients: the segment’s active contacts when sending begins (repeatable)',
+        gather,
+        [],
+      )
+      .option('--all', 'the recipients: every address with an active contact')
+      .option('--exclude-list <id|name>', 'nobody who is in this list (repeatable)', gather, [])
+      .option('--exclude-segment <id|name>', 'nobody who is in this segment (repeatable)', gather, [])
       .option('--project <id|name>', 'the project to render')
       .option('--topic <id|name>', 'the topic of its emails: people who left it get none')
       .option('--subject <subject>', 'the subject (default: the name of the project)')
@@ -264,10 +273,12 @@ export const commands: CommandSet = (cli) => {
         import('./broadcasts.ts'),
         import('../lib/parse.ts'),
       ])
-      const { name, list, where, segment, project } = flags
+      const { name, project } = flags
+      const { excludeList, excludeSegment, ...audience } = audienceOf(flags)
+      const without = { excludeList: orNothing(excludeList), excludeSegment: orNothing(excludeSegment) }
       const [topic, subject, sender] = [orNone(flags.topic), orNone(flags.subject), orNone(flags.sender)]
       const [replyTo, at, rate] = [orNone(flags.replyTo), orNone(flags.at), orNone(flags.rate)]
-      const given = { name, list, where, segment, project, topic, subject, sender, replyTo, at, rate }
+      const given = { name, ...audience, ...without, project, topic, subject, sender, replyTo, at, rate }
       if (Object.values(given).every((value) => value === undefined)) throw new Problem('usage', 'Nothing to change')
       const changes = parse(BroadcastChanges, given)
       out.one(await work((w) => updateBroadcast(w, ref, changes)))

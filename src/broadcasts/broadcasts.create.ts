@@ -1,25 +1,42 @@
 import { z } from 'zod'
-import { findList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
-import { invalid, Problem } from '../lib/problem.ts'
+import { invalid } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
-import { countRecipients, keepTopic, Recipient, requireSender } from '../messages/messages.ts'
-import { compileFilter, compileSegment, type FilterNames, keepSegment } from '../segments/segments.ts'
+import { keepTopic, Recipient, requireSender } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
+import {
+  type Audience,
+  type AudienceColumns,
+  audienceOf,
+  columnsOf,
+  countAudience,
+  findAudience,
+  inputOf,
+} from './broadcasts.audience.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
+const mostRefs = 100
+
+/** One or several ids or names. */
+const refs = z
+  .union([text(200), z.array(text(200)).max(mostRefs)])
+  .transform((given) => (Array.isArray(given) ? given : [given]))
+
 export const NewBroadcast = z.object({
   /** Default: the name of the project. */
   name: text(200).min(1).optional(),
-  /** Id or name, as `segment` and `project`. */
-  list: text(200).optional(),
-  /** A filter of the list's contacts. */
+  /** Ids or names, as those of segments and projects. */
+  list: refs.optional(),
+  /** A filter of the contacts of each list. */
   where: z.string().optional(),
-  /** Instead of `list` and `where`. */
-  segment: text(200).optional(),
+  segment: refs.optional(),
+  /** Every address with an active contact. */
+  all: z.boolean().optional(),
+  excludeList: refs.optional(),
+  excludeSegment: refs.optional(),
   project: text(200),
   /** Id or name. */
   topic: text(200).optional(),
@@ -46,27 +63,6 @@ export const NewBroadcast = z.object({
 })
 export type NewBroadcast = z.output<typeof NewBroadcast>
 
-/** Finds the recipients: a list with an optional filter, or a segment, which stays until the end of the transaction. */
-const findAudience = async (work: Work, { list, where, segment }: BroadcastChanges) => {
-  if (segment !== undefined) {
-    if (list !== undefined || where !== undefined)
-      throw new Problem('usage', '--segment can not be combined with --list or --where')
-    const found = await keepSegment(work, segment)
-    const matcher = await compileSegment(work, found)
-    return { listId: found.listId, segmentId: found.id, filter: found.where, filterNames: matcher.names, matcher }
-  }
-  if (list === undefined) throw new Problem('usage', '--list or --segment is missing')
-  const { id: listId } = await findList(work, list)
-  const matcher = where === undefined ? null : await compileFilter(work, where, listId)
-  return { listId, segmentId: null, filter: where ?? null, filterNames: matcher?.names ?? null, matcher }
-}
-
-/** Returns the recipients of a draft, as `findAudience`. */
-const audienceOf = async (work: Work, { listId, filter, filterNames }: Current) => ({
-  listId,
-  matcher: typeof filter !== 'string' ? null : await compileFilter(work, filter, listId, filterNames),
-})
-
 /** What `update` changes of a draft. null takes the default again, or nothing for `topic`, `at` and `rate`. */
 export const BroadcastChanges = NewBroadcast.partial().extend({
   topic: NewBroadcast.shape.topic.nullable(),
@@ -78,15 +74,20 @@ export const BroadcastChanges = NewBroadcast.partial().extend({
 })
 export type BroadcastChanges = z.output<typeof BroadcastChanges>
 
-interface Current {
-  listId: string
-  filter?: string | null | undefined
-  filterNames?: FilterNames | null | undefined
-  topicId?: string | null | undefined
+type Current = AudienceColumns & { topicId?: string | null | undefined }
+
+/** Returns the recipients that an input asks for: lists, segments and exclusions replace those that the draft has. */
+const newAudience = (work: Work, input: BroadcastChanges, current: Audience | null): Promise<Audience> => {
+  if (!current) return findAudience(work, input)
+  const before = inputOf(current)
+  const { list, segment, all, where, excludeList = before.excludeList, excludeSegment = before.excludeSegment } = input
+  const without = { excludeList, excludeSegment }
+  const isReplaced = list !== undefined || segment !== undefined || all !== undefined
+  if (isReplaced) return findAudience(work, { list, segment, all, where, ...without })
+  return findAudience(work, { ...before, where: where ?? before.where, ...without })
 }
 
-const hasAudience = ({ list, where, segment }: BroadcastChanges): boolean =>
-  list !== undefined || where !== undefined || segment !== undefined
+const names = ['list', 'segment', 'all', 'where', 'excludeList', 'excludeSegment'] as const
 
 /** `ifGiven(x, f)`: undefined and null stay, any other value is mapped. */
 const ifGiven = async <In, Out>(given: In | null | undefined, map: (value: In) => Promise<Out>) =>
@@ -96,15 +97,16 @@ const ifGiven = async <In, Out>(given: In | null | undefined, map: (value: In) =
 export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Current) => {
   const { name, subject, replyTo, rate, at } = input
   if (at && at <= work.now) throw invalid('at must be in the future')
-  const { matcher, ...audience } =
-    current && !hasAudience(input) ? await audienceOf(work, current) : await findAudience(work, input)
+  const before = current ? audienceOf(current) : null
+  const isChanged = names.some((name) => input[name] !== undefined)
+  const audience = before && !isChanged ? before : await newAudience(work, input, before)
   const project = input.project === undefined ? undefined : await findProject(work, input.project)
   const topicId = await ifGiven(input.topic, async (ref) => (await keepTopic(work, ref)).id)
   const sender = await ifGiven(input.sender, (ref) => requireSender(work, ref))
   const topic = topicId === undefined ? (current?.topicId ?? null) : topicId
-  const { recipients } = await countRecipients(work, audience.listId, matcher, topic)
+  const { recipients } = await countAudience(work, audience, topic)
   return {
-    audience,
+    audience: columnsOf(audience),
     project,
     ...{ name, topicId, subject, sender, replyTo, rate, scheduledAt: at, projectId: project?.id, recipients },
   }

@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import type { FilterNames } from '../segments/segments.ts'
 import { owned, tenantFilter } from '../store/tenant.ts'
+import type { Audience } from './broadcasts.audience.ts'
 import type { Letter } from './broadcasts.letter.ts'
 
 /** A marketing email to every active contact of a list, or to those that meet a filter. Its messages are the batch with its id. */
@@ -24,6 +25,7 @@ const BroadcastSchema = defineEntity({
     ...owned,
     status: p.enum(['draft', 'scheduled', 'sending', 'done', 'cancelled'] as const),
     name: p.text(),
+    /** '': `audience` says which. */
     listId: p.text().collation('C'),
     /** The segment that its filter was copied from. */
     segmentId: p.text().collation('C').nullable(),
@@ -31,6 +33,8 @@ const BroadcastSchema = defineEntity({
     filter: p.text().nullable(),
     /** What the names in the filter stand for; null: it was stored before names were resolved, or there is no filter. */
     filterNames: p.json<FilterNames>().nullable(),
+    /** The recipients, unless they are those of one list or one segment. */
+    audience: p.json<Audience>().nullable(),
     projectId: p.text().collation('C'),
     /** The topic of its emails. */
     topicId: p.text().collation('C').nullable(),
@@ -83,6 +87,8 @@ const BroadcastRecipientsSchema = defineEntity({
     broadcastId: p.text().collation('C').primary(),
     number: p.integer().primary(),
     rowIds: p.array(),
+    /** The lists by which they are recipients; null: that of the broadcast. */
+    listIds: p.array().nullable(),
   },
 })
 export class BroadcastRecipients extends BroadcastRecipientsSchema.class {}

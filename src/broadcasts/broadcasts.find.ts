@@ -7,6 +7,7 @@ import { batchCounts } from '../messages/outbox/batches.rows.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { projectNameOf } from '../studio/studio.ts'
+import { type Audience, inputOf } from './broadcasts.audience.ts'
 
 /**
  * A broadcast (docs/reference/mail.md#broadcasts); times in epoch ms. `queued`, `sent`, `failed` and `suppressed` count its messages
@@ -16,11 +17,18 @@ export interface BroadcastView {
   id: string
   name: string
   status: 'draft' | 'scheduled' | 'sending' | 'paused' | 'done' | 'cancelled'
-  listId: string
+  /** The list, or the first one that was named; null: every address. */
+  listId: string | null
   /** Absent: it was created for a list. */
   segmentId?: string
   /** The filter of its recipients; absent: the whole list. */
   where?: string
+  /** Of other recipients than those of one list or segment: all lists and segments, and those whose contacts get no email. */
+  all?: true
+  listIds?: string[]
+  segmentIds?: string[]
+  excludeListIds?: string[]
+  excludeSegmentIds?: string[]
   projectId: string
   /** null: it has not been sent, and will use the newest version. */
   projectVersion: number | null
@@ -52,10 +60,33 @@ export interface BroadcastView {
 
 type Optional = 'segmentId' | 'where' | 'topicId' | 'reason'
 type Shown = { email: string; name: string; replyTo: string | null }
-type Row = Omit<BroadcastView, Optional | 'from' | 'replyTo'> &
-  Record<Optional, string | null> & { shown: Shown | null; replyTo: string | null }
+type Row = Omit<BroadcastView, Optional | 'from' | 'replyTo' | 'listId' | keyof AudienceView> &
+  Record<Optional, string | null> & {
+    shown: Shown | null
+    replyTo: string | null
+    audience: Audience | null
+    listId: string
+  }
 
-const view = ({ segmentId, where, topicId, reason, shown, replyTo, ...row }: Row): BroadcastView => ({
+type AudienceView = Pick<
+  BroadcastView,
+  'listId' | 'where' | 'all' | 'listIds' | 'segmentIds' | 'excludeListIds' | 'excludeSegmentIds'
+>
+
+const viewOfAudience = (audience: Audience): AudienceView => {
+  const { list = [], segment = [], where, excludeList = [], excludeSegment = [] } = inputOf(audience)
+  return {
+    listId: audience.parts[0]?.listId ?? null,
+    ...(audience.isAll && { all: true }),
+    ...(list.length > 0 && { listIds: list }),
+    ...(segment.length > 0 && { segmentIds: segment }),
+    ...(where !== undefined && { where }),
+    ...(excludeList.length > 0 && { excludeListIds: excludeList }),
+    ...(excludeSegment.length > 0 && { excludeSegmentIds: excludeSegment }),
+  }
+}
+
+const view = ({ segmentId, where, topicId, reason, shown, replyTo, audience, ...row }: Row): BroadcastView => ({
   ...row,
   from: shown && { email: shown.email, name: shown.name },
   replyTo: replyTo ?? shown?.replyTo ?? null,
@@ -63,11 +94,12 @@ const view = ({ segmentId, where, topicId, reason, shown, replyTo, ...row }: Row
   ...(segmentId !== null && { segmentId }),
   ...(where !== null && { where }),
   ...(topicId !== null && { topicId }),
+  ...(audience && viewOfAudience(audience)),
 })
 
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
-  select b.id, b.name, case when b.paused_at is null then b.status else 'paused' end as status, b.list_id as "listId", b.segment_id as "segmentId", b.filter as "where",
+  select b.id, b.name, case when b.paused_at is null then b.status else 'paused' end as status, b.list_id as "listId", b.segment_id as "segmentId", b.filter as "where", b.audience,
     b.project_id as "projectId", b.topic_id as "topicId", (b.letter -> 'projectVersion')::int as "projectVersion",
     coalesce(b.letter ->> 'subject', b.subject, ${projectNameOf('b.account_id', 'b.project_id')}) as subject,
     case when b.letter is null then ${senderShown('b.account_id', 'b.sender')} else (b.letter -> 'from')::json end as shown,
@@ -86,6 +118,7 @@ const types = {
   listId: 'text',
   segmentId: 'text',
   where: 'text',
+  audience: 'jsonb',
   projectId: 'text',
   topicId: 'text',
   projectVersion: 'int4',

@@ -12,7 +12,8 @@ const countUnsentOfSegment = statement<{ broadcasts: number }>(
   'count-unsent-broadcasts-of-segment',
   { broadcasts: 'int8' },
   `select count(*) as broadcasts from broadcasts
-   where account_id = $1 and segment_id = $2 and status in ('draft', 'scheduled')`,
+   where account_id = $1 and status in ('draft', 'scheduled')
+     and (segment_id = $2 or jsonb_path_exists(audience, '$.*[*].segmentId ? (@ == $id)', jsonb_build_object('id', $2::text)))`,
 )
 
 const countUnsentOfTopic = statement<{ broadcasts: number }>(

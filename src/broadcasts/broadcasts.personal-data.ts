@@ -5,7 +5,7 @@ import type { Listener, PersonalDataPart } from '../store/work.ts'
 const readNaming = statement<{ id: string; name: string; where: string }>(
   'broadcasts-naming',
   { id: 'text', name: 'text', where: 'text' },
-  'select id, name, filter as "where" from broadcasts where account_id = $1 and filter ~* $2 order by id',
+  'select id, name, coalesce(filter, audience::text) as "where" from broadcasts where account_id = $1 and (filter ~* $2 or audience::text ~* $2) order by id',
 )
 
 /** The broadcasts whose filter names an address. */
@@ -17,7 +17,9 @@ export const personalData: PersonalDataPart = {
 const replaceAddress = statement(
   'erase-address-in-broadcasts',
   {},
-  `update broadcasts set filter = regexp_replace(filter, $2, ${erasedAddress}, 'gi') where account_id = $1 and filter ~* $2`,
+  `update broadcasts set filter = regexp_replace(filter, $2, ${erasedAddress}, 'gi'),
+     audience = regexp_replace(audience::text, $2, ${erasedAddress}, 'gi')::jsonb
+   where account_id = $1 and (filter ~* $2 or audience::text ~* $2)`,
 )
 
 /** Removes an erased address from filters. */

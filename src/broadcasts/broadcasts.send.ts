@@ -1,24 +1,28 @@
 import { quotaLeft } from '../accounts/accounts.ts'
 import { findList } from '../contacts/contacts.ts'
 import { conflict, Problem } from '../lib/problem.ts'
-import { countRecipients, findTopic } from '../messages/messages.ts'
-import { compileFilter, type FilterNames, findSegment } from '../segments/segments.ts'
+import { findTopic } from '../messages/messages.ts'
+import { findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
+import { type Audience, type AudienceColumns, audienceOf, countAudience, isOneList } from './broadcasts.audience.ts'
 import { lockBroadcast } from './broadcasts.change.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 import { composeLetter, type Letter, type LetterChoice } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
 
+const audienceProperties = [
+  ...(['listId', 'segmentId', 'where', 'all', 'listIds', 'segmentIds', 'excludeListIds', 'excludeSegmentIds'] as const),
+]
+type AudienceProperty = (typeof audienceProperties)[number]
+
 /** What sending a broadcast now would do. */
-export interface Plan extends Letter {
+export interface Plan extends Letter, Pick<BroadcastView, AudienceProperty> {
   id: string
-  listId: string
-  listName: string
-  segmentId?: string
-  /** The name of the segment. */
-  segmentName?: string
-  where?: string
+  /** The recipients in words: `the list People that meet the filter`. */
+  audience: string
+  /** Of one list. */
+  listName?: string
   projectId: string
   topicId?: string
   /** The name of the topic. */
@@ -34,16 +38,24 @@ export interface Plan extends Letter {
   suppressed: number
 }
 
-type Draft = LetterChoice & { testedVersion: number | null; at: Date | null; names: FilterNames | null }
+type Draft = LetterChoice & Required<AudienceColumns> & { testedVersion: number | null; at: Date | null }
 
 const readDraft = statement<Draft>(
   'read-draft-of-broadcast',
   {
     ...{ projectId: 'text', subject: 'text', sender: 'text', replyTo: 'text', testedVersion: 'int4' },
-    ...{ at: 'timestamptz', names: 'jsonb' },
+    ...{
+      at: 'timestamptz',
+      listId: 'text',
+      segmentId: 'text',
+      filter: 'text',
+      filterNames: 'jsonb',
+      audience: 'jsonb',
+    },
   },
   `select project_id as "projectId", subject, sender, reply_to as "replyTo", tested_version as "testedVersion",
-     case when scheduled_at > $3 then scheduled_at end as at, filter_names as names from broadcasts
+     case when scheduled_at > $3 then scheduled_at end as at, list_id as "listId", segment_id as "segmentId",
+     filter, filter_names as "filterNames", audience from broadcasts
    where account_id = $1 and id = $2`,
 )
 
@@ -55,15 +67,13 @@ export const planBroadcast = async (app: App, work: Work, ref: string): Promise<
   const { sql, accountId, now } = work
   const { id, status, ...refs } = await showBroadcast(work, ref)
   if (status !== 'draft') throw conflict(`The broadcast ${id} is ${status}: only a draft can be sent`)
-  const { id: listId, name: listName } = await findList(work, refs.listId)
-  const { segmentId, where } = refs
-  const segment = segmentId === undefined ? null : await findSegment(work, segmentId)
   const topic = refs.topicId === undefined ? null : await findTopic(work, refs.topicId)
   const [row] = await sql(readDraft, [accountId, id, now])
-  const { testedVersion, at, names, projectId } = row!
-  const matcher = where === undefined ? null : await compileFilter(work, where, listId, names)
+  const { testedVersion, at, projectId } = row!
+  const recipientsOf = audienceOf(row!)
+  const audience = await wordsOf(work, recipientsOf)
   const letter = await composeLetter(app, work, row!)
-  const { recipients, suppressed } = await countRecipients(work, listId, matcher, topic?.id ?? null)
+  const { recipients, suppressed } = await countAudience(work, recipientsOf, topic?.id ?? null)
   const mails = recipients - suppressed
   const left = await quotaLeft(work, 'sends', at ?? now)
   if (left !== null && mails > left) {
@@ -75,9 +85,13 @@ export const planBroadcast = async (app: App, work: Work, ref: string): Promise<
     )
   }
   return {
-    ...{ id, listId, listName, ...(segment && { segmentId: segment.id, segmentName: segment.name }) },
+    id,
+    audience: audience.words,
+    ...(audience.listName !== undefined && { listName: audience.listName }),
+    ...(Object.fromEntries(
+      audienceProperties.flatMap((name) => (refs[name] === undefined ? [] : [[name, refs[name]]])),
+    ) as Pick<BroadcastView, AudienceProperty>),
     ...{
-      ...(where !== undefined && { where }),
       projectId,
       ...(topic && { topicId: topic.id, topicName: topic.name }),
       ...letter,
@@ -88,6 +102,25 @@ export const planBroadcast = async (app: App, work: Work, ref: string): Promise<
       suppressed,
     },
   }
+}
+
+/** Describes an audience. Throws Problem `not_found` for a list or a segment that was deleted. */
+const wordsOf = async (work: Work, audience: Audience): Promise<{ words: string; listName?: string }> => {
+  const { isAll, parts, without } = audience
+  const nameOf = async ({ listId, segmentId }: Audience['parts'][number]) =>
+    segmentId === null
+      ? `the list ${(await findList(work, listId)).name}`
+      : `the segment ${(await findSegment(work, segmentId)).name}`
+  const named = async (of: Audience['parts']) => {
+    const names: string[] = []
+    for (const part of of) names.push(await nameOf(part))
+    return names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : names[0]
+  }
+  const excluded = without.length > 0 ? `, without ${await named(without)}` : ''
+  if (isAll) return { words: `all lists${excluded}` }
+  const filtered = parts.some(({ segmentId, where }) => segmentId === null && where !== null)
+  const words = `${await named(parts)}${filtered ? ' that meet the filter' : ''}${excluded}`
+  return isOneList(audience) ? { words, listName: (await findList(work, parts[0]!.listId)).name } : { words }
 }
 
 const scheduleBroadcast = statement(

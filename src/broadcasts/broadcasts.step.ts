@@ -13,6 +13,7 @@ import {
 import type { FilterNames } from '../segments/segments.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
+import { type Audience, audienceOf } from './broadcasts.audience.ts'
 import { keyPrefix } from './broadcasts.find.ts'
 import { fromOfLetter, type Letter, type LetterChoice, lateLetter } from './broadcasts.letter.ts'
 import { decideRecipients, listDeleted, takeRecipients } from './broadcasts.recipients.ts'
@@ -35,6 +36,7 @@ interface State extends LetterChoice {
   listId: string
   filter: string | null
   filterNames: FilterNames | null
+  audience: Audience | null
   topicId: string | null
   letter: Letter | null
   rate: number | null
@@ -60,13 +62,21 @@ export type Step = { isMore: boolean; waitMs: number | null } | null
 const lockOpen = preparedStatement<State>(
   'lock-broadcast',
   {
-    ...{ id: 'text', status: 'text', listId: 'text', filter: 'text', projectId: 'text', topicId: 'text' },
+    ...{
+      id: 'text',
+      status: 'text',
+      listId: 'text',
+      filter: 'text',
+      audience: 'jsonb',
+      projectId: 'text',
+      topicId: 'text',
+    },
     ...{ subject: 'text', sender: 'text', replyTo: 'text', letter: 'jsonb', rate: 'int4' },
     ...{ scheduledAt: 'timestamptz', startedAt: 'timestamptz', checkpoint: 'text', pacedAt: 'timestamptz' },
     ...{ recipients: 'int4', queued: 'int4', sent: 'int4', failed: 'int4', suppressed: 'int4' },
     ...{ finishedAt: 'timestamptz', filterNames: 'jsonb', reason: 'text' },
   },
-  `select id, status, list_id as "listId", filter, filter_names as "filterNames", reason, project_id as "projectId",
+  `select id, status, list_id as "listId", filter, filter_names as "filterNames", audience, reason, project_id as "projectId",
      topic_id as "topicId", subject, sender, reply_to as "replyTo", letter, rate, scheduled_at as "scheduledAt",
      started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
      finished_at as "finishedAt"
@@ -114,13 +124,14 @@ const save = ({ sql, accountId }: Work, state: State) =>
     state.letter && JSON.stringify(state.letter),
   ])
 
+const isWholeList = ({ filter, audience }: State): boolean => filter === null && audience === null
+
 /** Begins a broadcast. If its list was deleted, or something that its filter names, cancels it for that reason and returns false. */
 const begin = async (work: Work, state: State): Promise<boolean> => {
-  const { filter, listId } = state
-  const recipients =
-    filter === null
-      ? ((await countActive(work, listId)) ?? listDeleted)
-      : await decideRecipients(work, { ...state, filter })
+  const { listId } = state
+  const recipients = isWholeList(state)
+    ? ((await countActive(work, listId)) ?? listDeleted)
+    : await decideRecipients(work, state.id, audienceOf(state))
   if (typeof recipients === 'number')
     Object.assign(state, { status: 'sending', startedAt: work.now, checkpoint: '', recipients })
   else Object.assign(state, { status: 'cancelled', finishedAt: work.now, recipients: 0, reason: recipients })
@@ -143,8 +154,8 @@ const mailOf = (
 
 /** Returns the next recipients, and the checkpoint after them. */
 const nextRecipients = async (work: Work, state: State): Promise<{ recipients: Recipient[]; last: string | null }> => {
-  const { listId, filter, checkpoint, startedAt } = state
-  if (filter !== null) return (await takeRecipients(work, state)) ?? { recipients: [], last: null }
+  const { listId, checkpoint, startedAt } = state
+  if (!isWholeList(state)) return (await takeRecipients(work, state)) ?? { recipients: [], last: null }
   const recipients = await readRecipients(work, listId, { after: checkpoint!, at: startedAt!, limit: batchSize })
   return { recipients, last: recipients.length < batchSize ? null : recipients.at(-1)!.rowId }
 }

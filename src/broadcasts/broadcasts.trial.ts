@@ -38,9 +38,13 @@ export const testBroadcast = async (
 ): Promise<TestResult> => {
   const email = parse(Recipient, to, 'to')
   const { id, letter, projectId, fields } = await app.work(accountId, actor, async (work) => {
-    const { id, listId } = await showBroadcast(work, ref)
+    const { id, listId, listIds = [] } = await showBroadcast(work, ref)
     const [row] = await work.sql(readLetter, [accountId, id])
-    const [contact] = await readContacts(work, email, listId)
+    const contacts = (await readContacts(work, email)).toSorted((a, b) => b.updatedAt - a.updatedAt)
+    const lists = listId === null ? [] : [...listIds, listId]
+    const contact = contacts
+      .filter((one) => lists.length === 0 || lists.includes(one.listId))
+      .sort((a, b) => lists.indexOf(a.listId) - lists.indexOf(b.listId))[0]
     const letter = row!.letter ?? (await composeLetter(app, work, row!))
     return { id, letter, projectId: row!.projectId, fields: contact?.fields }
   })

@@ -294,6 +294,28 @@ export const readRecipientsOf = (
   rowIds: readonly string[],
 ): Promise<Recipient[]> => sql(readingRecipientsOf, [accountId, listId, rowIds])
 
+const readingRecipientsIn = preparedStatement<Recipient>(
+  'read-recipients-in',
+  { rowId: 'text', email: 'text', fields: 'jsonb' },
+  `select c.row_id as "rowId", c.email, c.fields from unnest(${opaqueArray('$3')}) as i(row_id)
+   cross join lateral (
+     select c.row_id, c.email, c.fields from contacts c join contact_lists l on l.account_id = $1 and l.id = c.list_id
+     where c.account_id = $1 and c.row_id = i.row_id and c.status = 'active' and ($2::text[] is null or c.list_id = any($2))
+     order by array_position($2, c.list_id), c.updated_at desc, c.list_id limit 1
+   ) c
+   order by c.row_id`,
+)
+
+/**
+ * Returns, of the addresses with the row ids, the active contact in the first of the lists that has one; null: in any list, the most
+ * recently updated one. In the order of row ids. Not recorded.
+ */
+export const readRecipientsIn = (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  listIds: readonly string[] | null,
+  rowIds: readonly string[],
+): Promise<Recipient[]> => sql(readingRecipientsIn, [accountId, listIds, rowIds])
+
 const exportPage = 1_000
 
 /**

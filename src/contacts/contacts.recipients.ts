@@ -29,6 +29,14 @@ export const invalidEmails = (account: string): string =>
 export const activeContacts = (account: string, list: string): string =>
   `(select * from contacts where account_id || '' = ${account} and list_id = ${list} and status = 'active') c`
 
+/** SQL from item, as `c`: all contacts of a list, whatever their status. */
+export const membersOfList = (account: string, list: string): string =>
+  `(select * from contacts where account_id || '' = ${account} and list_id = ${list}) c`
+
+/** SQL from item, as `c`: row id and address of each address that is active in at least one list. */
+export const activeInAnyList = (account: string): string =>
+  `(select distinct row_id, email from contacts where account_id = ${account} and status = 'active') c`
+
 const readReasons = statement<{ reasons: string[] | null }>(
   'verification-reasons',
   { reasons: '_text' },

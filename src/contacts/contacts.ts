@@ -22,6 +22,7 @@ export {
   readContacts,
   readContactsOf,
   readRecipients,
+  readRecipientsIn,
   readRecipientsOf,
   showContact,
 } from './contacts.find.ts'
@@ -29,8 +30,10 @@ export { countPersonalData, type Person, readPerson } from './contacts.personal-
 export { purgeAccessLog, purgeImports, purgeMailDomains } from './contacts.purge.ts'
 export {
   activeContacts,
+  activeInAnyList,
   invalidEmails,
   invalidReason,
+  membersOfList,
   pendingReason,
   rowIdOf,
   verificationReasons,

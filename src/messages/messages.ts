@@ -69,6 +69,7 @@ export {
   queueMails,
   queueManyMails,
   queueMessage,
+  type RecipientCounts,
   releaseMails,
   resumeBatch,
   takeBatchCounts,

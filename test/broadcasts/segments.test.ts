@@ -147,12 +147,13 @@ describe('the recipients of a broadcast with a filter', () => {
     expect([await queued(), await stored()]).toEqual([[], 0])
   })
 
-  test('a mistake in the filter, and --segment with a list, are refused, and no draft is made', async () => {
+  test('a mistake in the filter, and flags that don’t go together, are refused, and no draft is made', async () => {
     await work((w) => createSegment(w, { name: 'Ones', list: 'People', where: 'field.name ~ N1' }))
     for (const [given, message] of [
       [{ list: 'People', where: 'plan =' }, 'filter, column 1: unknown term'],
-      [{ list: 'People', segment: 'Ones' }, '--segment can not be combined'],
-      [{ where: 'field.name = x' }, '--list or --segment is missing'],
+      [{ segment: 'Ones', where: 'field.name = x' }, '--where needs --list'],
+      [{ list: 'People', all: true }, '--all can not be combined'],
+      [{ where: 'field.name = x' }, '--list, --segment or --all is missing'],
       [{ segment: 'Nobody' }, 'There is no segment Nobody'],
     ] as const)
       await expect(create(given)).rejects.toThrow(message)
@@ -171,7 +172,7 @@ describe('a segment', () => {
     const { id, ...view } = await create({ segment: 'Ones' })
     expect(view).toMatchObject({ listId: who.listId, segmentId, where: 'field.name ~ N1', recipients: 314 })
     const plan = await work((w) => planBroadcast(t.app, w, id))
-    expect(plan).toMatchObject({ segmentId, segmentName: 'Ones', recipients: 314, mails: 314 })
+    expect(plan).toMatchObject({ segmentId, audience: 'the segment Ones', recipients: 314, mails: 314 })
     await send(id)
     await steps(id)
     expect(await queued()).toHaveLength(314)

@@ -63,6 +63,10 @@ const calls = `
   sends cancel {send}
   broadcasts create --list {list} --project {project} --sender {sender}
   broadcasts create --segment {segment} --project {project} --topic {topic}
+  broadcasts create --list {list} --exclude-list {list} --project {project}
+  broadcasts create --all --exclude-segment {segment} --project {project}
+  broadcasts update {broadcast} --exclude-list {list}
+  broadcasts update {broadcast} --exclude-segment {segment}
   broadcasts test {broadcast} --to new@people.example
   broadcasts send {broadcast}
   broadcasts show {broadcast}

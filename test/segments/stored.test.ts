@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
-import { createBroadcast, sendBroadcast, showBroadcast } from '../../src/broadcasts/broadcasts.ts'
+import { createBroadcast, NewBroadcast, sendBroadcast, showBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { countPersonalData, deleteList, eraseContact, readPerson } from '../../src/contacts/contacts.ts'
 import { updateCourse } from '../../src/courses/courses.ts'
 import { countSegment, createSegment, deleteSegment, findSegment, listSegments } from '../../src/segments/segments.ts'
@@ -30,7 +30,9 @@ const insert = (table: string, row: Record<string, unknown>) => {
 const segment = (where: string, name = 'Some') => work((w) => createSegment(w, { name, list: 'People', where }))
 const count = (name = 'Some') => work(async (w) => countSegment(w, await findSegment(w, name)))
 const broadcast = async (given: object) =>
-  work(async (w) => sendBroadcast(t.app, w, (await createBroadcast(w, { project: 'Spring', ...given } as never)).id))
+  work(async (w) =>
+    sendBroadcast(t.app, w, (await createBroadcast(w, NewBroadcast.parse({ project: 'Spring', ...given }))).id),
+  )
 const step = (id: string) => work((w) => advanceBroadcast(t.app, w, id))
 const show = (id: string) => work((w) => showBroadcast(w, id))
 const sent = (projectId: string, n: number) =>

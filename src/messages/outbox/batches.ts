@@ -1,5 +1,5 @@
-import { activeContacts, invalidEmails } from '../../contacts/contacts.ts'
-import { type Matcher, scanList } from '../../segments/segments.ts'
+import { invalidEmails } from '../../contacts/contacts.ts'
+import { scanList } from '../../segments/segments.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
@@ -152,38 +152,30 @@ export const failDropped = async (
   }
 }
 
-interface RecipientCounts {
+export interface RecipientCounts {
   recipients: number
   suppressed: number
 }
 
-const textOfCount = (filter: string): string =>
-  `select count(*) as recipients, count(*) filter (where is_suppressed) as suppressed from (
-     select c.email in (select email from suppressions where account_id = $1 and topic_id in ('', $3))
-       or c.email in (${invalidEmails('$1')}) as is_suppressed
-     from ${activeContacts('$1', '$2')} ${filter}
-   ) c`
-
-const countActive = statement<RecipientCounts>(
-  'count-recipients',
-  { recipients: 'int8', suppressed: 'int8' },
-  textOfCount(''),
-)
-
 /**
- * Returns the number of active contacts of a list that a filter matches, and how many of them get no marketing email (of a topic, if
- * there is one) at this moment.
- * Suppression is checked again when a message is queued, and when it is sent.
+ * Returns the number of recipients, and how many of them get no marketing email (of a topic, if there is one) at this moment. `query`: of
+ * their addresses as `email`, each once, with `params`. Suppression is checked again when a message is queued, and when it is sent.
  */
 export const countRecipients = async (
   work: Work,
-  listId: string,
-  matcher: Matcher | null,
+  query: string,
+  params: readonly unknown[],
   topicId: string | null,
 ): Promise<RecipientCounts> => {
-  const { sql, accountId } = work
-  const params: unknown[] = [accountId, listId, topicId ?? '']
-  if (!matcher) return (await sql(countActive, params))[0]!
-  const { joins, condition } = matcher.sets((value) => `$${params.push(value)}`)
-  return (await scanList<RecipientCounts>(work, textOfCount(`${joins} where ${condition}`), params))[0]!
+  const [account, topic] = [`$${params.length + 1}`, `$${params.length + 2}`]
+  const [row] = await scanList<RecipientCounts>(
+    work,
+    `select count(*)::int8 as recipients, (count(*) filter (where is_suppressed))::int8 as suppressed from (
+       select c.email in (select email from suppressions where account_id = ${account} and topic_id in ('', ${topic}))
+         or c.email in (${invalidEmails(account)}) as is_suppressed
+       from (${query}) c
+     ) c`,
+    [...params, work.accountId, topicId ?? ''],
+  )
+  return row!
 }

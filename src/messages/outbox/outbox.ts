@@ -5,6 +5,7 @@ export {
   failDropped,
   isBatchOut,
   pauseBatch,
+  type RecipientCounts,
   releaseMails,
   resumeBatch,
   takeBatchCounts,

@@ -1,0 +1,166 @@
+import { activeContacts, activeInAnyList, findList, membersOfList } from '../contacts/contacts.ts'
+import { Problem } from '../lib/problem.ts'
+import { countRecipients, type RecipientCounts } from '../messages/messages.ts'
+import { compileFilter, compileSegment, type FilterNames, keepSegment } from '../segments/segments.ts'
+import type { Work } from '../store/work.ts'
+
+/** A list with an optional filter. `segmentId`: the segment that it was copied from. */
+interface Part {
+  listId: string
+  segmentId: string | null
+  where: string | null
+  names: FilterNames | null
+}
+
+/** The recipients of a broadcast: the active contacts of all parts, one email for each address, without those of `without`. */
+export interface Audience {
+  /** Every address with an active contact; there are no parts then. */
+  isAll: boolean
+  parts: Part[]
+  without: Part[]
+}
+
+/** Lists and segments by id or name. */
+export interface AudienceInput {
+  list?: string[] | undefined
+  /** Applies to each list. */
+  where?: string | undefined
+  segment?: string[] | undefined
+  all?: boolean | undefined
+  excludeList?: string[] | undefined
+  excludeSegment?: string[] | undefined
+}
+
+/** The columns of a broadcast that describe its audience: one list or segment has columns of its own, any other audience has JSON. */
+export interface AudienceColumns {
+  /** '': see `audience`. Versions that do not know that column take such a list as deleted, and cancel the broadcast. */
+  listId: string
+  segmentId?: string | null | undefined
+  filter?: string | null | undefined
+  filterNames?: FilterNames | null | undefined
+  audience?: Audience | null | undefined
+}
+
+export const audienceOf = ({ listId, segmentId, filter, filterNames, audience }: AudienceColumns): Audience =>
+  audience ?? {
+    isAll: false,
+    parts: [{ listId, segmentId: segmentId ?? null, where: filter ?? null, names: filterNames ?? null }],
+    without: [],
+  }
+
+/** Whether the audience is one list, so that each address is in it once and a filter at most narrows it. */
+export const isOneList = ({ isAll, parts, without }: Audience): boolean =>
+  !isAll && parts.length === 1 && without.length === 0
+
+export const columnsOf = (audience: Audience): Required<AudienceColumns> => {
+  const none = { listId: '', segmentId: null, filter: null, filterNames: null }
+  if (!isOneList(audience)) return { ...none, audience }
+  const { listId, segmentId, where, names } = audience.parts[0]!
+  return { listId, segmentId, filter: where, filterNames: names, audience: null }
+}
+
+/** Returns the input that would make the audience again. */
+export const inputOf = ({ isAll, parts, without }: Audience): AudienceInput => {
+  const lists = (of: Part[]) => of.flatMap((part) => (part.segmentId === null ? part.listId : []))
+  const segments = (of: Part[]) => of.flatMap(({ segmentId }) => segmentId ?? [])
+  return {
+    list: lists(parts),
+    segment: segments(parts),
+    where: parts.find(({ segmentId }) => segmentId === null)?.where ?? undefined,
+    all: isAll,
+    excludeList: lists(without),
+    excludeSegment: segments(without),
+  }
+}
+
+const segmentPart = async (work: Work, ref: string): Promise<Part> => {
+  const segment = await keepSegment(work, ref)
+  const { names } = await compileSegment(work, segment)
+  return { listId: segment.listId, segmentId: segment.id, where: segment.where, names }
+}
+
+const listPart = async (work: Work, ref: string, where?: string): Promise<Part> => {
+  const { id: listId } = await findList(work, ref)
+  const names = where === undefined ? null : (await compileFilter(work, where, listId)).names
+  return { listId, segmentId: null, where: where ?? null, names }
+}
+
+const inOrder = async <Out>(refs: readonly string[], find: (ref: string) => Promise<Out>): Promise<Out[]> => {
+  const found: Out[] = []
+  for (const ref of refs) found.push(await find(ref))
+  return found
+}
+
+/**
+ * Finds the lists and segments of an input. Segments stay until the end of the transaction. Throws Problem `usage` for flags that don't
+ * go together, `not_found`, `invalid` for a mistake in the filter.
+ */
+export const findAudience = async (work: Work, input: AudienceInput): Promise<Audience> => {
+  const { list = [], segment = [], where, all: isAll = false, excludeList = [], excludeSegment = [] } = input
+  const isNamed = list.length + segment.length > 0
+  if (isAll && isNamed) throw new Problem('usage', '--all can not be combined with --list or --segment')
+  if (!isAll && !isNamed) throw new Problem('usage', '--list, --segment or --all is missing')
+  if (where !== undefined && list.length === 0) throw new Problem('usage', '--where needs --list')
+  return {
+    isAll,
+    parts: [
+      ...(await inOrder(list, (ref) => listPart(work, ref, where))),
+      ...(await inOrder(segment, (ref) => segmentPart(work, ref))),
+    ],
+    without: [
+      ...(await inOrder(excludeList, (ref) => listPart(work, ref))),
+      ...(await inOrder(excludeSegment, (ref) => segmentPart(work, ref))),
+    ],
+  }
+}
+
+type Bind = (value: unknown) => string
+
+/** The list of a recipient of `isAll`: any list in which the address is active. */
+export const anyList = ''
+
+const queryOfPart = async (
+  work: Work,
+  { listId, where, names }: Part,
+  place: number,
+  from: (account: string, list: string) => string,
+  bind: Bind,
+): Promise<string> => {
+  const [account, list] = [bind(work.accountId), bind(listId)]
+  const matcher = where === null ? null : await compileFilter(work, where, listId, names)
+  if (!matcher) await findList(work, listId)
+  const { joins, condition } = matcher?.sets(bind) ?? { joins: '', condition: 'true' }
+  return `select c.row_id, c.email, c.list_id, ${place} as place from ${from(account, list)} ${joins} where ${condition}`
+}
+
+const queriesOf = async (work: Work, parts: Part[], from: (account: string, list: string) => string, bind: Bind) => {
+  const queries: string[] = []
+  for (const [place, part] of parts.entries()) queries.push(await queryOfPart(work, part, place, from, bind))
+  return queries.join(' union all ')
+}
+
+/**
+ * Returns a query of the recipients at this moment: `row_id`, `email` and `list_ids`, the lists by which an address is a recipient in the
+ * order in which they were named. Throws Problem `not_found` if a list was deleted, `invalid` for what a filter names.
+ */
+export const queryOfAudience = async (work: Work, audience: Audience, bind: Bind): Promise<string> => {
+  const { isAll, parts, without } = audience
+  const members = isAll
+    ? `select row_id, email, '${anyList}' as list_id, 0 as place from ${activeInAnyList(bind(work.accountId))}`
+    : await queriesOf(work, parts, activeContacts, bind)
+  if (isOneList(audience)) return `select row_id, email, array[list_id] as list_ids from (${members}) m`
+  const excluded = without.length === 0 ? '' : await queriesOf(work, without, membersOfList, bind)
+  return `select row_id, email, array_agg(list_id order by place) as list_ids from (${members}) m
+    ${excluded && `where not exists (select from (${excluded}) x where x.row_id = m.row_id)`} group by row_id, email`
+}
+
+/** Returns how many recipients an audience has at this moment, and how many of them get no marketing email (of a topic). */
+export const countAudience = async (
+  work: Work,
+  audience: Audience,
+  topicId: string | null,
+): Promise<RecipientCounts> => {
+  const params: unknown[] = []
+  const query = await queryOfAudience(work, audience, (value) => `$${params.push(value)}`)
+  return countRecipients(work, query, params, topicId)
+}
