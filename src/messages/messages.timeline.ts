@@ -15,7 +15,7 @@ const emails = timelinePart(
    from (
      select id, status, subject, created_at, finished_at from messages
      where account_id = $1 and email = $2 and status <> 'pending'
-       and not (status = 'failed' and error in ('${cancelledError}', 'The broadcast was cancelled')) order by id desc limit 10000
+       and not (status = 'failed' and coalesce(error, '') in ('${cancelledError}', 'The broadcast was cancelled')) order by id desc limit 10000
    ) m`,
 )
 

@@ -237,21 +237,28 @@ describe('svc suppressions', () => {
     const csv =
       'Email,Reason\r\nada@people.example,bounced\r\n"bob@people.example",\r\nnobody,manual\r\neve@people.example,dislike\r\n'
     const ran = await run(['suppressions', 'import', await file('s.csv', csv), '--json'])
-    expect([ran.status, ran.json]).toEqual([5, { rows: 4, added: 3, known: 0, rejected: 1 }])
+    expect([ran.status, ran.json]).toEqual([
+      5,
+      { rows: 4, added: 3, known: 0, rejected: 1, warnings: ['Unknown reason dislike: used manual instead.'] },
+    ])
     expect(ran.stderr).toContain('Unknown reason dislike: used manual instead.')
     const dry = await run(['suppressions', 'import', '-', '--dry-run', '--json'], { stdin: 'zoe@people.example\n' })
-    expect([dry.status, dry.json]).toEqual([0, { dryRun: true, rows: 1, added: 1, known: 0, rejected: 0 }])
+    expect([dry.status, dry.json]).toEqual([
+      0,
+      { dryRun: true, rows: 1, added: 1, known: 0, rejected: 0, warnings: [] },
+    ])
     const lines = Array.from({ length: 1201 }, (_, i) => `p${i}@people.example`).join('\n')
     expect(
       await json(['suppressions', 'import', '-', '--reason', 'complained'], {
         stdin: `${lines}\nada@people.example\n`,
       }),
-    ).toEqual({ rows: 1202, added: 1202, known: 0, rejected: 0 })
+    ).toEqual({ rows: 1202, added: 1202, known: 0, rejected: 0, warnings: [] })
     expect(await json(['suppressions', 'import', '-', '--reason', 'complained'], { stdin: lines })).toEqual({
       rows: 1201,
       added: 0,
       known: 1201,
       rejected: 0,
+      warnings: [],
     })
     expect((await json(['suppressions', 'list', '--email', 'ada@people.example'])).suppressions).toMatchObject([
       { reason: 'bounced' },
@@ -289,7 +296,11 @@ describe('svc suppressions', () => {
     await writeFile(path, content)
     const of = (...args: string[]) => svc(t, [...args, '--account', own.id, '--json'])
     const ran = await of('suppressions', 'import', path, ...flags)
-    expect([ran.stderr, ran.status, ran.json]).toEqual(['', 0, { rows: 1, added: 1, known: 0, rejected: 0 }])
+    expect([ran.stderr, ran.status, ran.json]).toEqual([
+      '',
+      0,
+      { rows: 1, added: 1, known: 0, rejected: 0, warnings: [] },
+    ])
     expect((await of('suppressions', 'list')).json.suppressions).toMatchObject(expected)
   })
 

@@ -122,9 +122,9 @@ test('the list of suppressions can be imported again', async () => {
   const more = '\neve@people.example,,News\nmax@people.example,,Nothing\nzoe@people.example,bounced,News\n'
   const stdin = csv + more
   const dry = await run(['suppressions', 'import', '-', '--dry-run', '--json'], { stdin })
-  expect([dry.status, dry.json]).toEqual([5, { dryRun: true, rows: 5, added: 3, known: 0, rejected: 2 }])
+  expect([dry.status, dry.json]).toEqual([5, { dryRun: true, rows: 5, added: 3, known: 0, rejected: 2, warnings: [] }])
   const ran = await run(['suppressions', 'import', '-', '--json'], { stdin })
-  expect([ran.status, ran.json]).toEqual([5, { rows: 5, added: 3, known: 0, rejected: 2 }])
+  expect([ran.status, ran.json]).toEqual([5, { rows: 5, added: 3, known: 0, rejected: 2, warnings: [] }])
   const found = (await json('suppressions')).suppressions
   expect(found).toMatchObject([
     { email: ada, reason: 'unsubscribed', topic: 'News' },

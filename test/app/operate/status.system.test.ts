@@ -39,6 +39,7 @@ test('daemons and their jobs are detected by their connections, each separately,
     queue: 'sends',
     depth: 0,
     oldestSeconds: 0,
+    pausedAt: null,
   })
   expect((await svc(t, ['jobs', 'status'])).stdout).toMatch(new RegExp(`^deliveries\\t${both}\\t`, 'm'))
   await Promise.all(daemons.splice(0).map((daemon) => daemon.kill('SIGKILL')))
