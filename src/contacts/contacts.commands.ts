@@ -16,16 +16,17 @@ import type { PageFlags, PageRequest } from '../lib/page.ts'
 import { notFound, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
-import type { AccessView, Contact, Narrow, TimelineEntry } from './contacts.ts'
+import type { AccessView, Narrow, ShownContact, TimelineEntry } from './contacts.ts'
 import { addImport } from './imports/imports.commands.ts'
 import { lists } from './lists/lists.commands.ts'
 
-const contactColumns: Column<Contact>[] = [
+const contactColumns: Column<ShownContact>[] = [
   ['EMAIL', (contact) => contact.email],
   ['LIST', (contact) => contact.listName],
   ['STATUS', (contact) => contact.status],
   ['VERDICT', (contact) => contact.verification?.status],
   ['REASONS', (contact) => contact.verification?.reasons.join(', ')],
+  ['SUPPRESSION', (contact) => contact.suppression],
   ['UPDATED', (contact) => new Date(contact.updatedAt)],
 ]
 
@@ -129,11 +130,15 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
       .option('--where <filter>', 'only contacts that meet this filter')
       .option('--segment <id|name>', 'only contacts of this segment'),
   ).action(
-    cli.run(async ({ pages, work }, flags: PageFlags & Selection) => {
-      const { listContacts } = await import('./contacts.ts')
+    cli.run(async ({ app, pages, work }, flags: PageFlags & Selection) => {
+      const { listContacts, withSuppression } = await import('./contacts.ts')
       // Compiled once: ages are relative to one time on all pages.
       const selected = await work((w) => narrow(w, flags))
-      const load = (page: PageRequest) => work((w) => listContacts(w, { ...page, ...selected }))
+      const load = (page: PageRequest) =>
+        work(async (w) => {
+          const found = await listContacts(w, { ...page, ...selected })
+          return { ...found, rows: await withSuppression(app, w, found.rows) }
+        })
       await pages('contacts', flags, load, contactColumns)
     }),
   )
@@ -156,10 +161,10 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
       cli.run(async (context, given: string, { timeline, limit }: { timeline?: boolean; limit?: string }) => {
         if (timeline) return showTimeline(context, given, limit)
         if (limit !== undefined) throw new Problem('usage', '--limit requires --timeline')
-        const { out, work } = context
-        const { showContact } = await import('./contacts.ts')
+        const { app, out, work } = context
+        const { showContact, withSuppression } = await import('./contacts.ts')
         const email = await parseEmail(given)
-        const contacts = await work((w) => showContact(w, email))
+        const contacts = await work(async (w) => withSuppression(app, w, await showContact(w, email)))
         if (out.format === 'table' && !out.fields && contacts.length > 0) {
           for (const [i, contact] of contacts.entries()) {
             if (i > 0) out.line('')

@@ -2,23 +2,28 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { csvLine, safeCsvLine } from '../lib/csv.ts'
 import type { App } from '../store/work.ts'
+import { suppressionColumn } from './contacts.fields.ts'
 import { exportContacts } from './contacts.find.ts'
 import type { ContactCondition } from './contacts.rows.ts'
+import { type ShownContact, withSuppression } from './contacts.suppression.ts'
 import type { Contact } from './contacts.view.ts'
 import type { ContactListView } from './lists/lists.ts'
 
-/** `csv`: address and fields, in a form that an import accepts. `jsonl` and `json`: complete contacts (docs/reference/api.md#contact). */
+/**
+ * `csv`: address, fields and suppression, in a form that an import accepts. `jsonl` and `json`: complete contacts
+ * (docs/reference/api.md#contact) with `suppression`.
+ */
 type ExportFormat = 'csv' | 'jsonl' | 'json'
 
-const jsonl = (contacts: readonly Contact[]) => contacts.map((contact) => `${JSON.stringify(contact)}\n`).join('')
+const jsonl = (contacts: readonly ShownContact[]) => contacts.map((contact) => `${JSON.stringify(contact)}\n`).join('')
 
 const text = async function* (
-  pages: AsyncIterable<Contact[]>,
+  pages: AsyncIterable<ShownContact[]>,
   format: ExportFormat,
   fields: readonly string[],
   line: typeof csvLine,
 ) {
-  if (format === 'csv') yield line(['email', ...fields])
+  if (format === 'csv') yield line(['email', ...fields, suppressionColumn(fields)])
   if (format === 'json') yield '{"contacts":['
   let isFirst = true
   for await (const contacts of pages) {
@@ -27,8 +32,8 @@ const text = async function* (
       yield `${isFirst ? '' : ','}${contacts.map((contact) => JSON.stringify(contact)).join(',')}`
     else
       yield contacts
-        .map(({ email, fields: values }) =>
-          line([email, ...fields.map((name) => (Object.hasOwn(values, name) ? values[name]! : ''))]),
+        .map(({ email, fields: values, suppression }) =>
+          line([email, ...fields.map((name) => (Object.hasOwn(values, name) ? values[name]! : '')), suppression]),
         )
         .join('')
     isFirst = false
@@ -36,7 +41,11 @@ const text = async function* (
   if (format === 'json') yield ']}\n'
 }
 
-const counted = async function* (pages: AsyncIterable<Contact[]>, onRows: (rows: number) => void = () => {}) {
+const shown = async function* (app: Exporter, accountId: string, pages: AsyncIterable<Contact[]>) {
+  for await (const contacts of pages) yield await withSuppression(app, { sql: app.sql, accountId }, contacts)
+}
+
+const counted = async function* <T>(pages: AsyncIterable<T[]>, onRows: (rows: number) => void = () => {}) {
   let rows = 0
   for await (const contacts of pages) {
     yield contacts
@@ -44,6 +53,8 @@ const counted = async function* (pages: AsyncIterable<Contact[]>, onRows: (rows:
     onRows(rows)
   }
 }
+
+type Exporter = Pick<App, 'database' | 'sql' | 'suppressing'>
 
 interface ExportOptions {
   signal: AbortSignal
@@ -57,14 +68,14 @@ interface ExportOptions {
  * with the number of rows so far. `isSafe`: CSV cells that a spreadsheet would run as formulas are quoted as text.
  */
 export const writeExport = (
-  app: Pick<App, 'database'>,
+  app: Exporter,
   accountId: string,
   list: Pick<ContactListView, 'id' | 'fields'>,
   format: ExportFormat,
   sink: NodeJS.WritableStream,
   { signal, onRows, isSafe = false, condition }: ExportOptions,
 ): Promise<void> => {
-  const pages = counted(exportContacts(app, accountId, list.id, condition), onRows)
+  const pages = counted(shown(app, accountId, exportContacts(app, accountId, list.id, condition)), onRows)
   return pipeline(Readable.from(text(pages, format, list.fields, isSafe ? safeCsvLine : csvLine)), sink, {
     end: false,
     signal,

@@ -103,3 +103,12 @@ export const mergeWrites = (writes: Iterable<ContactWrite>): ContactWrite[] => {
   }
   return [...merged.values()]
 }
+
+const suppressionColumns = ['suppression', 'suppression_reason']
+
+/** Returns the heading of the column of an export that says why an address gets no marketing: one that no field of the list has. */
+export const suppressionColumn = (fields: readonly string[]): string =>
+  suppressionColumns.find((name) => !fields.includes(name)) ?? suppressionColumns[0]!
+
+/** Returns whether a heading is that of the column. */
+export const isSuppressionColumn = (heading: string): boolean => suppressionColumns.includes(heading)

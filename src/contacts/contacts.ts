@@ -54,6 +54,7 @@ export {
   verdicts,
 } from './contacts.rows.ts'
 export { type ContactSpan, contactsByDay, lockLeaving, tallyingLeft } from './contacts.stats.ts'
+export { type ShownContact, withSuppression } from './contacts.suppression.ts'
 export { readTimeline, type TimelineEntry, type TimelinePart, timelinePart } from './contacts.timeline.ts'
 export type { Contact } from './contacts.view.ts'
 export type { OptOut, Reading, Table } from './imports/imports.ts'
@@ -131,7 +132,7 @@ export const originOf = async (...given: Parameters<Imports['originOf']>): Promi
 export const checkRejectsFile = async (...given: Parameters<Imports['checkRejectsFile']>): Promise<void> =>
   (await import('./imports/imports.ts')).checkRejectsFile(...given)
 
-/** What imports of other products' exports need of suppressions, which a later feature has. */
+/** What imports of other products' exports, lists and exports need of suppressions, which a later feature has. */
 export interface Suppressing {
   /** Suppresses addresses since the times when they opted out. Those that are suppressed for that reason stay as they are. */
   suppress(work: Work, optOuts: readonly OptOut[]): Promise<void>
@@ -139,6 +140,15 @@ export interface Suppressing {
   leave(work: Work, left: ReadonlyMap<string, ReadonlySet<string>>): Promise<void>
   /** Returns those of the normalised addresses that are suppressed for any reason, except those that have only left topics. */
   suppressedOf(reader: Pick<Work, 'sql' | 'accountId'>, emails: readonly string[]): Promise<ReadonlySet<string>>
+  /**
+   * Returns why normalised addresses get no marketing. `doubtful`: those of them that verification rejected, or that may be active in no
+   * list.
+   */
+  reasonsOf(
+    reader: Pick<Work, 'sql' | 'accountId'>,
+    emails: readonly string[],
+    doubtful: readonly string[],
+  ): Promise<ReadonlyMap<string, string>>
 }
 
 declare module '../store/work.ts' {

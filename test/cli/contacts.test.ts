@@ -209,14 +209,61 @@ test('an exported list imports unchanged, and its JSON forms are whole contacts'
   const csv = await run(['contacts', 'export', '--list', 'A'])
   expect(csv).toMatchObject({ status: 0, stderr: '' })
   // Contacts of the same write have no defined order.
-  const lines = ['1@example.org,"a, ""b""; c\r\nd",Łódź\r\n', '2@example.org," blanks ",\r\n']
-  const head = 'email,note,city\r\n'
+  const lines = ['1@example.org,"a, ""b""; c\r\nd",Łódź,\r\n', '2@example.org," blanks ",,\r\n']
+  const head = 'email,note,city,suppression\r\n'
   expect([head + lines.join(''), head + lines.reverse().join('')]).toContain(csv.stdout)
   expect(await json(['contacts', 'import', '-', '--list', 'A'], csv.stdout)).toMatchObject({ unchanged: 2, rows: 2 })
   const whole = (await json(['contacts', 'list', '--list', 'A'])).contacts
   expect((await json(['contacts', 'export', '--list', 'A'])).contacts).toEqual(whole)
   const objects = (await run(['contacts', 'export', '--list', 'A', '--format', 'jsonl'])).stdout.trim().split('\n')
   expect(objects.map((line) => JSON.parse(line))).toEqual(whole)
+})
+
+test('lists, show and exports say why an address gets no marketing; the API does not', async () => {
+  await run(['lists', 'create', '--name', 'A', '--field', 'city'])
+  const names = ['ada', 'bob', 'cid', 'dan', 'eve', 'fay']
+  for (const name of names)
+    await run(['contacts', 'upsert', '--list', 'A', '--email', `${name}@example.org`, '--field', `city=${name}`])
+  await json(['topics', 'create', '--name', 'News'])
+  await run(['suppressions', 'add', 'ada@example.org', '--reason', 'unsubscribed'])
+  await run(['suppressions', 'add', 'bob@example.org', '--reason', 'manual'])
+  await run(['suppressions', 'add', 'bob@example.org', '--reason', 'unsubscribed'])
+  await run(['suppressions', 'add', 'cid@example.org', '--topic', 'News'])
+  await t.app.sql(
+    `update addresses set verification_status = 'invalid', verification_reasons = '{no_mx}', verified_at = now()
+     where account_id = $1 and email = 'dan@example.org'`,
+    [account.id],
+  )
+  await t.app.sql(`update contacts set status = 'pending' where account_id = $1 and email in ($2, $3)`, [
+    account.id,
+    'eve@example.org',
+    'fay@example.org',
+  ])
+  // In another list it is active.
+  await run(['lists', 'create', '--name', 'B'])
+  await run(['contacts', 'upsert', '--list', 'B', '--email', 'fay@example.org'])
+  const expected = ['unsubscribed', 'manual', '', 'invalid', 'pending', '']
+  const reasons = (contacts: { email: string; suppression: string }[]) =>
+    names.map((name) => contacts.find(({ email }) => email.startsWith(name))!.suppression)
+  expect(reasons((await json(['contacts', 'list', '--list', 'A'])).contacts)).toEqual(expected)
+  expect(reasons((await json(['contacts', 'export', '--list', 'A'])).contacts)).toEqual(expected)
+  const shown = await Promise.all(names.map((name) => json(['contacts', 'show', `${name}@example.org`])))
+  expect(reasons(shown.flatMap(({ contacts }) => contacts))).toEqual(expected)
+  const { stdout } = await run(['contacts', 'export', '--list', 'A'])
+  const [head, ...rows] = parse(stdout)
+  expect(head).toEqual(['email', 'city', 'suppression'])
+  expect(rows.map(([, city, reason]: string[]) => [city, reason]).sort()).toEqual(
+    names.map((name, i) => [name, expected[i]]),
+  )
+  // An import leaves the column out, unless it is mapped.
+  expect(await json(['contacts', 'import', '-', '--list', 'A'], stdout)).toMatchObject({ unchanged: 6 })
+  expect((await json(['lists', 'show', 'A'])).fields).toEqual(['city'])
+  await json(['contacts', 'import', '-', '--list', 'A', '--map', 'suppression=suppression'], stdout)
+  expect((await run(['contacts', 'export', '--list', 'A'])).stdout.split('\r\n')[0]).toBe(
+    'email,city,suppression,suppression_reason',
+  )
+  const { body } = await ok(t.request('GET', '/contacts?email=ada@example.org', { key: account.key }))
+  expect((body as { contacts: object[] }).contacts[0]).not.toHaveProperty('suppression')
 })
 
 test('--safe puts a quote before cells that a spreadsheet would run, in CSV only; without it they are as stored', async () => {
@@ -237,9 +284,9 @@ test('--safe puts a quote before cells that a spreadsheet would run, in CSV only
   await run(['contacts', 'upsert', '--list', 'Sheet', '--email', '=a@example.org', ...fields])
   const rowOf = async (...flags: string[]) =>
     parse((await run(['contacts', 'export', '--list', 'Sheet', ...flags])).stdout, { relax_column_count: true })[1]
-  expect(await rowOf()).toEqual(['=a@example.org', ...cells])
+  expect(await rowOf()).toEqual(['=a@example.org', ...cells, ''])
   const safe = cells.map((cell, i) => (i < 6 ? `'${cell}` : cell))
-  expect(await rowOf('--safe')).toEqual(["'=a@example.org", ...safe])
+  expect(await rowOf('--safe')).toEqual(["'=a@example.org", ...safe, ''])
   expect((await run(['contacts', 'export', '--list', 'Sheet', '--safe', '--format', 'jsonl'])).status).toBe(2)
   const onTerminal = async (...flags: string[]) =>
     (await svc(t, ['contacts', 'export', '--list', 'Sheet', '--account', account.id, ...flags], { tty: {} })).stdout

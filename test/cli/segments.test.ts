@@ -37,7 +37,7 @@ test('a segment is created, listed, shown with its count, used by id and name, a
   for (const ref of ['Pros', made.id])
     expect(await emails('--segment', ref)).toEqual(['ada@example.org', 'eve@example.org'])
   expect((await run('contacts', 'export', '--segment', 'Pros')).stdout).toBe(
-    'email,plan\r\nada@example.org,pro\r\neve@example.org,pro\r\n',
+    'email,plan,suppression\r\nada@example.org,pro,\r\neve@example.org,pro,\r\n',
   )
   await run('contacts', 'upsert', '--list', 'People', '--email', 'bob@example.org', '--field', 'plan=pro')
   expect((await json('segments', 'show', made.id)).count).toBe(3)
@@ -74,7 +74,7 @@ test('a mistake is exit 2 and names the column', async () => {
   await refused('topic = News', 'filter, column 9: There is no topic News')
   await refused(
     'town = Vienna',
-    'available: email, domain, status, created, updated, verification, sent, bounced, opened',
+    'available: email, domain, status, created, updated, sample, sample.<salt>, verification, list, sent, bounced, suppression, opened',
   )
   await refused(`${'plan = a or '.repeat(9_999)}plan = a`, 'filter, column 4001: ')
   await refused('x'.repeat(4_001), 'filter, column 4001: ')

@@ -1,5 +1,6 @@
 import { Problem, shown } from '../../lib/problem.ts'
 import { cut } from '../../lib/strings.ts'
+import { isSuppressionColumn } from '../contacts.fields.ts'
 import { openVendor, type Part, type Reading, type VendorName, type VendorOptions } from './vendors.ts'
 
 /** Targets of a file's columns: `email` is the index of the address; the others become fields, or null if they have no name. */
@@ -78,8 +79,11 @@ export const mapColumns = (
   const email = emailIndex(headers, map)
   if (email < 0) throw usage('No column holds the address: name it with --map "<column>=email"', headers)
   const vendor = origin && openVendor(origin.vendor, origin.part, headers, map, origin)
-  const own = (header: string) => map.get(header) ?? (vendor ? vendor.fieldOf(header) : header)
-  const fields = headers.map((header, i) => (i === email ? null : own(header) || null))
+  // The last column of an own export is no field.
+  const isField = (header: string, i: number) => i < headers.length - 1 || !isSuppressionColumn(header)
+  const own = (header: string, i: number) =>
+    map.get(header) ?? (vendor ? vendor.fieldOf(header) : isField(header, i) ? header : null)
+  const fields = headers.map((header, i) => (i === email ? null : own(header, i) || null))
   const targets = ['email', ...fields.filter((field) => field !== null)]
   const twice = targets.find((target, i) => targets.indexOf(target) !== i)
   if (twice !== undefined) throw usage(`Two columns would both be ${shown(twice)}: rename one with --map`, headers)

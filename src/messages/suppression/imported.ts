@@ -2,6 +2,7 @@ import { lockLeaving, type OptOut, type Suppressing } from '../../contacts/conta
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { createTopic, listTopics, NewTopic } from '../topics/topics.ts'
+import { suppressedReason } from './read.ts'
 import { leaveTopics, suppressAddresses } from './suppress.ts'
 
 const readSuppressed = statement<{ email: string }>(
@@ -9,6 +10,16 @@ const readSuppressed = statement<{ email: string }>(
   { email: 'text' },
   `select distinct s.email from unnest($2::text[]) as e(email)
    join suppressions s on s.account_id = $1 and s.email = e.email and s.topic_id = ''`,
+)
+
+// Most addresses are neither doubtful nor suppressed: only the others are looked up in full.
+const readReasons = statement<{ email: string; reason: string }>(
+  'marketing-reasons-of-addresses',
+  { email: 'text', reason: 'text' },
+  `select e.email, r.reason from unnest($2::text[]) as e(email)
+   cross join lateral (select ${suppressedReason('$1', 'e.email', `'marketing'`, 'null')} as reason) r
+   where (e.email = any($3::text[])
+     or exists (select from suppressions where account_id = $1 and email = e.email and topic_id = '')) and r.reason is not null`,
 )
 
 /** Returns the key of an opt-out in the result of `suppressSince`. */
@@ -48,7 +59,7 @@ export const leaveNamed = async (work: Work, left: ReadonlyMap<string, ReadonlyS
   return added
 }
 
-/** What imports of contacts do with suppressions. */
+/** What imports, lists and exports of contacts do with suppressions. */
 export const suppressing: Suppressing = {
   suppress: async (work, optOuts) => void (await suppressSince(work, optOuts)),
   leave: async (work, left) => void (await leaveNamed(work, left)),
@@ -56,4 +67,8 @@ export const suppressing: Suppressing = {
     emails.length === 0
       ? new Set()
       : new Set((await sql(readSuppressed, [accountId, emails])).map(({ email }) => email)),
+  reasonsOf: async ({ sql, accountId }, emails, doubtful) =>
+    emails.length === 0
+      ? new Map()
+      : new Map((await sql(readReasons, [accountId, emails, doubtful])).map(({ email, reason }) => [email, reason])),
 }
