@@ -116,6 +116,7 @@ export const loadPages = async (consoleUrl?: string): Promise<Page[]> => {
     import('../engagement/tracking/tracking.pages.ts'),
     import('../courses/courses.pages.ts'),
     import('../webinars/join/join.pages.ts'),
+    import('../webinars/register/register.pages.ts'),
     import('../checkout/checkout.pages.ts'),
     import('../forms/forms.pages.ts'),
     import('../bookings/bookings.pages.ts'),

@@ -2458,6 +2458,9 @@ export interface operations {
                     scheduledAt?: number | null;
                     courseId?: string | null;
                     capacity?: number | null;
+                    durationMinutes?: number | null;
+                    timezone?: string | null;
+                    description?: string | null;
                 };
             };
         };

@@ -10,15 +10,25 @@ export const parseDuration = (text: string): number => {
   return Number(amount) * secondsOf[unit]! * 1000
 }
 
-const timeOf = (text: string): number => (isoTime.test(text) ? Date.parse(text) : Number.NaN)
+/** Returns the epoch ms of a local time (`2026-12-01T17:00`) in a time zone. A time that the clocks skip is the later one. */
+const localTime = (text: string, timezone: string): number =>
+  Temporal.PlainDateTime.from(text).toZonedDateTime(timezone).epochMilliseconds
+
+/** A time without an offset is in the time zone, a date is its midnight there. */
+const timeOf = (text: string, timezone = 'UTC'): number => {
+  const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(time) || timezone === 'UTC' || /(Z|T.*[+-]\d\d:\d\d)$/.test(text)
+    ? time
+    : localTime(text, timezone)
+}
 
 /**
- * Returns a future time in epoch ms, from an ISO time (a date without a time is midnight UTC), epoch ms, or a duration (`30m`,
+ * Returns a future time in epoch ms, from an ISO time (without an offset it is in `timezone`, and a date is its midnight), epoch ms, or a duration (`30m`,
  * `2h`, `2d`) after `nowMs`. Throws Problem `invalid`.
  */
-export const parseTime = (text: string, nowMs: number): number => {
+export const parseTime = (text: string, nowMs: number, timezone = 'UTC'): number => {
   if (/^\d{1,6}[smhdw]$/.test(text)) return nowMs + parseDuration(text)
-  const time = /^\d{9,15}$/.test(text) ? Number(text) : timeOf(text)
+  const time = /^\d{9,15}$/.test(text) ? Number(text) : timeOf(text, timezone)
   if (!(time >= 0)) throw invalid('time must be a time such as 2026-11-20T08:00:00Z or a duration from now such as 2h')
   return time
 }

@@ -1,4 +1,5 @@
 import {
+  findFrom,
   type Queued,
   type QueuedMail,
   queueMails,
@@ -14,7 +15,7 @@ import type { LifecycleEvent, Subject } from './lifecycle.bindings.ts'
 export interface LifecycleMail {
   subject: Subject
   /** The event, which is part of the message's source. The events that can't be bound always have the plain email. */
-  event: LifecycleEvent | 'waitlisted' | 'moved' | 'cancelled'
+  event: LifecycleEvent | 'waitlisted' | 'moved' | 'cancelled' | 'left'
   /** Normalised. */
   to: string
   /** Idempotency key: the account sends at most one message for it. null: none. */
@@ -22,7 +23,9 @@ export interface LifecycleMail {
   /** The merge fields of a project's email (docs/reference/mail.md#lifecycle-emails). */
   mergeData: Record<string, string>
   /** The email without a binding, or if the bound project was deleted. */
-  plain: { subject: string; html: string; text: string; calendar?: string }
+  plain: { subject: string; html: string; text: string }
+  /** Returns the calendar entry that the email carries, bound or not; the organiser is its sender. */
+  entry?: ((organizer: { name: string; email: string }) => string) | undefined
 }
 
 const keyOf = ({ kind, id }: Subject, event: string): string => `${kind} ${id} ${event}`
@@ -67,14 +70,23 @@ const boundProjects = async (
 const sourceOf = ({ id }: Subject, event: LifecycleMail['event']): string => `${id}:${event}`
 
 const draftsOf = async (
-  app: Pick<App, 'projects'>,
+  app: Pick<App, 'config' | 'projects'>,
   work: Work,
   mails: readonly LifecycleMail[],
 ): Promise<QueuedMail[]> => {
   const bound = await boundProjects(app, work, mails)
-  return mails.map(({ subject, event, to, key, mergeData, plain }): QueuedMail => {
+  const organizers = new Map<string, { name: string; email: string } | null>()
+  for (const { subject, event, entry } of mails) {
+    const sender = bound.get(keyOf(subject, event))?.sender ?? ''
+    if (!entry || organizers.has(sender)) continue
+    const found = await findFrom(app, work, [sender ? senderChoice(sender) : {}])
+    organizers.set(sender, found && { name: found.from.fromName, email: found.from.fromEmail })
+  }
+  return mails.map(({ subject, event, to, key, mergeData, plain, entry }): QueuedMail => {
     const binding = bound.get(keyOf(subject, event))
     const { subject: title, ...content } = plain
+    const organizer = organizers.get(binding?.sender ?? '')
+    const calendar = entry && organizer ? { calendar: entry(organizer) } : {}
     return {
       to,
       type: 'transactional',
@@ -82,8 +94,11 @@ const draftsOf = async (
       source: { kind: 'lifecycle', id: sourceOf(subject, event) },
       ...(binding?.sender && senderChoice(binding.sender)),
       ...(binding === undefined
-        ? { subject: title, content }
-        : { subject: binding.subjectLine ?? undefined, content: { projectId: binding.projectId, mergeData } }),
+        ? { subject: title, content: { ...content, ...calendar } }
+        : {
+            subject: binding.subjectLine ?? undefined,
+            content: { projectId: binding.projectId, mergeData, ...calendar },
+          }),
     }
   })
 }

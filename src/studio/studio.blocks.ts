@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseAmount } from '../lib/money.ts'
 import { text } from '../lib/text.ts'
+import { Timezone } from '../lib/timezone.ts'
 import {
   BlockId,
   ClockTime,
@@ -13,7 +14,6 @@ import {
   Options,
   pixels,
   Ref,
-  Timezone,
 } from './studio.shapes.ts'
 import { isUrlTemplate } from './studio.urls.ts'
 

@@ -40,20 +40,6 @@ export const Options = z
     }
   })
 
-const isTimezone = (name: string): boolean => {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch {
-    return false
-  }
-}
-export const Timezone = z
-  .string()
-  .max(100)
-  // Intl accepts offsets too, but they have no daylight saving time.
-  .refine((name) => /^[A-Za-z]/.test(name) && isTimezone(name), 'must be a time zone such as Europe/Berlin')
-
 export const ClockTime = z
   .string()
   .regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: 'must be a time of day such as 09:00', abort: true })

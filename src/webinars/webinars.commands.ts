@@ -100,7 +100,9 @@ const addReads = (noun: Command, cli: Cli): void => {
     .option('--stats', 'show its registrations by day instead of its URLs')
     .action(
       cli.run(async ({ app, out, work }, ref: string, { stats }: { stats?: boolean }) => {
-        const { findReplay, findStream, findWebinar, webinarStats } = await import('./webinars.ts')
+        const { findReplay, findStream, findWebinar, readDetails, registerUrl, webinarStats } = await import(
+          './webinars.ts'
+        )
         if (stats) {
           const webinar = await work((w) => findWebinar(w, ref))
           const counts = await work((w) => webinarStats(w, webinar.id))
@@ -108,17 +110,19 @@ const addReads = (noun: Command, cli: Cli): void => {
           if ('attended' in counts) return printWithCounts(out, webinar, counts, [...names, 'attended'])
           return printWithCounts(out, webinar, counts, names)
         }
-        const { webinar, stream, replay } = await work(async (w) => {
+        const { webinar, stream, replay, details } = await work(async (w) => {
           const webinar = await findWebinar(w, ref)
           return {
             webinar,
+            details: await readDetails(w, webinar.id),
             stream: await findStream(w, webinar.id),
             replay: await findReplay(w, webinar.id),
           }
         })
         // Each registration has a join page of its own: its link is in the emails.
-        const register = `POST ${app.config.publicUrl}/api/v1/webinars/${webinar.id}/register`
-        out.one(webinar, { ...webinar, ...(webinar.accessMode === 'registration' && { register }), stream, replay })
+        const shown = { ...webinar, ...details }
+        const register = registerUrl(app, webinar.id)
+        out.one(shown, { ...shown, ...(webinar.accessMode === 'registration' && { register }), stream, replay })
       }),
     )
 
@@ -151,7 +155,31 @@ const addReads = (noun: Command, cli: Cli): void => {
 
 const isCount = (text: string): boolean => /^\d+$/.test(text)
 
-interface CreateFlags {
+interface PlanFlags {
+  duration?: string
+  timezone?: string
+  description?: string
+}
+
+/** Returns the properties that these flags set. Throws Problem `usage` or `invalid`. */
+const planOf = async ({ duration, timezone, description }: PlanFlags) => {
+  const [{ parseDuration }, { Problem }] = await Promise.all([import('../lib/since.ts'), import('../lib/problem.ts')])
+  const minutes = duration === undefined ? 0 : parseDuration(duration) / 60_000
+  if (!Number.isInteger(minutes)) throw new Problem('usage', '--duration must be whole minutes, such as 45m or 2h')
+  return {
+    ...(duration !== undefined && { durationMinutes: minutes }),
+    ...(timezone !== undefined && { timezone }),
+    ...(description !== undefined && { description }),
+  }
+}
+
+const addPlanOptions = (command: Command): Command =>
+  command
+    .option('--duration <duration>', 'how long it is planned for, such as 45m or 2h (default: 60m)')
+    .option('--timezone <name>', 'time zone of its times in emails, and of --at without an offset (default: UTC)')
+    .option('--description <text>', 'what it is about: on the page to register and in calendars')
+
+interface CreateFlags extends PlanFlags {
   title?: string
   at?: string
   capacity?: string
@@ -161,58 +189,67 @@ interface CreateFlags {
 }
 
 const addCreate = (noun: Command, cli: Cli): void => {
-  noun
-    .command('create')
-    .description('Schedule a webinar')
-    .addHelpText(
-      'after',
-      examples(
-        'svc webinars create --title Launch --at 2026-12-01T17:00:00Z --capacity 100',
-        'svc webinars create --title Office --access-mode subscribers --stream https://stream.example/live',
-      ),
-    )
-    .option('--title <title>', 'its title')
-    .option(
-      '--at <time>',
-      'when it begins: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 30m, 2h, 2d',
-    )
-    .option('--capacity <n>', 'number of seats; later registrations are waitlisted (default: no limit)')
-    .option('--course <id|title>', 'the course that it belongs to')
-    .option('--access-mode <mode>', 'registration or subscribers (default: registration)')
-    .option('--stream <url>', 'URL that the join page opens while the webinar is live')
-    .action(
-      cli.run(async ({ app, out, require, work }, flags: CreateFlags) => {
-        const { title } = await require({ title: flags.title })
-        const [{ createWebinar, NewWebinar }, { findCourseNamed }, { parse }, { parseTime }, { Problem }] =
-          await Promise.all([
-            import('./webinars.ts'),
-            import('../courses/courses.ts'),
-            import('../lib/parse.ts'),
-            import('../lib/since.ts'),
-            import('../lib/problem.ts'),
-          ])
-        const { at, capacity, course, accessMode, stream } = flags
-        if (capacity !== undefined && !isCount(capacity))
-          throw new Problem('usage', '--capacity must be a whole number, 0 or more')
-        const webinar = await work(async (w) =>
-          createWebinar(
-            w,
-            parse(NewWebinar, {
-              title,
-              accessMode,
-              scheduledAt: at && parseTime(at, app.now().getTime()),
-              capacity: capacity && Number(capacity),
-              courseId: course && (await findCourseNamed(w, course)).id,
-              streamUrl: stream,
-            }),
-          ),
-        )
-        out.one(webinar)
-      }),
-    )
+  addPlanOptions(
+    noun
+      .command('create')
+      .description('Schedule a webinar')
+      .addHelpText(
+        'after',
+        examples(
+          'svc webinars create --title Launch --at 2026-12-01T17:00:00Z --capacity 100',
+          'svc webinars create --title Office --access-mode subscribers --stream https://stream.example/live',
+        ),
+      )
+      .option('--title <title>', 'its title')
+      .option(
+        '--at <time>',
+        'when it begins: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 30m, 2h, 2d',
+      )
+      .option('--capacity <n>', 'number of seats; later registrations are waitlisted (default: no limit)')
+      .option('--course <id|title>', 'the course that it belongs to')
+      .option('--access-mode <mode>', 'registration or subscribers (default: registration)')
+      .option('--stream <url>', 'URL that the join page opens while the webinar is live'),
+  ).action(
+    cli.run(async ({ app, out, require, work }, flags: CreateFlags) => {
+      const { title } = await require({ title: flags.title })
+      const [{ createWebinar, NewWebinar }, { findCourseNamed }, { parse }, { parseTime }, { Problem }] =
+        await Promise.all([
+          import('./webinars.ts'),
+          import('../courses/courses.ts'),
+          import('../lib/parse.ts'),
+          import('../lib/since.ts'),
+          import('../lib/problem.ts'),
+        ])
+      const { at, capacity, course, accessMode, stream } = flags
+      if (capacity !== undefined && !isCount(capacity))
+        throw new Problem('usage', '--capacity must be a whole number, 0 or more')
+      const plan = parse(
+        NewWebinar.pick({ durationMinutes: true, timezone: true, description: true }),
+        await planOf(flags),
+      )
+      const nowMs = app.now().getTime()
+      const scheduledAt = at && parseTime(at, nowMs, plan.timezone ?? undefined)
+      if (scheduledAt && scheduledAt <= nowMs) throw new Problem('usage', '--at must be in the future')
+      const webinar = await work(async (w) =>
+        createWebinar(
+          w,
+          parse(NewWebinar, {
+            title,
+            accessMode,
+            scheduledAt,
+            ...plan,
+            capacity: capacity && Number(capacity),
+            courseId: course && (await findCourseNamed(w, course)).id,
+            streamUrl: stream,
+          }),
+        ),
+      )
+      out.one(webinar)
+    }),
+  )
 }
 
-interface UpdateFlags extends Confirmation {
+interface UpdateFlags extends Confirmation, PlanFlags {
   title?: string
   at?: string
   capacity?: string
@@ -221,20 +258,29 @@ interface UpdateFlags extends Confirmation {
 }
 
 /** Returns the change that the flags ask for. Throws Problem `usage` or `invalid`. */
-const parseChange = async ({ title, at, capacity, stream, replayUrl }: UpdateFlags, nowMs: number) => {
+const parseChange = async (flags: UpdateFlags, nowMs: number, timezone: string | null) => {
+  const { title, at, capacity, stream, replayUrl } = flags
+  const plan = await planOf(flags)
   const [{ WebinarChange }, { parse }, { parseTime }, { Problem }] = await Promise.all([
     import('./webinars.ts'),
     import('../lib/parse.ts'),
     import('../lib/since.ts'),
     import('../lib/problem.ts'),
   ])
-  if ([title, at, capacity, stream, replayUrl].every((flag) => flag === undefined))
-    throw new Problem('usage', 'Nothing to change: give --title, --at, --capacity, --stream or --replay-url')
+  if ([title, at, capacity, stream, replayUrl, ...Object.values(plan)].every((flag) => flag === undefined))
+    throw new Problem(
+      'usage',
+      'Nothing to change: give --title, --at, --duration, --timezone, --description, --capacity, --stream or --replay-url',
+    )
+  const { timezone: zone = timezone ?? undefined } = parse(WebinarChange.pick({ timezone: true }), {
+    timezone: flags.timezone,
+  })
   if (capacity !== undefined && capacity !== 'none' && !isCount(capacity))
     throw new Problem('usage', '--capacity must be a whole number, 0 or more, or none')
   return parse(WebinarChange, {
     ...(title !== undefined && { title }),
-    ...(at !== undefined && { scheduledAt: parseTime(at, nowMs) }),
+    ...plan,
+    ...(at !== undefined && { scheduledAt: parseTime(at, nowMs, zone) }),
     ...(capacity !== undefined && { capacity: capacity === 'none' ? null : Number(capacity) }),
     ...(stream !== undefined && { streamUrl: stream }),
     ...(replayUrl !== undefined && { replayUrl }),
@@ -243,31 +289,39 @@ const parseChange = async ({ title, at, capacity, stream, replayUrl }: UpdateFla
 
 const addUpdate = (noun: Command, cli: Cli): void => {
   confirmed(
-    noun
-      .command('update')
-      .description('Change a scheduled or live webinar; a new time emails everyone who has registered')
-      .addHelpText(
-        'after',
-        examples(
-          'svc webinars update Launch --at 2026-12-02T17:00:00Z --dry-run',
-          'svc webinars update Launch --capacity 200 --replay-url https://stream.example/recording --yes',
+    addPlanOptions(
+      noun
+        .command('update')
+        .description(
+          'Change a scheduled or live webinar, or the recording of an ended one; a new time emails everyone who has registered',
+        )
+        .addHelpText(
+          'after',
+          examples(
+            'svc webinars update Launch --at 2026-12-02T17:00:00Z --dry-run',
+            'svc webinars update Launch --capacity 200 --replay-url https://stream.example/recording --yes',
+          ),
+        )
+        .argument('<webinar>', 'id or title')
+        .option('--title <title>', 'its title')
+        .option('--at <time>', 'its new time: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 2d')
+        .option(
+          '--capacity <n|none>',
+          'number of seats; more of them go to the waitlist in its order, fewer take none away',
+        )
+        .option('--stream <url>', 'URL that the join page opens while the webinar is live')
+        .option(
+          '--replay-url <url>',
+          'URL of the recording, which the join page shows after the end; also after the end',
         ),
-      )
-      .argument('<webinar>', 'id or title')
-      .option('--title <title>', 'its title')
-      .option('--at <time>', 'its new time: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 2d')
-      .option(
-        '--capacity <n|none>',
-        'number of seats; more of them go to the waitlist in its order, fewer take none away',
-      )
-      .option('--stream <url>', 'URL that the join page opens while the webinar is live')
-      .option('--replay-url <url>', 'URL of the recording, which the join page shows after the end'),
+    ),
     'show what would change, and how many people would get an email',
   ).action(
     cli.run(async ({ app, out, work, confirm }, ref: string, flags: UpdateFlags) => {
-      const change = await parseChange(flags, app.now().getTime())
-      const { findWebinar, planUpdate, updateWebinar } = await import('./webinars.ts')
+      const { findWebinar, planUpdate, readDetails, updateWebinar } = await import('./webinars.ts')
       const { id, title } = await work((w) => findWebinar(w, ref))
+      const { timezone } = await work((w) => readDetails(w, id))
+      const change = await parseChange(flags, app.now().getTime(), timezone)
       // Fails before the confirmation if the webinar can't be changed. Only a change that emails people asks.
       const { webinar, moved, promoted } = await work((w) => planUpdate(w, id, change))
       const mails = moved + promoted

@@ -13,6 +13,11 @@ const WebinarSchema = defineEntity({
     accessMode: p.enum(['registration', 'subscribers'] as const),
     status: p.enum(['scheduled', 'live', 'ended', 'cancelled'] as const),
     scheduledAt: p.datetime().nullable(),
+    /** The planned duration: the end of the calendar entry. */
+    durationMinutes: p.integer().default(60),
+    /** The time zone of the times in emails and on pages; null: UTC. */
+    timezone: p.text().nullable(),
+    description: p.text().default(''),
     startedAt: p.datetime().nullable(),
     endedAt: p.datetime().nullable(),
     courseId: p.text().collation('C').nullable(),
@@ -22,7 +27,7 @@ const WebinarSchema = defineEntity({
     streamUrl: p.text().nullable(),
     /** The URL of the recording, which the join page shows after the end. */
     replayUrl: p.text().nullable(),
-    /** How many times it was moved to a new time: the SEQUENCE of its calendar entry. */
+    /** The SEQUENCE of its calendar entry: grows when it moves or is cancelled, and when a seat is cancelled. */
     sequence: p.integer().default(0),
     registeredCount: p.integer(),
     waitlistedCount: p.integer(),

@@ -15,7 +15,7 @@ import {
   type WebinarView,
 } from './sessions/sessions.ts'
 
-type Change = Partial<Pick<WebinarRow, 'status' | 'startedAt' | 'endedAt' | 'streamUrl'>>
+type Change = Partial<Pick<WebinarRow, 'status' | 'startedAt' | 'endedAt' | 'streamUrl' | 'sequence'>>
 
 const updateState = statement(
   'update-webinar-state',
@@ -88,10 +88,10 @@ export const planEnd = async (work: Work, id: string): Promise<{ mails: number }
   return planOutcome(work, id)
 }
 
-const readAttendees = statement<Attendee>(
+const readAttendees = statement<Attendee & { status: 'confirmed' | 'waitlisted' }>(
   'attendees-of-webinar',
-  { id: 'text', email: 'text', name: 'text' },
-  `select id, email, name from webinar_registrations
+  { id: 'text', email: 'text', name: 'text', status: 'text' },
+  `select id, email, name, status from webinar_registrations
    where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> '' order by number`,
 )
 
@@ -128,9 +128,12 @@ export const cancelWebinar = async (app: MailApp, work: Work, id: string): Promi
   const webinar = await lockWebinar(work, id)
   requireScheduled(webinar)
   await cancelReminders(work, id)
-  const view = await change(work, webinar, { status: 'cancelled' })
+  const view = await change(work, webinar, { status: 'cancelled', sequence: webinar.sequence + 1 })
+  const cancelled = { ...webinar, sequence: webinar.sequence + 1 }
   const attendees = await work.sql(readAttendees, [work.accountId, id])
-  await notifyAttendees(app, work, webinar, 'cancelled', attendees)
+  const of = (place: string) => attendees.filter(({ status }) => status === place)
+  await notifyAttendees(app, work, cancelled, 'cancelled', of('confirmed'))
+  await notifyAttendees(app, work, cancelled, 'cancelled on the waitlist', of('waitlisted'))
   return view
 }
 

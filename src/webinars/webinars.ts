@@ -1,4 +1,5 @@
 export { type AttendeeView, listAttendees, writeAttendees } from './attendance/attendance.ts'
+export { registerUrl } from './register/register.ts'
 export {
   freeSeat,
   listRegistrations,
@@ -18,6 +19,7 @@ export {
   NewWebinar,
   RegistrationBody,
   RegistrationResult,
+  readDetails,
   requireLive,
   StreamUrl,
   WebinarBody,

@@ -64,10 +64,15 @@ const restart = async (work: Work, webinar: WebinarRow): Promise<Set<string>> =>
 const changed = (webinar: WebinarRow, change: Change, now: Date): WebinarRow => {
   if (change.scheduledAt !== undefined && change.scheduledAt <= now.getTime())
     throw new Problem('usage', 'The new time must be in the future')
-  requireOpen(webinar)
+  const isOnlyReplay =
+    change.replayUrl !== undefined && Object.values(change).filter((to) => to !== undefined).length === 1
+  // Nobody has a recording before the end.
+  if (webinar.status !== 'ended' || !isOnlyReplay) requireOpen(webinar)
   const { title = webinar.title, capacity = webinar.capacity, scheduledAt } = change
   const { streamUrl = webinar.streamUrl, replayUrl = webinar.replayUrl } = change
-  const given = { title, capacity, streamUrl, replayUrl }
+  const { durationMinutes = webinar.durationMinutes, timezone = webinar.timezone } = change
+  const { description = webinar.description } = change
+  const given = { title, capacity, streamUrl, replayUrl, durationMinutes, timezone, description }
   if (scheduledAt === undefined) return { ...webinar, ...given }
   if (webinar.status === 'live') throw conflict('The webinar is live: its time can’t be changed')
   const isMoved = scheduledAt !== webinar.scheduledAt?.getTime()
@@ -78,7 +83,10 @@ const changed = (webinar: WebinarRow, change: Change, now: Date): WebinarRow => 
   }
 }
 
-const settings = ['title', 'scheduledAt', 'capacity', 'streamUrl', 'replayUrl', 'sequence'] as const
+const settings = [
+  ...(['title', 'scheduledAt', 'capacity', 'streamUrl', 'replayUrl', 'sequence'] as const),
+  ...(['durationMinutes', 'timezone', 'description'] as const),
+]
 
 /** Returns the names of the settings that the change would modify. */
 const differing = (before: WebinarRow, webinar: WebinarRow) => settings.filter((name) => webinar[name] !== before[name])

@@ -56,6 +56,7 @@ const unlimited: Record<string, string> = {
 /** Pages without a token in their path: what must be posted, and which address sees the limit. */
 const tokenless: Record<string, string> = {
   '/f/:id': 'a form has no token',
+  '/webinar/:id': 'a webinar has no token',
   '/:slug/:courseId/embed': 'in the field session',
 }
 

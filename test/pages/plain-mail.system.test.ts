@@ -17,7 +17,13 @@ const links = { join: url, calendar: url, cancel: url, leave: url }
 const mails = {
   booking: bookingMail('booked', booking as never, { choose: `${url}#call`, cancel: url }).html,
   signup: confirmMail({ formName: 'News & <more>', url }).content.html,
-  webinar: confirmationMail({ name: 'Ada', title: 'Tour', scheduledAt: new Date(booking.startAt), links }).html,
+  webinar: confirmationMail({
+    name: 'Ada',
+    title: 'Tour',
+    scheduledAt: new Date(booking.startAt),
+    timezone: null,
+    links,
+  }).html,
 }
 
 describe.each(Object.entries(mails))('the email of a %s', (name, html) => {

@@ -95,7 +95,7 @@ let accounts = 0
 
 /** Every other path is relative to `/api/v1`. */
 const unprefixed =
-  /^\/($|api|healthz|readyz|metrics|docs|openapi\.json|[a-z]\/|join\/|[^/]+\/[^/]+\/(embed(\?|$)|certificate\/))/
+  /^\/($|api|healthz|readyz|metrics|docs|openapi\.json|[a-z]\/|join\/|webinar\/|[^/]+\/[^/]+\/(embed(\?|$)|certificate\/))/
 
 /** Starts the whole app with its own database. The HTTP server answers `inject`: no port is opened. */
 export const startApp = async (options: StartOptions = {}): Promise<TestApp> => {

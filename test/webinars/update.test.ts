@@ -184,7 +184,9 @@ describe('a new time', () => {
     ] as const)
       await expect(update(webinar, { scheduledAt })).rejects.toMatchObject({ kind })
     for (const webinar of [ended, cancelled])
-      await expect(update(webinar, { replayUrl: 'https://r.example/' })).rejects.toMatchObject({ kind: 'conflict' })
+      await expect(update(webinar, { title: 'Other', replayUrl: 'https://r.example/' })).rejects.toMatchObject({
+        kind: 'conflict',
+      })
     expect((await webinarOf(t, account, id)).scheduledAt).toBe(at(48))
     expect(await mailed(t, account)).toEqual(['ada@people.example You are registered: Live!'])
   })
@@ -384,8 +386,8 @@ test('while the relay is unreachable, a move replaces the emails that were not s
   })
   expect(arrived.toSorted()).toEqual([
     'ada@people.example You are registered: Live! with the entry',
-    'ada@people.example You are registered: Other',
-    'bob@people.example You are registered: Live!',
+    'ada@people.example You are registered: Other with the entry',
+    'bob@people.example You are registered: Live! with the entry',
     'cyd@people.example You are on the waitlist: Live!',
     'zoe@people.example New time: Live! with the entry',
   ])
@@ -431,7 +433,7 @@ test('a reminder that the relay is receiving during the move is not tried again 
     'You are registered: Live! sent',
   ])
   expect(sink.mails.map((sunk) => sunk.header('Subject'))).toEqual(['You are registered: Live!', 'New time: Live!'])
-  expect(sink.mails[1]!.raw).toMatch(/text\/calendar[^\n]*method=PUBLISH/)
+  expect(sink.mails[1]!.raw).toMatch(/text\/calendar[^\n]*method=REQUEST/)
 })
 
 test('a connection that is lost between the change and its emails leaves neither; the next call does both once', async () => {

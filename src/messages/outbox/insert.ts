@@ -35,7 +35,10 @@ export interface NewMessage {
   fromName: string | null
   replyTo: string | null
   subject: string
-  content: Freeform | { projectId: string; version: number; mergeData: Record<string, string> } | null
+  content:
+    | Freeform
+    | { projectId: string; version: number; mergeData: Record<string, string>; calendar?: string }
+    | null
   /** Headers that the caller added. */
   headers?: Record<string, string> | undefined
   /** Which of several recipients it is for, and the id of the message to the first one. */

@@ -30,7 +30,9 @@ export interface QueuedMail extends FromChoice {
   /** Its merge tags are filled from the merge data. Default: the project's name. */
   subject?: string | undefined
   /** `version`: default: the newest one of the project. */
-  content: Freeform | { projectId: string; version?: number | undefined; mergeData: Record<string, string> }
+  content:
+    | Freeform
+    | { projectId: string; version?: number | undefined; mergeData: Record<string, string>; calendar?: string }
 }
 
 /** The state of a message after it was queued. `failed`: `svc sends list` shows its error. `known`: its key was used before. */
@@ -44,11 +46,15 @@ const contentOf = async (
   { subject, content }: QueuedMail,
 ): Promise<Drafted> => {
   if ('html' in content) return { subject: subjectLine(subject ?? ''), content, error: null }
-  const { projectId, version, mergeData } = content
+  const { projectId, version, mergeData, calendar } = content
   const project = (await projects?.loadProject(work, projectId)) ?? null
   const line = subjectLine(fillSubject(subject ?? project?.name ?? '', mergeData))
   if (!project) return { subject: line, content: null, error: 'There is no such project' }
-  return { subject: line, content: { projectId, version: version ?? project.version, mergeData }, error: null }
+  return {
+    subject: line,
+    content: { projectId, version: version ?? project.version, mergeData, ...(calendar && { calendar }) },
+    error: null,
+  }
 }
 
 const insertQueued = async (

@@ -26,18 +26,26 @@ export interface MailFacts {
   name: string
   title: string
   scheduledAt: Date | null
+  timezone: string | null
   links: Links
   /** The recording. */
   replayUrl?: string | null
 }
 
-const utc = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone: 'UTC' })
+const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** `Monday, 23 November 2026 at 14:00 UTC` */
-export const timeText = (time: Date): string => `${utc.format(time)} UTC`
+/** `Monday, 23 November 2026 at 14:00 UTC`, or `… at 15:00 (Europe/Berlin)` in a time zone. */
+export const timeText = (time: Date, timezone: string | null): string => {
+  const timeZone = timezone ?? 'UTC'
+  const format = formats.getOrInsertComputed(
+    timeZone,
+    () => new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone }),
+  )
+  return `${format.format(time)} ${timeZone === 'UTC' ? 'UTC' : `(${timeZone})`}`
+}
 
-const when = ({ scheduledAt }: MailFacts, verb: string): string[] =>
-  scheduledAt ? [`It ${verb} on ${timeText(scheduledAt)}.`] : []
+const when = ({ scheduledAt, timezone }: MailFacts, verb: string): string[] =>
+  scheduledAt ? [`It ${verb} on ${timeText(scheduledAt, timezone)}.`] : []
 
 const calendar = ({ scheduledAt, links }: MailFacts) =>
   scheduledAt ? [{ label: 'Add to your calendar', url: links.calendar }] : []
@@ -99,8 +107,15 @@ export const cancellationMail = (facts: Omit<MailFacts, 'links'>): PlainMail =>
   plainMail(`Cancelled: ${facts.title}`, [
     `Hello ${facts.name},`,
     facts.scheduledAt
-      ? `${facts.title}, planned for ${timeText(facts.scheduledAt)}, has been cancelled.`
+      ? `${facts.title}, planned for ${timeText(facts.scheduledAt, facts.timezone)}, has been cancelled.`
       : `${facts.title} has been cancelled.`,
+  ])
+
+/** For a person who has cancelled their seat. */
+export const leftMail = (facts: MailFacts): PlainMail =>
+  plainMail(`Registration cancelled: ${facts.title}`, [
+    `Hello ${facts.name},`,
+    `You have cancelled your registration for ${facts.title}. The attached file removes it from your calendar.`,
   ])
 
 const recording = ({ replayUrl, links }: MailFacts) =>

@@ -5,6 +5,7 @@ import {
   attendedMail,
   cancellationMail,
   confirmationMail,
+  leftMail,
   linksOf,
   type MailFacts,
   missedMail,
@@ -39,24 +40,28 @@ export type Notice =
   | 'moved'
   | 'moved on the waitlist'
   | 'cancelled'
+  | 'cancelled on the waitlist'
+  | 'left'
   | 'attended'
   | 'missed'
 
 interface Kind {
   event: LifecycleMail['event']
   plain: (facts: MailFacts) => LifecycleMail['plain']
-  /** Whether the plain email has the calendar entry. */
-  hasEntry?: boolean
+  /** The calendar entry that the email carries. */
+  entry?: 'invitation' | 'cancellation'
 }
 
 const kinds: Record<Notice, Kind> = {
-  registered: { event: 'registered', plain: confirmationMail },
-  'registered again': { event: 'registered', plain: confirmationMail, hasEntry: true },
+  registered: { event: 'registered', plain: confirmationMail, entry: 'invitation' },
+  'registered again': { event: 'registered', plain: confirmationMail, entry: 'invitation' },
   reminder: { event: 'reminder', plain: reminderMail },
   waitlisted: { event: 'waitlisted', plain: waitlistMail },
-  moved: { event: 'moved', plain: movedMail, hasEntry: true },
+  moved: { event: 'moved', plain: movedMail, entry: 'invitation' },
   'moved on the waitlist': { event: 'moved', plain: movedWaitlistMail },
-  cancelled: { event: 'cancelled', plain: cancellationMail },
+  cancelled: { event: 'cancelled', plain: cancellationMail, entry: 'cancellation' },
+  'cancelled on the waitlist': { event: 'cancelled', plain: cancellationMail },
+  left: { event: 'left', plain: leftMail, entry: 'cancellation' },
   attended: { event: 'attended', plain: attendedMail },
   missed: { event: 'missed', plain: missedMail },
 }
@@ -79,12 +84,13 @@ export const notifyAttendees = async (
   attendees: readonly (Attendee & { minutes?: number })[],
   keyOf: (attendee: Attendee) => string | null = () => null,
 ): Promise<void> => {
-  const { id: webinarId, title, scheduledAt, sequence, replayUrl } = webinar
-  const { event, plain, hasEntry } = kinds[notice]
+  const { id: webinarId, title, scheduledAt, timezone, replayUrl } = webinar
+  const { event, plain, entry } = kinds[notice]
   for (let from = 0; from < attendees.length; from += batchSize) {
     const mails = attendees.slice(from, from + batchSize).map((attendee): LifecycleMail => {
       const { id, email, name, minutes } = attendee
       const links = linksOf(app, work.accountId, id)
+      const session = scheduledAt && { ...webinar, scheduledAt, joinUrl: links.join, stamp: work.now }
       return {
         subject: { kind: 'webinar', id: webinarId },
         event,
@@ -94,25 +100,17 @@ export const notifyAttendees = async (
           name,
           email,
           title,
-          scheduledAt: scheduledAt ? timeText(scheduledAt) : '',
+          scheduledAt: scheduledAt ? timeText(scheduledAt, timezone) : '',
           joinUrl: links.join,
           cancelUrl: links.cancel,
           ...(minutes !== undefined && { minutes: String(minutes), replayUrl: replayUrl ?? '' }),
         },
-        plain: {
-          ...plain({ name, title, scheduledAt, links, replayUrl }),
-          ...(hasEntry &&
-            scheduledAt && {
-              calendar: calendarOf({
-                id: webinarId,
-                title,
-                scheduledAt,
-                sequence,
-                joinUrl: links.join,
-                stamp: work.now,
-              }),
-            }),
-        },
+        plain: plain({ name, title, scheduledAt, timezone, links, replayUrl }),
+        entry:
+          entry && session
+            ? (organizer) =>
+                calendarOf(session, { isCancelled: entry === 'cancellation', organizer, attendee: { name, email } })
+            : undefined,
       }
     })
     await queueManyLifecycleMails(app, work, mails)

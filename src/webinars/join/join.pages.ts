@@ -37,9 +37,9 @@ const closedText = ({ status, registration }: Place): string | null => {
     : null
 }
 
-const timeOf = ({ scheduledAt }: Place): Html | false =>
+const timeOf = ({ scheduledAt, timezone }: Pick<Place, 'scheduledAt' | 'timezone'>): Html | false =>
   scheduledAt !== null &&
-  html`<p>It begins on <time id="time" datetime="${scheduledAt.toISOString()}">${timeText(scheduledAt)}</time>.</p>
+  html`<p>It begins on <time id="time" datetime="${scheduledAt.toISOString()}">${timeText(scheduledAt, timezone)}</time>.</p>
 <p id="local" hidden></p>`
 
 /** What the script reports to, and the state that the page shows. */
@@ -123,10 +123,10 @@ const calendar: Page = {
   handle: async ({ app, params }) => {
     const place = await placeOf(app, params.token!)
     if (!place?.scheduledAt || place.registration !== 'confirmed' || place.status === 'cancelled') return notFoundPage
-    const { webinarId: id, title, scheduledAt, sequence } = place
+    const { webinarId: id, scheduledAt } = place
     return {
       type: 'text/calendar; charset=utf-8; method=PUBLISH',
-      content: calendarOf({ id, title, scheduledAt, sequence, joinUrl: path(app, place).join, stamp: app.now() }),
+      content: calendarOf({ ...place, id, scheduledAt, joinUrl: path(app, place).join, stamp: app.now() }),
       headers: { 'content-disposition': 'attachment; filename="session.ics"' },
     }
   },

@@ -15,6 +15,9 @@ export interface Place {
   streamUrl: string | null
   replayUrl: string | null
   sequence: number
+  durationMinutes: number
+  timezone: string | null
+  description: string
 }
 
 const readPlace = preparedStatement<Place>(
@@ -30,10 +33,14 @@ const readPlace = preparedStatement<Place>(
     streamUrl: 'text',
     replayUrl: 'text',
     sequence: 'int4',
+    durationMinutes: 'int4',
+    timezone: 'text',
+    description: 'text',
   },
   `select r.account_id as "accountId", r.id as "registrationId", r.status as registration, w.id as "webinarId", w.title,
      w.status, w.scheduled_at as "scheduledAt", w.stream_url as "streamUrl",
-     w.replay_url as "replayUrl", w.sequence
+     w.replay_url as "replayUrl", w.sequence,
+     w.duration_minutes as "durationMinutes", w.timezone, w.description
    from webinar_registrations r
    join webinars w on w.account_id = r.account_id and w.id = r.webinar_id
    join ${presentAccounts} a on a.id = r.account_id

@@ -113,17 +113,22 @@ const leavePlace = statement(
   {},
   `with counted as (
      update webinars set registered_count = registered_count - case when $4 = 'confirmed' then 1 else 0 end,
-       waitlisted_count = waitlisted_count - case when $4 = 'waitlisted' then 1 else 0 end
+       waitlisted_count = waitlisted_count - case when $4 = 'waitlisted' then 1 else 0 end,
+       sequence = sequence + case when $4 = 'confirmed' then 1 else 0 end
      where account_id = $1 and id = $2
    )
    update webinar_registrations set status = 'cancelled', remind_at = null, updated_at = $5 where account_id = $1 and id = $3`,
 )
 
 /** Cancels a registration. A freed seat goes to the first attendee on the waitlist, who gets an email. */
-const vacate = async (app: MailApp, work: Work, webinar: WebinarRow, { id, status }: Registration): Promise<void> => {
+const vacate = async (app: MailApp, work: Work, webinar: WebinarRow, registration: Registration): Promise<void> => {
+  const { id, status, email } = registration
   await work.sql(leavePlace, [work.accountId, webinar.id, id, status, work.now])
   if (status !== 'confirmed') return
   webinar.registeredCount--
+  // The entry's withdrawal needs a higher SEQUENCE than its last version, and an invitation of the same person later is not lower.
+  webinar.sequence++
+  if (email !== '' && webinar.scheduledAt) await notifyAttendees(app, work, webinar, 'left', [registration])
   await fillSeats(app, work, webinar)
 }
 

@@ -47,7 +47,7 @@ const insertRegistrations = preparedStatement(
  * email. A registered address keeps its state and gets no second email; a cancelled one gets a new registration. Throws Problem
  * `not_found`, `invalid` for a webinar without registration, `conflict` if it has ended or was cancelled.
  */
-const registerAttendees = async (
+export const registerAttendees = async (
   app: MailApp,
   work: Work,
   webinarId: string,

@@ -1,4 +1,4 @@
 export { cancelRegistration, fillSeats, freeSeat, promoteRegistration, requireOpen, seatsToFill } from './places.ts'
-export { registerAttendee } from './register.ts'
+export { registerAttendee, registerAttendees } from './register.ts'
 export { listRegistrations, type RegistrationView } from './registrations.ts'
 export { type WebinarStats, webinarStats } from './stats.ts'

@@ -34,6 +34,7 @@ export const requireLive = async (
 export const createWebinar = async (work: Work, input: z.output<typeof NewWebinar>): Promise<WebinarView> => {
   const { accountId, now } = work
   const { title, accessMode, scheduledAt = null, courseId = null, capacity = null, streamUrl = null } = input
+  const { durationMinutes, timezone = null, description } = input
   await requireLive(work, { withCourse: courseId !== null })
   if (courseId !== null) await holdCourse(work, courseId)
   const [em, { Webinar }] = await work.em(import('../webinars.entities.ts'))
@@ -44,6 +45,9 @@ export const createWebinar = async (work: Work, input: z.output<typeof NewWebina
     accessMode,
     status: 'scheduled',
     scheduledAt: scheduledAt === null ? null : new Date(scheduledAt),
+    durationMinutes: durationMinutes ?? 60,
+    timezone,
+    description: description ?? '',
     courseId,
     capacity,
     streamUrl,

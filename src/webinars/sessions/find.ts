@@ -11,6 +11,9 @@ export interface WebinarRow {
   accessMode: WebinarView['accessMode']
   status: WebinarView['status']
   scheduledAt: Date | null
+  durationMinutes: number
+  timezone: string | null
+  description: string
   startedAt: Date | null
   endedAt: Date | null
   courseId: string | null
@@ -41,9 +44,17 @@ export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
   updatedAt: webinar.updatedAt.getTime(),
 })
 
+/** What the operator sees beside the public view. */
+export interface WebinarDetails {
+  durationMinutes: number
+  timezone: string | null
+  description: string
+}
+
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
-const columns = `id, title, access_mode as "accessMode", status, scheduled_at as "scheduledAt", started_at as "startedAt",
+const columns = `id, title, access_mode as "accessMode", status, scheduled_at as "scheduledAt",
+  duration_minutes as "durationMinutes", timezone, description, started_at as "startedAt",
   ended_at as "endedAt", course_id as "courseId", capacity, stream_url as "streamUrl",
   replay_url as "replayUrl", sequence, registered_count as "registeredCount", waitlisted_count as "waitlistedCount", created_at as "createdAt",
   updated_at as "updatedAt"`
@@ -54,6 +65,9 @@ const columnTypes = {
   accessMode: 'text',
   status: 'text',
   scheduledAt: 'timestamptz',
+  durationMinutes: 'int4',
+  timezone: 'text',
+  description: 'text',
   startedAt: 'timestamptz',
   endedAt: 'timestamptz',
   courseId: 'text',
@@ -112,6 +126,12 @@ export const findStream = urlOf('read-stream-url', 'stream_url')
 
 /** Returns the recording's URL, or null if it is not set. Only for the operator. */
 export const findReplay = urlOf('read-replay-url', 'replay_url')
+
+/** Returns what the operator sees beside the public view. Throws Problem `not_found`. */
+export const readDetails = async (reader: Reader, id: string): Promise<WebinarDetails> => {
+  const { durationMinutes, timezone, description } = await readWebinar(reader, id)
+  return { durationMinutes, timezone, description }
+}
 
 const lockingWebinar = (name: string, lock: string) =>
   preparedStatement<WebinarRow>(

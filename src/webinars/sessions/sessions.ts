@@ -5,6 +5,7 @@ export {
   findWebinar,
   listWebinars,
   lockWebinar,
+  readDetails,
   readWebinar,
   viewWebinar,
   type WebinarRow,

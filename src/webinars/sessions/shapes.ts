@@ -1,9 +1,13 @@
 import { z } from 'zod'
 import { MemberEmail } from '../../courses/courses.ts'
 import { idText, notBlank, text } from '../../lib/text.ts'
+import { Timezone } from '../../lib/timezone.ts'
 
 const titleMaxLength = 200
 const nameMaxLength = 200
+const descriptionMaxLength = 2_000
+/** A day. */
+const durationMax = 24 * 60
 const largestInt = 2_147_483_647
 /** The end of the year 9999. */
 const latestMs = 253_402_300_799_999
@@ -15,6 +19,10 @@ export const WebinarBody = z.object({
   scheduledAt: z.int().min(0).max(latestMs).nullish(),
   courseId: idText().nullish(),
   capacity: z.int().min(0).max(largestInt).nullish(),
+  durationMinutes: z.int().min(1).max(durationMax).nullish(),
+  /** Of the times in emails and on pages. */
+  timezone: Timezone.nullish(),
+  description: text(descriptionMaxLength).nullish(),
 })
 
 export const StreamUrl = text(2000).refine(
@@ -37,6 +45,9 @@ export const WebinarChange = z
     capacity: z.int().min(0).max(largestInt).nullable(),
     streamUrl: StreamUrl,
     replayUrl: StreamUrl,
+    durationMinutes: z.int().min(1).max(durationMax),
+    timezone: Timezone,
+    description: text(descriptionMaxLength),
   })
   .partial()
 

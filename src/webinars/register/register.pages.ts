@@ -1,0 +1,151 @@
+import { requireAdmission, requirePublicWrite } from '../../accounts/accounts.ts'
+import { honeypotName } from '../../forms/forms.ts'
+import { Problem } from '../../lib/problem.ts'
+import { type Html, html } from '../../pages/html.ts'
+import { notFoundPage, ownPath, type Page, type PageCall, type PageView } from '../../pages/page.ts'
+import { timeText } from '../emails/emails.ts'
+import { registerAttendees } from '../seats/seats.ts'
+import { RegistrationBody } from '../sessions/sessions.ts'
+import { findPublicWebinar, type PublicWebinar } from './register.ts'
+
+/*
+ * The page to register for a webinar (docs/reference/sessions.md#registration-page). Its answer does not depend on whether the
+ * address is registered already.
+ */
+
+const style = `
+.field { margin: 0 0 1rem }
+label { display: block; margin: 0 0 .25rem; font-weight: 600 }
+input {
+  font: inherit; width: 100%; min-height: 2.75rem; padding: .55rem .7rem; border: 1px solid var(--quiet); border-radius: .5rem;
+  background: var(--card); color: var(--ink)
+}
+.about { white-space: pre-line }
+:root { --fault: #b3261e }
+@media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
+.fault { margin: 0 0 1rem; color: var(--fault) }
+.trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
+`
+
+const beginning = (at: Date, timezone: string | null): Html =>
+  html`<p>It begins on <time datetime="${at.toISOString()}">${timeText(at, timezone)}</time>.</p>`
+
+const about = ({ title, description, scheduledAt, timezone }: PublicWebinar): Html =>
+  html`<h1>${title}</h1>
+${scheduledAt !== null && beginning(scheduledAt, timezone)}
+${description !== '' && html`<p class="about">${description}</p>`}`
+
+const closedTexts: Partial<Record<PublicWebinar['status'], string>> = {
+  ended: 'This session has ended.',
+  cancelled: 'This session was cancelled.',
+}
+
+const closed = (webinar: PublicWebinar, text: string): PageView => ({
+  status: 409,
+  title: webinar.title,
+  style,
+  body: html`${about(webinar)}<p><strong>${text}</strong></p>`,
+})
+
+interface Entered {
+  email: string
+  name: string
+  fault: string
+}
+
+const formPage = (webinar: PublicWebinar, entered?: Entered): PageView => ({
+  status: entered ? 400 : 200,
+  title: entered ? `Please check: ${webinar.title}` : webinar.title,
+  style,
+  body: html`${about(webinar)}
+${entered && html`<p class="fault" role="alert" id="fault">${entered.fault}</p>`}
+<form method="post">
+<div class="field">
+<label for="email">Email</label>
+<input type="email" id="email" name="email" required maxlength="320" autocomplete="email" value="${entered?.email ?? ''}">
+</div>
+<div class="field">
+<label for="name">Name</label>
+<input type="text" id="name" name="name" required maxlength="200" autocomplete="name" value="${entered?.name ?? ''}">
+</div>
+<div class="trap" aria-hidden="true">
+<label>Leave this empty<input type="text" name="${honeypotName}" tabindex="-1" autocomplete="off"></label>
+</div>
+<button type="submit">Register</button>
+</form>`,
+})
+
+const path = '/webinar/:id'
+
+const closedText = ({ status }: PublicWebinar): string | undefined => closedTexts[status]
+
+const show: Page = {
+  method: 'GET',
+  path,
+  async handle({ app, params }) {
+    const webinar = await findPublicWebinar(app, params.id!)
+    if (!webinar) return notFoundPage
+    const text = closedText(webinar)
+    return text === undefined ? formPage(webinar) : closed(webinar, text)
+  },
+}
+
+/** Counts as a submission of a signup form, and as a write without a key. */
+const count = async ({ app, address }: PageCall): Promise<void> => {
+  await requireAdmission(app.sql, 'forms', address, app.config.rateLimitForms)
+  await requirePublicWrite(app.sql, { address, limit: app.config.rateLimitPublic })
+}
+
+const take: Page = {
+  method: 'POST',
+  path,
+  limited: 'self',
+  async handle(call) {
+    await count(call)
+    const { app, params, form } = call
+    const webinar = await findPublicWebinar(app, params.id!)
+    if (!webinar) return notFoundPage
+    const text = closedText(webinar)
+    if (text !== undefined) return closed(webinar, text)
+    const { email = '', name = '' } = form
+    const thanks = { redirect: `${ownPath(app, `/webinar/${webinar.id}`)}/thanks` }
+    if (form[honeypotName]) return thanks
+    const checked = RegistrationBody.safeParse({ email, name })
+    if (!checked.success) {
+      const isName = checked.error.issues.every(({ path: [field] }) => field === 'name')
+      return formPage(webinar, {
+        email,
+        name,
+        fault: isName ? 'Please enter your name.' : 'Please enter an email address.',
+      })
+    }
+    try {
+      await app.work(webinar.accountId, 'page:webinar', (work) =>
+        registerAttendees(app, work, webinar.id, [checked.data]),
+      )
+    } catch (error) {
+      if (error instanceof Problem && error.kind === 'not_found') return notFoundPage
+      if (error instanceof Problem && error.kind === 'conflict') return closed(webinar, `${error.message}.`)
+      throw error
+    }
+    return thanks
+  },
+}
+
+const thank: Page = {
+  method: 'GET',
+  path: '/webinar/:id/thanks',
+  async handle({ app, params }) {
+    const webinar = await findPublicWebinar(app, params.id!)
+    if (!webinar) return notFoundPage
+    return {
+      title: webinar.title,
+      style,
+      body: html`<h1>${webinar.title}</h1>
+<p>Thank you. We have sent you an email: it says whether you have a seat, and has your link to join.</p>
+<p class="quiet">If you had registered before, the email that you got then is still valid.</p>`,
+    }
+  },
+}
+
+export const pages: readonly Page[] = [show, take, thank]

@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest'
+import { cancelWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { sendingAccount } from '../support/messages.ts'
+import { useSink } from '../support/smtp.ts'
+import { hour, linkIn, mailsOf, makeWebinar, register, sendAll } from './support.ts'
+
+const sink = useSink()
+const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url } }))
+
+const entriesOf = async (account: TestAccount) => {
+  const rows = await t.app.sql<{ subject: string; calendar: string | null }>(
+    'select subject, calendar from messages where account_id = $1 order by id',
+    [account.id],
+  )
+  return rows.map(({ subject, calendar }) => ({ subject, calendar: calendar?.replaceAll('\r\n ', '') ?? null }))
+}
+const property = (calendar: string | null, name: string) =>
+  new RegExp(`^${name}[:;](.*)\r$`, 'm').exec(calendar ?? '')?.[1]
+const at = () => Math.ceil(t.app.now().getTime() / hour) * hour + 24 * hour
+
+test('confirmation and move carry an invitation of the sender, cancelling a seat and the webinar its withdrawal, each with a higher SEQUENCE', async () => {
+  const account = await sendingAccount(t)
+  const scheduledAt = at()
+  const body = {
+    title: 'Launch',
+    scheduledAt,
+    capacity: 1,
+    durationMinutes: 45,
+    timezone: 'Europe/Berlin',
+    description: 'All news',
+  }
+  const { body: made } = await ok(t.request('POST', '/webinars', { key: account.key, body }))
+  expect(Object.keys(made.webinar)).not.toContain('durationMinutes')
+  const { id } = made.webinar
+  await ok(register(t, account, id, 'ada@people.example'))
+  await ok(register(t, account, id, 'bob@people.example', 'Bob'))
+  const [first, waiting] = await entriesOf(account)
+  expect(waiting!.calendar).toBeNull()
+  expect(property(first!.calendar, 'METHOD')).toBe('REQUEST')
+  expect(first!.calendar).toMatch(/mailto:ada@people.example/i)
+  expect(property(first!.calendar, 'ORGANIZER')).toBeDefined()
+  expect(property(first!.calendar, 'DESCRIPTION')).toContain('All news')
+  const utc = (ms: number) => `${new Date(ms).toISOString().slice(0, 19).replace(/[-:]/g, '')}Z`
+  expect(property(first!.calendar, 'DTEND')).toBe(utc(scheduledAt + 45 * 60_000))
+  const [mail] = await mailsOf(t, account)
+  expect(mail!.text).toContain('(Europe/Berlin)')
+  await sendAll(t, account)
+  await t.app.work(account.id, 'cli:test', (work) =>
+    updateWebinar(t.app, work, id, { scheduledAt: scheduledAt + hour }),
+  )
+  const moved = (await entriesOf(account)).find(({ subject, calendar }) => subject.startsWith('New time') && calendar)!
+  expect(property(moved.calendar, 'METHOD')).toBe('REQUEST')
+  const page = linkIn((await mailsOf(t, account))[0]!, 'Cancel my registration')
+  await ok(t.request('POST', page), 303)
+  const left = (await entriesOf(account)).find(({ subject }) => subject === 'Registration cancelled: Launch')!
+  expect(property(left.calendar, 'METHOD')).toBe('CANCEL')
+  expect(property(left.calendar, 'STATUS')).toBe('CANCELLED')
+  await t.app.work(account.id, 'cli:test', (work) => cancelWebinar(t.app, work, id))
+  const cancelled = (await entriesOf(account)).find(({ subject }) => subject === 'Cancelled: Launch')!
+  expect(cancelled.calendar).toMatch(/mailto:bob@people.example/i)
+  expect(property(cancelled.calendar, 'METHOD')).toBe('CANCEL')
+  const all = [first!, moved, left, cancelled].map(({ calendar }) => calendar)
+  expect(new Set(all.map((calendar) => property(calendar, 'UID'))).size).toBe(1)
+  const sequences = all.map((calendar) => Number(property(calendar, 'SEQUENCE')))
+  expect(sequences).toEqual([...new Set(sequences)].toSorted((a, b) => a - b))
+})
+
+test('a webinar has a page to register, which answers the same for known addresses', async () => {
+  const account = await sendingAccount(t)
+  const { id } = await makeWebinar(t, account, {
+    scheduledAt: at(),
+    timezone: 'America/New_York',
+    description: 'About <us>',
+  })
+  const shown = await ok(t.request('GET', `/webinar/${id}`))
+  expect(shown.body).toContain('(America/New_York)')
+  expect(shown.body).toContain('About &lt;us&gt;')
+  const post = (fields: Record<string, string>) =>
+    t.request('POST', `/webinar/${id}`, {
+      body: new URLSearchParams(fields).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+  for (let i = 0; i < 2; i++) {
+    const reply = await post({ email: 'Ada@people.example', name: 'Ada' })
+    expect([reply.status, reply.headers.location]).toEqual([303, `/webinar/${id}/thanks`])
+  }
+  expect(await mailsOf(t, account)).toHaveLength(1)
+  await ok(t.request('GET', `/webinar/${id}/thanks`))
+  expect((await post({ email: 'nobody', name: 'Ada' })).status).toBe(400)
+  expect((await post({ email: 'b@people.example', name: ' ' })).status).toBe(400)
+  await t.app.work(account.id, 'cli:test', (work) => cancelWebinar(t.app, work, id))
+  expect((await t.request('GET', `/webinar/${id}`)).status).toBe(409)
+  expect((await post({ email: 'c@people.example', name: 'C' })).status).toBe(409)
+  expect((await t.request('GET', '/webinar/web_none')).status).toBe(404)
+})
+
+test('create and update take a duration, a time zone and a description; create refuses the past; the recording can come after the end', async () => {
+  const account = await t.account()
+  const run = (...args: string[]) => svc(t, ['webinars', ...args, '--account', account.id, '--json'])
+  const flags = ['--duration', '90m', '--timezone', 'Europe/Berlin', '--description', 'News']
+  const made = await run('create', '--title', 'Launch', '--at', '2030-07-01T10:00', ...flags)
+  expect(made.status, made.stderr).toBe(0)
+  expect(made.json.scheduledAt).toBe(Date.UTC(2030, 6, 1, 8))
+  const shown = (await run('show', 'Launch')).json
+  expect(shown).toMatchObject({ durationMinutes: 90, timezone: 'Europe/Berlin', description: 'News' })
+  const moved = await run('update', 'Launch', '--duration', '30m', '--at', '2030-07-02T10:00', '--yes')
+  expect([moved.status, moved.json.scheduledAt]).toEqual([0, Date.UTC(2030, 6, 2, 8)])
+  expect((await run('show', 'Launch')).json.durationMinutes).toBe(30)
+  expect((await run('create', '--title', 'Past', '--at', '2020-07-01T10:00:00Z')).status).toBe(2)
+  expect((await run('create', '--title', 'Wrong', '--timezone', 'Mars/Base')).status).toBe(2)
+  expect((await run('create', '--title', 'Wrong', '--duration', '10s')).status).toBe(2)
+  await run('start', 'Launch')
+  await run('end', 'Launch', '--yes')
+  expect((await run('update', 'Launch', '--replay-url', 'https://stream.example/r', '--yes')).status).toBe(0)
+  expect((await run('update', 'Launch', '--title', 'Other', '--yes')).status).toBe(6)
+})
