@@ -41,6 +41,8 @@ const furnish = async (): Promise<TestAccount & { listId: string }> => {
     return id
   })
   await ok(t.request('GET', '/contacts?email=p1@gone.example', { key: account.key }))
+  const event = { name: 'plan.upgraded', email: 'p1@gone.example' }
+  await ok(t.request('POST', '/events', { key: account.key, body: event, headers: { 'idempotency-key': 'event-1' } }))
   return { ...account, listId }
 }
 
@@ -51,7 +53,7 @@ test('an account is deleted with every row, exactly counted; another account kee
   const neighbour = await furnish()
   const kept = await countOwned(t.app, neighbour.id)
   expect(Object.keys(kept).toSorted()).toEqual(
-    `access_log addresses api_keys contact_lists contacts day_tallies deal_history deals delivery_targets events journey_runs
+    `access_log activities activity_keys addresses api_keys contact_lists contacts day_tallies deal_history deals delivery_targets events journey_runs
      journey_versions journeys pending_deliveries pipelines stages webhooks`.split(/\s+/),
   )
   const dry = await svc(t, ['accounts', 'delete', account.id, '--dry-run', '--json'])

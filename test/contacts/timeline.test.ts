@@ -137,6 +137,10 @@ const writePast = async (account: string, email: string, mark: string) => {
     ...{ row_id: rowId, list_id: list, form_id: `form_${mark}`, form_name: 'Newsletter' },
     mailed_at: expectNext('form.submitted', 'Newsletter', `form_${mark}`),
   })
+  await add('activities', {
+    ...{ id: `act_${mark}`, email, name: 'plan.upgraded' },
+    at: expectNext('event.reported', 'plan.upgraded', `act_${mark}`),
+  })
   for (const [i, status] of ['confirmed', 'waitlisted', 'cancelled'].entries()) {
     const id = `web_${mark}${i}`
     await add('webinars', {
