@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createKey } from '../../src/accounts/accounts.ts'
 import { purgeActivities } from '../../src/activity/activity.purge.ts'
+import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { createList, eraseContact, readTimeline } from '../../src/contacts/contacts.ts'
 import { noteContention } from '../../src/contacts/write/contention.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
@@ -381,5 +382,41 @@ describe('what is kept', () => {
     expect((await rows()).map(({ at }) => at.getTime())).toEqual([clockMs])
     expect((await once({ name: 'trial.started', email })).body).toEqual(first.body)
     expect(await rows()).toHaveLength(1)
+  })
+
+  test('an erasure beside events leaves none of them', async () => {
+    await apply()
+    for (let round = 0; round < 10; round++) {
+      const [one, two] = [`a${round}@example.org`, `b${round}@example.org`]
+      await add(one)
+      await add(two)
+      const erase = () => work((w) => eraseContact(w, one, { dryRun: false }))
+      const replies = await Promise.all([
+        report({ email: one }),
+        erase(),
+        report({ email: two }),
+        report({ email: one }),
+      ])
+      expect([replies[0].status, replies[3].status].filter((status) => status !== 200 && status !== 404)).toEqual([])
+      expect((await rows()).filter((row) => row.email === one)).toEqual([])
+      expect((await rows()).filter((row) => row.email === two)).toHaveLength(1)
+      expect((await runs()).filter((run) => run.email === one)).toEqual([])
+    }
+  })
+
+  test('housekeeping deletes events after SVC_MESSAGE_RETENTION_DAYS, and with 0 none', async () => {
+    await ok(report())
+    const kept = await rows()
+    const keep = (messageRetentionDays: number) =>
+      runHousekeeping({ ...t.app, config: { ...t.app.config, messageRetentionDays } }, new AbortController().signal)
+    clockMs += 90 * day
+    await keep(0)
+    await keep(90)
+    expect(await rows()).toEqual(kept)
+    clockMs++
+    await keep(0)
+    expect(await rows()).toEqual(kept)
+    await keep(90)
+    expect(await rows()).toEqual([])
   })
 })

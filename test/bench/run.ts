@@ -8,6 +8,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   batch: () => import('./batch.ts'),
   singles: () => import('./singles.ts'),
   deals: () => import('./deals.ts'),
+  events: () => import('./events.ts'),
   commits: () => import('./commits.ts'),
   import: () => import('./import.ts'),
   conflicts: () => import('./conflicts.ts'),
