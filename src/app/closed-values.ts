@@ -15,6 +15,8 @@ const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
 /** Products whose exports are read: those of contacts/imports/vendors.ts. */
 const products = ['mailchimp', 'hubspot', 'brevo', 'listmonk', 'resend', 'plunk']
+/** What decides between subjects: those of broadcasts/broadcasts.variants.ts. */
+const winners = ['opened', 'clicked', 'answered']
 const bookingStatuses = ['confirmed', 'cancelled']
 
 /** The closed sets of values of flags and arguments, by command. */
@@ -25,6 +27,8 @@ export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'plans set <plan>': plans,
   'plans set --webinar-courses': ['yes', 'no'],
   'bookings list --status': bookingStatuses,
+  'broadcasts create --winner': winners,
+  'broadcasts update --winner': winners,
   'completion <shell>': shells,
   'contacts export --format': ['csv', 'jsonl'],
   'contacts import --on-conflict': ['upsert', 'skip'],

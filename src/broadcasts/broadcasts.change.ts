@@ -54,6 +54,7 @@ export const copyBroadcast = async (work: Work, ref: string, name: string): Prom
     projectId,
     topicId,
     subject,
+    variants,
     sender,
     replyTo,
     rate,
@@ -62,7 +63,7 @@ export const copyBroadcast = async (work: Work, ref: string, name: string): Prom
   const id = newId('bct', now.getTime())
   em.create(Broadcast, {
     ...{ id, accountId, name, status: 'draft', listId, segmentId, filter, filterNames, audience, projectId, topicId },
-    ...{ subject, sender, replyTo, rate, recipients, createdAt: now },
+    ...{ subject, variants, sender, replyTo, rate, recipients, createdAt: now },
   })
   await em.flush()
   return showBroadcast(work, id)

@@ -40,7 +40,10 @@ interface CreateFlags extends Confirmation {
   excludeSegment: string[]
   project?: string
   topic?: string
-  subject?: string
+  subject: string[]
+  share?: string
+  winner?: string
+  after?: string
   sender?: string
   replyTo?: string
   at?: string
@@ -111,13 +114,13 @@ const tested = ({ projectVersion, testedVersion }: Plan): string => {
 
 /** Returns the sentence that a confirmation shows. */
 const sending = (plan: Plan): string => {
-  const { mails, suppressed, audience, topicName, subject, from, at } = plan
+  const { mails, suppressed, audience, topicName, subject, subjects, from, at } = plan
   const sender = from.name === '' ? from.email : `${from.name} <${from.email}>`
   const leftOut = suppressed > 0 ? `, leaving out ${number(suppressed)} suppressed` : ''
   const topic = topicName === undefined ? '' : `, about ${topicName}`
   const people = quantity(mails, 'person', 'people')
   const version = `version ${plan.projectVersion} of its project${tested(plan)}`
-  return `email ${people} of ${audience}${leftOut}${topic}: "${subject}", from ${sender}, ${version}, ${at ? `at ${at.toISOString()}` : 'at once'}`
+  return `email ${people} of ${audience}${leftOut}${topic}: ${(subjects ?? [subject]).map((line) => `"${line}"`).join(' or ')}, from ${sender}, ${version}, ${at ? `at ${at.toISOString()}` : 'at once'}`
 }
 
 /** Returns what a dry run prints of a plan. */
@@ -147,6 +150,11 @@ const audienceOf = ({ list, where, segment, all, excludeList, excludeSegment }: 
   }
 }
 
+/** Returns the flags about subjects that were given. */
+const subjectsOf = ({ subject, share, winner, after }: CreateFlags) => ({
+  ...{ subject: subject.length > 0 ? subject : undefined, share, winner, after },
+})
+
 /** `none` excludes nothing any more. */
 const orNothing = (refs: string[] | undefined) => (refs?.length === 1 && refs[0] === 'none' ? [] : refs)
 
@@ -162,8 +170,8 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
     : await context.require({ list: undefined as string | undefined, project: flags.project })
   const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
   const { createBroadcast, planBroadcast, sendBroadcast } = operations
-  const { name, topic, subject, sender, replyTo, at, rate } = flags
-  const letter = { name, topic, subject, sender, replyTo, at, rate }
+  const { name, topic, sender, replyTo, at, rate } = flags
+  const letter = { name, topic, sender, replyTo, at, rate, ...subjectsOf(flags) }
   const input = parse(operations.NewBroadcast, { ...letter, ...audienceOf(flags), ...given })
   if (flags.send || flags.dryRun) {
     const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
@@ -204,7 +212,15 @@ export const commands: CommandSet = (cli) => {
       .option('--exclude-segment <id|name>', 'nobody who is in this segment (repeatable)', gather, [])
       .option('--project <id|name>', 'the project to render')
       .option('--topic <id|name>', 'the topic of its emails: people who left it get none')
-      .option('--subject <subject>', 'the subject (default: the name of the project)')
+      .option(
+        '--subject <subject>',
+        'the subject (default: the name of the project); up to four: each recipient gets one',
+        gather,
+        [],
+      )
+      .option('--share <percent>', 'of several subjects: who gets them; the rest gets the best one')
+      .option('--winner <metric>', 'which of several subjects is the best: opened, clicked or answered')
+      .option('--after <duration>', 'when the best one is chosen, such as 4h after the share was queued')
       .option('--sender <id|address>', 'the sender (default: the account’s default sender)')
       .option('--reply-to <address>', 'the Reply-To address (default: that of the sender)')
       .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z (default: at once)')
@@ -276,9 +292,11 @@ export const commands: CommandSet = (cli) => {
       const { name, project } = flags
       const { excludeList, excludeSegment, ...audience } = audienceOf(flags)
       const without = { excludeList: orNothing(excludeList), excludeSegment: orNothing(excludeSegment) }
-      const [topic, subject, sender] = [orNone(flags.topic), orNone(flags.subject), orNone(flags.sender)]
+      const [topic, sender] = [orNone(flags.topic), orNone(flags.sender)]
+      const { subject: subjects, ...contest } = subjectsOf(flags)
+      const subject = subjects?.length === 1 ? orNone(subjects[0]) : subjects
       const [replyTo, at, rate] = [orNone(flags.replyTo), orNone(flags.at), orNone(flags.rate)]
-      const given = { name, ...audience, ...without, project, topic, subject, sender, replyTo, at, rate }
+      const given = { name, ...audience, ...without, project, topic, subject, ...contest, sender, replyTo, at, rate }
       if (Object.values(given).every((value) => value === undefined)) throw new Problem('usage', 'Nothing to change')
       const changes = parse(BroadcastChanges, given)
       out.one(await work((w) => updateBroadcast(w, ref, changes)))
@@ -401,14 +419,14 @@ export const commands: CommandSet = (cli) => {
     .option('--follow', 'wait until all are sent, with a progress bar')
     .action(
       cli.run(async (context, ref: string, flags: { follow?: boolean }) => {
-        const [{ showBroadcast }, { resultsOf }] = await Promise.all([
+        const [{ showBroadcastInDetail }, { resultsOf }] = await Promise.all([
           import('./broadcasts.ts'),
           import('../messages/messages.ts'),
         ])
         const { out, work } = context
         const show = () =>
           work(async (w) => {
-            const view = await showBroadcast(w, ref)
+            const view = await showBroadcastInDetail(w, ref)
             return [view, await resultsOf(w, view.id)] as const
           })
         const before = await show()

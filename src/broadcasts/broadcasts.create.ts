@@ -15,6 +15,7 @@ import {
   inputOf,
 } from './broadcasts.audience.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
+import { type Variants, variantsOf, winners } from './broadcasts.variants.ts'
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
@@ -24,6 +25,8 @@ const mostRefs = 100
 const refs = z
   .union([text(200), z.array(text(200)).max(mostRefs)])
   .transform((given) => (Array.isArray(given) ? given : [given]))
+
+const Subject = text(500).min(1)
 
 export const NewBroadcast = z.object({
   /** Default: the name of the project. */
@@ -40,7 +43,16 @@ export const NewBroadcast = z.object({
   project: text(200),
   /** Id or name. */
   topic: text(200).optional(),
-  subject: text(500).min(1).optional(),
+  /** Up to four: each recipient gets one of them. */
+  subject: z
+    .union([Subject, z.array(Subject).min(1).max(4, 'can be given up to four times')])
+    .transform((given) => (Array.isArray(given) ? given : [given]))
+    .optional(),
+  /** The percentage of recipients that get variants; the rest gets the one that is best after a time. */
+  share: z.coerce.number('must be a percentage from 1 to 99').int().min(1).max(99).optional(),
+  winner: z.enum(winners).optional(),
+  /** Such as `4h`, counted from when the last of the share was queued. */
+  after: text(20).optional(),
   /** Id of a sender, or an address. Default: the account's default sender. */
   sender: text(320).min(1).optional(),
   /** Default: that of the sender. */
@@ -74,7 +86,11 @@ export const BroadcastChanges = NewBroadcast.partial().extend({
 })
 export type BroadcastChanges = z.output<typeof BroadcastChanges>
 
-type Current = AudienceColumns & { topicId?: string | null | undefined }
+type Current = AudienceColumns & {
+  topicId?: string | null | undefined
+  subject?: string | null | undefined
+  variants?: Variants | null | undefined
+}
 
 /** Returns the recipients that an input asks for: lists, segments and exclusions replace those that the draft has. */
 const newAudience = (work: Work, input: BroadcastChanges, current: Audience | null): Promise<Audience> => {
@@ -93,9 +109,25 @@ const names = ['list', 'segment', 'all', 'where', 'excludeList', 'excludeSegment
 const ifGiven = async <In, Out>(given: In | null | undefined, map: (value: In) => Promise<Out>) =>
   given === undefined || given === null ? given : map(given)
 
+/** Returns the columns of the subjects: those that the input gives, with what it does not give as the draft has it. */
+const subjectsOf = ({ subject, share, winner, after }: BroadcastChanges, current: Current | undefined) => {
+  if (subject === undefined && share === undefined && winner === undefined && after === undefined) return {}
+  const before = current?.variants ?? null
+  const subjects = subject === undefined ? (before?.subjects ?? []) : (subject ?? [])
+  const contest = subjects.length > 1 ? before?.contest : null
+  const variants = variantsOf({
+    subjects,
+    share: share ?? contest?.share,
+    winner: winner ?? contest?.by,
+    after: after ?? contest?.afterMs,
+  })
+  const first = subject === undefined ? current?.subject : subjects[0]
+  return { subject: first ?? null, variants }
+}
+
 /** Returns the columns that an input changes, without those that stay. `current`: those that the draft has; absent: it is new. */
 export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Current) => {
-  const { name, subject, replyTo, rate, at } = input
+  const { name, replyTo, rate, at } = input
   if (at && at <= work.now) throw invalid('at must be in the future')
   const before = current ? audienceOf(current) : null
   const isChanged = names.some((name) => input[name] !== undefined)
@@ -108,7 +140,8 @@ export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Cu
   return {
     audience: columnsOf(audience),
     project,
-    ...{ name, topicId, subject, sender, replyTo, rate, scheduledAt: at, projectId: project?.id, recipients },
+    ...subjectsOf(input, current),
+    ...{ name, topicId, sender, replyTo, rate, scheduledAt: at, projectId: project?.id, recipients },
   }
 }
 

@@ -3,6 +3,7 @@ import type { FilterNames } from '../segments/segments.ts'
 import { owned, tenantFilter } from '../store/tenant.ts'
 import type { Audience } from './broadcasts.audience.ts'
 import type { Letter } from './broadcasts.letter.ts'
+import type { Variants } from './broadcasts.variants.ts'
 
 /** A marketing email to every active contact of a list, or to those that meet a filter. Its messages are the batch with its id. */
 const BroadcastSchema = defineEntity({
@@ -46,6 +47,12 @@ const BroadcastSchema = defineEntity({
     replyTo: p.text().nullable(),
     /** The version of the project that was tested last. */
     testedVersion: p.integer().nullable(),
+    /** Of several subjects; `subject` is the first one. */
+    variants: p.json<Variants>().nullable(),
+    /** When the last recipient of the share that gets variants was queued. */
+    shareQueuedAt: p.datetime().nullable(),
+    /** The number of the variant that the rest gets; null: it is not decided. */
+    winner: p.integer().nullable(),
     /** Fixed when it is sent; null before. */
     letter: p.json<Letter>().nullable(),
     /** Messages per minute; null: unlimited. */
@@ -87,6 +94,8 @@ const BroadcastRecipientsSchema = defineEntity({
     broadcastId: p.text().collation('C').primary(),
     number: p.integer().primary(),
     rowIds: p.array(),
+    /** They get the best variant, and wait until it is decided. */
+    isRest: p.boolean().nullable(),
     /** The lists by which they are recipients; null: that of the broadcast. */
     listIds: p.array().nullable(),
   },

@@ -1,12 +1,15 @@
 import { type From, type FromChoice, findFrom, requireMethod, senderChoice } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
+import type { Variants } from './broadcasts.variants.ts'
 
 /** What a broadcast sends. It is fixed when an operator says `send`: later changes of its project or its sender don't change it. */
 export interface Letter {
   projectVersion: number
   /** With unfilled merge tags. */
   subject: string
+  /** Of several subjects: all of them. */
+  subjects?: string[]
   from: { email: string; name: string }
   replyTo: string | null
 }
@@ -16,6 +19,7 @@ export interface LetterChoice {
   projectId: string
   /** null: the project's name. */
   subject: string | null
+  variants: Variants | null
   /** Id or address; null: the account's default sender. */
   sender: string | null
   /** null: that of the sender. */
@@ -32,6 +36,7 @@ const letterOf = async (work: Work, choice: LetterChoice, { address, fromName, r
   return {
     projectVersion: project.version,
     subject: choice.subject ?? project.name,
+    ...(choice.variants && { subjects: choice.variants.subjects }),
     from: { email: address, name: fromName },
     replyTo,
   }

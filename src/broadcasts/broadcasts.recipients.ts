@@ -4,6 +4,7 @@ import { scanList } from '../segments/segments.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Audience, anyList, queryOfAudience } from './broadcasts.audience.ts'
+import { isOfRest, type Variants } from './broadcasts.variants.ts'
 
 /*
  * The recipients of a broadcast, unless it goes to a whole list. What a filter compares may change while emails go out (some of it because they do),
@@ -20,7 +21,12 @@ export const listDeleted = 'Its list was deleted'
  * Stores the recipients of this moment, and returns their number; or a sentence why they can't be decided: a list, or something that a
  * filter names, was deleted.
  */
-export const decideRecipients = async (work: Work, id: string, audience: Audience): Promise<number | string> => {
+export const decideRecipients = async (
+  work: Work,
+  id: string,
+  audience: Audience,
+  variants: Variants | null,
+): Promise<number | string> => {
   const params: unknown[] = [work.accountId, id]
   let query: string
   try {
@@ -34,13 +40,15 @@ export const decideRecipients = async (work: Work, id: string, audience: Audienc
   const [row] = await scanList<{ recipients: number }>(
     work,
     `with numbered as (
-       select row_id, list_ids, (row_number() over (partition by list_ids order by row_id) - 1) / ${perRow} as part
-       from (${query}) q
+       select row_id, list_ids, is_rest, (row_number() over (partition by is_rest, list_ids order by row_id) - 1) / ${perRow} as part
+       from (select q.*, ${variants ? isOfRest('q.email', variants) : 'false'} as is_rest from (${query}) q) q
      ), packed as (
-       select list_ids, part, array_agg(row_id order by row_id) as row_ids from numbered group by list_ids, part
+       select is_rest, list_ids, part, array_agg(row_id order by row_id) as row_ids from numbered
+       group by is_rest, list_ids, part
      ), stored as (
-       insert into broadcast_recipients (account_id, broadcast_id, number, list_ids, row_ids)
-       select $1, $2, row_number() over (order by list_ids, part) - 1, list_ids, row_ids from packed
+       insert into broadcast_recipients (account_id, broadcast_id, number, list_ids, row_ids, is_rest)
+       select $1, $2, row_number() over (order by is_rest, list_ids, part) - 1, list_ids, row_ids, is_rest
+       from packed
        returning cardinality(row_ids) as size
      )
      select coalesce(sum(size), 0)::int8 as recipients from stored`,
@@ -68,6 +76,16 @@ export const takeRecipients = async (
   const recipients = await readRecipientsIn(work, listIds?.[0] === anyList ? null : (listIds ?? [listId]), rowIds)
   return { recipients, last: rowIds.at(-1)! }
 }
+
+const readNextIsRest = preparedStatement<{ isRest: boolean | null }>(
+  'is-rest-next',
+  { isRest: 'bool' },
+  `select is_rest as "isRest" from broadcast_recipients where account_id = $1 and broadcast_id = $2 order by number limit 1`,
+)
+
+/** Returns whether the share that gets variants has been taken, and the rest has not. */
+export const isRestNext = async ({ sql, accountId }: Work, id: string): Promise<boolean> =>
+  (await sql(readNextIsRest, [accountId, id]))[0]?.isRest === true
 
 const deleteRows = statement(
   'delete-broadcast-recipients',

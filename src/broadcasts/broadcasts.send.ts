@@ -43,7 +43,14 @@ type Draft = LetterChoice & Required<AudienceColumns> & { testedVersion: number 
 const readDraft = statement<Draft>(
   'read-draft-of-broadcast',
   {
-    ...{ projectId: 'text', subject: 'text', sender: 'text', replyTo: 'text', testedVersion: 'int4' },
+    ...{
+      projectId: 'text',
+      subject: 'text',
+      variants: 'jsonb',
+      sender: 'text',
+      replyTo: 'text',
+      testedVersion: 'int4',
+    },
     ...{
       at: 'timestamptz',
       listId: 'text',
@@ -53,7 +60,7 @@ const readDraft = statement<Draft>(
       audience: 'jsonb',
     },
   },
-  `select project_id as "projectId", subject, sender, reply_to as "replyTo", tested_version as "testedVersion",
+  `select project_id as "projectId", subject, variants, sender, reply_to as "replyTo", tested_version as "testedVersion",
      case when scheduled_at > $3 then scheduled_at end as at, list_id as "listId", segment_id as "segmentId",
      filter, filter_names as "filterNames", audience from broadcasts
    where account_id = $1 and id = $2`,
@@ -136,8 +143,8 @@ const scheduleBroadcast = statement(
 export const sendBroadcast = async (app: App, work: Work, ref: string): Promise<BroadcastView> => {
   const { sql, accountId, announce } = work
   const { id } = await lockBroadcast(work, ref)
-  const { recipients, projectVersion, subject, from, replyTo } = await planBroadcast(app, work, id)
-  const letter: Letter = { projectVersion, subject, from, replyTo }
+  const { recipients, projectVersion, subject, subjects, from, replyTo } = await planBroadcast(app, work, id)
+  const letter: Letter = { projectVersion, subject, ...(subjects && { subjects }), from, replyTo }
   await sql(scheduleBroadcast, [accountId, id, recipients, JSON.stringify(letter)])
   announce(broadcastsChannel)
   return showBroadcast(work, id)

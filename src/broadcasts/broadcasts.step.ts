@@ -16,7 +16,8 @@ import type { App, Work } from '../store/work.ts'
 import { type Audience, audienceOf } from './broadcasts.audience.ts'
 import { keyPrefix } from './broadcasts.find.ts'
 import { fromOfLetter, type Letter, type LetterChoice, lateLetter } from './broadcasts.letter.ts'
-import { decideRecipients, listDeleted, takeRecipients } from './broadcasts.recipients.ts'
+import { decideRecipients, isRestNext, listDeleted, takeRecipients } from './broadcasts.recipients.ts'
+import { decideWinner, variantOf } from './broadcasts.variants.ts'
 
 /*
  * A broadcast advances in steps. Each is a unit of work that locks its row, so any process (a daemon's job, the command) can take
@@ -43,6 +44,8 @@ interface State extends LetterChoice {
   scheduledAt: Date | null
   startedAt: Date | null
   checkpoint: string | null
+  shareQueuedAt: Date | null
+  winner: number | null
   pacedAt: Date | null
   recipients: number
   queued: number
@@ -71,13 +74,22 @@ const lockOpen = preparedStatement<State>(
       projectId: 'text',
       topicId: 'text',
     },
-    ...{ subject: 'text', sender: 'text', replyTo: 'text', letter: 'jsonb', rate: 'int4' },
+    ...{
+      subject: 'text',
+      variants: 'jsonb',
+      shareQueuedAt: 'timestamptz',
+      winner: 'int4',
+      sender: 'text',
+      replyTo: 'text',
+      letter: 'jsonb',
+      rate: 'int4',
+    },
     ...{ scheduledAt: 'timestamptz', startedAt: 'timestamptz', checkpoint: 'text', pacedAt: 'timestamptz' },
     ...{ recipients: 'int4', queued: 'int4', sent: 'int4', failed: 'int4', suppressed: 'int4' },
     ...{ finishedAt: 'timestamptz', filterNames: 'jsonb', reason: 'text' },
   },
   `select id, status, list_id as "listId", filter, filter_names as "filterNames", audience, reason, project_id as "projectId",
-     topic_id as "topicId", subject, sender, reply_to as "replyTo", letter, rate, scheduled_at as "scheduledAt",
+     topic_id as "topicId", subject, variants, share_queued_at as "shareQueuedAt", winner, sender, reply_to as "replyTo", letter, rate, scheduled_at as "scheduledAt",
      started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
      finished_at as "finishedAt"
    from broadcasts
@@ -102,7 +114,7 @@ const saveState = preparedStatement(
   {},
   `update broadcasts
    set status = $3, started_at = $4, checkpoint = $5, paced_at = $6, recipients = $7, queued = $8, sent = $9,
-     failed = $10, suppressed = $11, finished_at = $12, reason = $13, letter = $14
+     failed = $10, suppressed = $11, finished_at = $12, reason = $13, letter = $14, share_queued_at = $15, winner = $16
    where account_id = $1 and id = $2`,
 )
 
@@ -122,34 +134,38 @@ const save = ({ sql, accountId }: Work, state: State) =>
     state.finishedAt,
     state.reason,
     state.letter && JSON.stringify(state.letter),
+    state.shareQueuedAt,
+    state.winner,
   ])
 
-const isWholeList = ({ filter, audience }: State): boolean => filter === null && audience === null
+const isWholeList = ({ filter, audience, variants }: State): boolean =>
+  filter === null && audience === null && !variants?.contest
 
 /** Begins a broadcast. If its list was deleted, or something that its filter names, cancels it for that reason and returns false. */
 const begin = async (work: Work, state: State): Promise<boolean> => {
   const { listId } = state
   const recipients = isWholeList(state)
     ? ((await countActive(work, listId)) ?? listDeleted)
-    : await decideRecipients(work, state.id, audienceOf(state))
+    : await decideRecipients(work, state.id, audienceOf(state), state.variants)
   if (typeof recipients === 'number')
     Object.assign(state, { status: 'sending', startedAt: work.now, checkpoint: '', recipients })
   else Object.assign(state, { status: 'cancelled', finishedAt: work.now, recipients: 0, reason: recipients })
   return typeof recipients === 'number'
 }
 
-const mailOf = (
-  { id, projectId, topicId, subject, letter }: State,
-  { rowId, email, fields }: Recipient,
-): QueuedMail => ({
+/** undefined: the project's name. */
+const subjectFor = ({ subject, variants, letter, winner }: State, email: string): string | undefined =>
+  variants ? variants.subjects[variantOf(email, variants, winner)] : (letter?.subject ?? subject ?? undefined)
+
+const mailOf = (state: State, { rowId, email, fields }: Recipient): QueuedMail => ({
   to: email,
   type: 'marketing',
-  topicId: topicId ?? undefined,
-  key: `${keyPrefix(id)}${rowId}`,
+  topicId: state.topicId ?? undefined,
+  key: `${keyPrefix(state.id)}${rowId}`,
   source: { kind: 'send', id: null },
-  ...(letter && fromOfLetter(letter)),
-  subject: letter?.subject ?? subject ?? undefined,
-  content: { projectId, version: letter?.projectVersion, mergeData: { email, ...fields } },
+  ...(state.letter && fromOfLetter(state.letter)),
+  subject: subjectFor(state, email),
+  content: { projectId: state.projectId, version: state.letter?.projectVersion, mergeData: { email, ...fields } },
 })
 
 /** Returns the next recipients, and the checkpoint after them. */
@@ -158,6 +174,20 @@ const nextRecipients = async (work: Work, state: State): Promise<{ recipients: R
   if (!isWholeList(state)) return (await takeRecipients(work, state)) ?? { recipients: [], last: null }
   const recipients = await readRecipients(work, listId, { after: checkpoint!, at: startedAt!, limit: batchSize })
   return { recipients, last: recipients.length < batchSize ? null : recipients.at(-1)!.rowId }
+}
+
+/**
+ * Decides which variant the rest of the recipients gets, once the share has been queued for the time that was asked for. Returns for how
+ * many ms they still wait; null: they don't.
+ */
+const waitForWinner = async (work: Work, state: State): Promise<number | null> => {
+  const { id, variants } = state
+  if (!variants?.contest || state.winner !== null || !(await isRestNext(work, id))) return null
+  state.shareQueuedAt ??= work.now
+  const waitMs = state.shareQueuedAt.getTime() + variants.contest.afterMs - work.now.getTime()
+  if (waitMs > 0) return waitMs
+  state.winner = await decideWinner(work, id, variants)
+  return null
 }
 
 const queueNext = async (app: App, work: Work, state: State): Promise<void> => {
@@ -195,10 +225,13 @@ const pace = async (work: Work, state: State, rate: number): Promise<number> => 
 const sendStep = async (app: App, work: Work, state: State): Promise<Step> => {
   if (state.startedAt === null && !(await begin(work, state))) return { isMore: false, waitMs: null }
   await addCounts(work, state)
-  if (state.checkpoint !== null) await queueNext(app, work, state)
-  const waitMs = state.rate === null ? null : await pace(work, state, state.rate)
+  const winnerMs = state.checkpoint === null ? null : await waitForWinner(work, state)
+  if (state.checkpoint !== null && winnerMs === null) await queueNext(app, work, state)
+  const paceMs = state.rate === null ? null : await pace(work, state, state.rate)
+  const waitMs = winnerMs === null ? paceMs : Math.min(winnerMs, paceMs ?? winnerMs)
   if (state.checkpoint === null && state.queued === 0) Object.assign(state, { status: 'done', finishedAt: work.now })
-  return { isMore: state.checkpoint !== null, waitMs: state.finishedAt === null ? waitMs : null }
+  const isMore = state.checkpoint !== null && winnerMs === null
+  return { isMore, waitMs: state.finishedAt === null ? waitMs : null }
 }
 
 /** Ends the messages that were removed from the queue, and those that returned to it after a temporary failure. */

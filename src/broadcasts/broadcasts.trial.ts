@@ -9,8 +9,8 @@ import { composeLetter, type Letter, type LetterChoice } from './broadcasts.lett
 
 const readLetter = statement<LetterChoice & { letter: Letter | null }>(
   'read-letter-of-broadcast',
-  { projectId: 'text', subject: 'text', sender: 'text', replyTo: 'text', letter: 'jsonb' },
-  `select project_id as "projectId", subject, sender, reply_to as "replyTo", letter from broadcasts
+  { projectId: 'text', subject: 'text', variants: 'jsonb', sender: 'text', replyTo: 'text', letter: 'jsonb' },
+  `select project_id as "projectId", subject, variants, sender, reply_to as "replyTo", letter from broadcasts
    where account_id = $1 and id = $2`,
 )
 
@@ -21,10 +21,14 @@ const setTested = statement(
 )
 
 /** A test email, and the version of the project that it shows. */
-export type TestResult = SendResult & { projectVersion: number }
+export type TestResult = SendResult & {
+  projectVersion: number
+  /** Of several subjects: the result for each of them. */
+  variants?: (SendResult & { subject: string })[]
+}
 
 /**
- * Sends one email as the broadcast would, to an address of the operator's choice. Merge fields are filled if the list has the
+ * Sends one email, or one for each of several subjects, as the broadcast would, to an address of the operator's choice. Merge fields are filled if the list has the
  * address. It counts as a send. Nothing in it is tracked: it has the author's links, and personal links lead nowhere.
  * Throws Problem `not_found` for the broadcast or its project, `invalid` if the account can't send as the broadcast asks, and as
  * `sendMessage` does.
@@ -54,17 +58,22 @@ export const testBroadcast = async (
     ...{ accountId, id: projectId, version, mergeData },
     ...{ links: previewLinks, nowMs: app.now().getTime() },
   })
-  const body: SendBody = {
+  const bodyOf = (line: string): SendBody => ({
     to: email,
     // An address that unsubscribed can still receive a test.
     type: 'transactional',
     from,
     replyTo: replyTo ?? undefined,
-    subject: `[Test] ${fillSubject(subject, mergeData)}`,
+    subject: `[Test] ${fillSubject(line, mergeData)}`,
     html: mail.html,
     text: mail.text,
+  })
+  const variants: (SendResult & { subject: string })[] = []
+  for (const line of letter.subjects ?? [subject]) {
+    const { result } = await sendMessage(app, accountId, bodyOf(line), { actor, countsCall: false })
+    variants.push({ subject: line, ...result })
   }
-  const { result } = await sendMessage(app, accountId, body, { actor, countsCall: false })
   await app.work(accountId, actor, ({ sql }) => sql(setTested, [accountId, id, version]))
-  return { ...result, projectVersion: version }
+  const { subject: _, ...result } = variants.find(({ status }) => status === 'failed') ?? variants[0]!
+  return { ...result, projectVersion: version, ...(letter.subjects && { variants }) }
 }

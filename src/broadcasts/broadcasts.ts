@@ -11,3 +11,4 @@ export { type BroadcastView, findBatches, isMailJobRunning, listBroadcasts, show
 export { queueBroadcast } from './broadcasts.queue.ts'
 export { type Plan, planBroadcast, sendBroadcast } from './broadcasts.send.ts'
 export { testBroadcast } from './broadcasts.trial.ts'
+export { type BroadcastDetail, showBroadcastInDetail } from './broadcasts.variants.ts'

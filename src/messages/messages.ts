@@ -82,12 +82,14 @@ export {
   cancelledError,
   causeOf,
   countActions,
+  countByVariant,
   foldResults,
   type MailStats,
   mailStats,
   type RecipientAction,
   recountPerson,
   resultsOf,
+  type VariantCounts,
 } from './results/results.ts'
 export {
   importSuppressions,

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import { invalid } from '../lib/problem.ts'
+import { parseDuration } from '../lib/since.ts'
+import { countByVariant, type VariantCounts } from '../messages/messages.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import { type BroadcastView, keyPrefix, showBroadcast } from './broadcasts.find.ts'
+
+/*
+ * A broadcast with several subjects. Which one a recipient gets follows from a hash of the address: its first 32 bits choose the
+ * variant, the next ones whether the recipient is in the share that gets variants.
+ */
+
+export const winners = ['opened', 'clicked', 'answered'] as const
+const shortestMs = 60_000
+const longestMs = 30 * 86_400_000
+
+export interface Variants {
+  subjects: string[]
+  /** null: all recipients get variants. Otherwise, after a time, the rest gets the best one. */
+  contest: { share: number; by: (typeof winners)[number]; afterMs: number } | null
+}
+
+interface VariantsInput {
+  subjects: string[]
+  share?: number | undefined
+  winner?: (typeof winners)[number] | undefined
+  /** A duration, or ms. */
+  after?: string | number | undefined
+}
+
+/** Throws Problem `usage` or `invalid` for values that don't go together; null: one subject or none. */
+export const variantsOf = ({ subjects, share, winner, after }: VariantsInput): Variants | null => {
+  const given = [share, winner, after].filter((value) => value !== undefined).length
+  if (subjects.length < 2) {
+    if (given > 0) throw invalid('share, winner and after need at least two subjects')
+    return null
+  }
+  if (new Set(subjects).size < subjects.length) throw invalid('subject must not be given twice')
+  if (given === 0) return { subjects, contest: null }
+  if (share === undefined || winner === undefined || after === undefined)
+    throw invalid('share, winner and after must be given together')
+  const afterMs = typeof after === 'number' ? after : parseDuration(after)
+  if (afterMs < shortestMs || afterMs > longestMs) throw invalid('after must be from 1m to 30d')
+  return { subjects, contest: { share, by: winner, afterMs } }
+}
+
+const bitsOf = (email: string) => createHash('md5').update(email).digest()
+
+const inShare = (email: string, share: number): boolean => bitsOf(email).readUInt32BE(4) % 100 < share
+
+const hashed = (email: string, from: number) => `('x' || substr(md5(${email}), ${from}, 8))::bit(32)::int8`
+
+/** SQL condition: the address is not in the share. */
+export const isOfRest = (email: string, { contest }: Variants): string =>
+  contest ? `${hashed(email, 9)} % 100 >= ${contest.share}` : 'false'
+
+/** Returns the number of the subject that an address gets. `winner` null: the rest has none yet. */
+export const variantOf = (email: string, { subjects, contest }: Variants, winner: number | null): number =>
+  contest === null || inShare(email, contest.share) ? bitsOf(email).readUInt32BE(0) % subjects.length : (winner ?? 0)
+
+const countsOf = async (
+  work: Work,
+  id: string,
+  variants: Variants,
+  winner: number | null,
+): Promise<VariantCounts[]> => {
+  const { subjects } = variants
+  const own = (email: string) => `${hashed(email, 1)} % ${subjects.length}`
+  const variant = (email: string) => `case when ${isOfRest(email, variants)} then ${winner ?? 0} else ${own(email)} end`
+  const counts = await countByVariant(work, id, keyPrefix(id), variant)
+  const none = { sent: 0, opened: 0, clicked: 0, answered: 0 }
+  return subjects.map((_, i) => counts.get(i) ?? none)
+}
+
+/** Returns the number of the variant with the highest rate among the emails that were sent; of equal ones the first. */
+export const decideWinner = async (work: Work, id: string, variants: Variants): Promise<number> => {
+  const by = variants.contest!.by
+  const rates = (await countsOf(work, id, variants, null)).map((counts) => counts[by] / Math.max(1, counts.sent))
+  return rates.indexOf(Math.max(...rates))
+}
+
+const readVariants = statement<{ variants: Variants | null; winner: number | null }>(
+  'read-variants-of-broadcast',
+  { variants: 'jsonb', winner: 'int4' },
+  'select variants, winner from broadcasts where account_id = $1 and id = $2',
+)
+
+/** A broadcast with the results of its variants, if it has several; `winner`: the subject that the rest got, or null. */
+export type BroadcastDetail = BroadcastView & {
+  variants?: ({ subject: string } & VariantCounts)[]
+  winner?: string | null
+}
+
+/** As `showBroadcast`, with the results of variants. */
+export const showBroadcastInDetail = async (work: Work, ref: string): Promise<BroadcastDetail> => {
+  const view = await showBroadcast(work, ref)
+  const [row] = await work.sql(readVariants, [work.accountId, view.id])
+  const { variants, winner } = row!
+  if (!variants) return view
+  const counts = await countsOf(work, view.id, variants, winner)
+  return {
+    ...view,
+    variants: variants.subjects.map((subject, i) => ({ subject, ...counts[i]! })),
+    winner: winner === null ? null : variants.subjects[winner]!,
+  }
+}
