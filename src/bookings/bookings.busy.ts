@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { shown } from '../lib/problem.ts'
 import { createFairSemaphore } from '../net/fair-semaphore.ts'
 import { inBatches } from '../store/batches.ts'
 import { statement } from '../store/statement.ts'
@@ -10,12 +11,14 @@ import type { BusySpan, BusyTimes } from './bookings.ics.ts'
 
 /*
  * Busy times of a host, from the .ics file behind a block's `busyUrl`. The file is read at most once in ten minutes: the result is a row
- * that all processes share, and one process reads the file while the others wait. A file that can't be read makes the host not busy; `svc
- * doctor` says so. The URL may be secret: it is in no log, no error and no row.
+ * that all processes share, and one process reads the file while the others wait. Of a file that can't be read the last times count for a
+ * day, then the host is not busy; `svc doctor` says so. The URL may be secret: it is in no log, no error and no row.
  */
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
+/** How long the last times that were read stand for those of a file that can't be read. */
+const keptMs = dayMs
 /** How long a result is used; that of a failure, which hides busy times, is tried again sooner. */
 const [freshMs, faultMs] = [10 * minuteMs, minuteMs]
 const fetchMs = 5_000
@@ -35,12 +38,15 @@ interface Stored {
   readAt: Date | null
   fault: string | null
   busy: BusySpan[]
+  /** When `busy` was read; null: never. */
+  knownAt: Date | null
 }
 
 const readingStored = statement<Stored>(
   'read-busy-calendar',
-  { readAt: 'timestamptz', fault: 'text', busy: 'jsonb' },
-  `select read_at as "readAt", fault, busy from busy_calendars where account_id = $1 and key = $2`,
+  { readAt: 'timestamptz', fault: 'text', busy: 'jsonb', knownAt: 'timestamptz' },
+  `select read_at as "readAt", fault, busy, coalesce(known_at, case when fault is null then read_at end) as "knownAt"
+   from busy_calendars where account_id = $1 and key = $2`,
 )
 
 const claiming = statement<{ key: string }>(
@@ -56,7 +62,7 @@ const claiming = statement<{ key: string }>(
 const storing = statement(
   'store-busy-calendar',
   {},
-  `update busy_calendars set read_at = $3, fault = $4, busy = $5, claimed_until = null where account_id = $1 and key = $2`,
+  `update busy_calendars set read_at = $3, fault = $4, busy = $5, known_at = $6, claimed_until = null where account_id = $1 and key = $2`,
 )
 
 const deleteOld = statement<{ gone: number }>(
@@ -118,23 +124,25 @@ interface Source {
   timezone: string
 }
 
-/** Fetches and reads the file. Never rejects. */
+/** Fetches and reads the file; `busy` null: it can't be read. Never rejects. */
 const load = async (
   { http }: Pick<App, 'http'>,
   accountId: string,
   { url, timezone }: Source,
   nowMs: number,
-): Promise<Omit<Stored, 'readAt'>> => {
+): Promise<{ fault: string | null; busy: BusySpan[] | null }> => {
   const address = url.replace(/^webcal:/i, 'https:')
   const accept = 'text/calendar, */*;q=0.1'
   const { body, error } = await http.get(address, { accept, timeoutMs: fetchMs, maxBytes, accountId })
-  if (error !== null) return { fault: error, busy: [] }
+  if (error !== null) return { fault: error, busy: null }
   try {
     const window = { timezone, from: nowMs - beforeMs, until: nowMs + aheadMs }
-    const { busy, isPartial } = await readInTurn(accountId, body.toString('utf8'), window)
-    return { fault: isPartial ? 'only a part of its busy times could be read' : null, busy }
+    const { busy, isPartial, unknownZone } = await readInTurn(accountId, body.toString('utf8'), window)
+    if (isPartial) return { fault: 'only a part of its busy times could be read', busy }
+    const fault = unknownZone === null ? null : `its time zone ${shown(unknownZone)} is unknown: read as ${timezone}`
+    return { fault, busy }
   } catch (error) {
-    return { fault: (error as Error).message, busy: [] }
+    return { fault: (error as Error).message, busy: null }
   }
 }
 
@@ -145,8 +153,18 @@ interface Block {
 }
 
 /** Returns until when a result is used, in epoch ms. A file of which a part was read counts as read. */
-const endOf = ({ readAt, fault, busy }: Stored): number =>
-  readAt === null ? 0 : readAt.getTime() + (fault === null || busy.length > 0 ? freshMs : faultMs)
+const endOf = ({ readAt, fault, busy, knownAt }: Stored): number => {
+  if (readAt === null) return 0
+  const isRead = fault === null || (busy.length > 0 && knownAt?.getTime() === readAt.getTime())
+  return readAt.getTime() + (isRead ? freshMs : faultMs)
+}
+
+/** Returns the result of a file that can't be read: the last times that were read, for a day. */
+const keep = (stored: Stored | undefined, readAt: Date, fault: string | null): Stored => {
+  const knownAt = stored?.knownAt ?? null
+  const isKept = knownAt !== null && readAt.getTime() - knownAt.getTime() <= keptMs
+  return { readAt, fault, busy: isKept ? stored!.busy : [], knownAt: isKept ? knownAt : null }
+}
 
 /** Returns the stored result once it is fresh: reads the file, or waits for the process that reads it. */
 const refresh = async (app: App, { accountId, projectId, blockId }: Block, source: Source, key: string) => {
@@ -159,11 +177,14 @@ const refresh = async (app: App, { accountId, projectId, blockId }: Block, sourc
     const claimedUntil = new Date(now.getTime() + claimMs)
     const claimed = await open(({ sql }) => sql(claiming, [accountId, key, projectId, blockId, now, claimedUntil]))
     if (claimed.length > 0) {
-      const loaded = { ...(await load(app, accountId, source, now.getTime())), readAt: app.now() }
-      await open(({ sql }) => sql(storing, [accountId, key, loaded.readAt, loaded.fault, JSON.stringify(loaded.busy)]))
-      return loaded
+      const { fault, busy } = await load(app, accountId, source, now.getTime())
+      const readAt = app.now()
+      const result = busy ? { readAt, fault, busy, knownAt: readAt } : keep(stored, readAt, fault)
+      const values = [readAt, fault, JSON.stringify(result.busy), result.knownAt]
+      await open(({ sql }) => sql(storing, [accountId, key, ...values]))
+      return result
     }
-    if (performance.now() > until) return { readAt: now, fault: 'it takes too long to read', busy: [] }
+    if (performance.now() > until) return keep(stored, now, 'it takes too long to read')
     await sleep(waitMs)
   }
 }

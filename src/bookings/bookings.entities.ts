@@ -93,6 +93,8 @@ const BusyCalendarSchema = defineEntity({
     /** Why it could not be read; null: it was. */
     fault: p.text().nullable(),
     busy: p.json<BusySpan[]>(),
+    /** When `busy` was read: before `readAt` if the file could not be read since. */
+    knownAt: p.datetime().nullable(),
     /** A process reads it until then at the latest. */
     claimedUntil: p.datetime().nullable(),
   },

@@ -1,4 +1,5 @@
 import type ICAL from 'ical.js'
+import { windowsZones } from './bookings.zones.ts'
 
 /*
  * Reads the busy times of an .ics file (RFC 5545). Anyone may have written the file: its cost is bounded here, and again by the thread
@@ -16,6 +17,8 @@ export interface BusyTimes {
   busy: BusySpan[]
   /** Times may be missing: a bound was reached, or an entry can't be read. */
   isPartial: boolean
+  /** A time zone whose times were read in the block's, because it is unknown; null: none. */
+  unknownZone: string | null
 }
 
 interface Window {
@@ -46,7 +49,7 @@ const isZone = (name: string): boolean => {
 }
 
 /** Converts the times of a file to epoch ms. */
-const clockOf = (ical: Library, calendar: Component, { timezone }: Window) => {
+const clockOf = (ical: Library, calendar: Component, { timezone }: Window, onUnknown: (zone: string) => void) => {
   const inZone = (time: Time, zone: string): number => {
     const { year, month, day, hour, minute, second } = time
     const local = Temporal.PlainDateTime.from({ year, month, day, hour, minute, second: Math.min(second, 59) })
@@ -65,6 +68,15 @@ const clockOf = (ical: Library, calendar: Component, { timezone }: Window) => {
       const names = [tzid, tzid.split('/').slice(-2).join('/'), tzid.split('/').slice(-3).join('/')]
       return names.find(isZone) ?? null
     })
+  const windowsNameOf = (tzid: string): string | null => windowsZones.get(tzid.trim().toLowerCase()) ?? null
+  /** Returns the zone for times of a zone that neither Temporal nor the file knows. */
+  const stranger = new Map<string, string>()
+  const strangerOf = (tzid: string): string =>
+    stranger.getOrInsertComputed(tzid, () => {
+      const name = windowsNameOf(tzid)
+      if (name === null) onUnknown(tzid)
+      return name ?? timezone
+    })
   /** `tzid`: the parameter of the property, if it has one. */
   return (time: Time, tzid: string | undefined): number => {
     if (time.isDate) return inZone(time, timezone)
@@ -73,7 +85,7 @@ const clockOf = (ical: Library, calendar: Component, { timezone }: Window) => {
     const name = nameOf(tzid)
     if (name !== null) return inZone(time, name)
     const rules = byRules.get(tzid)
-    if (!rules) return inZone(time, timezone)
+    if (!rules) return inZone(time, strangerOf(tzid))
     const { year, month, day, hour, minute, second } = time
     return Date.UTC(year, month - 1, day, hour, minute, second) - rules.utcOffset(time) * 1000
   }
@@ -153,10 +165,18 @@ const isOver = (event: Component, { from }: Window, toMs: Clock, lengthMs: numbe
   return rules.every(({ until }) => until && toMs(until as Time, undefined) + lengthMs + 2 * 86_400_000 < from)
 }
 
+/** Changes of occurrences of an event: those of one, by its time, and those of one and all later ones (RANGE=THISANDFUTURE), in order. */
+interface Changes {
+  one: Map<number, Component>
+  onwards: { from: number; event: Component }[]
+}
+
+const noChanges: Changes = { one: new Map(), onwards: [] }
+
 const expand = (
   ical: Library,
   event: Component,
-  changed: ReadonlyMap<number, Component>,
+  { one: changed, onwards }: Changes,
   { window, toMs, times }: { window: Window; toMs: Clock; times: Collector },
 ): void => {
   const shape = shapeOf(event, toMs)
@@ -172,13 +192,22 @@ const expand = (
   const excluded = new Set<number>()
   for (const property of event.getAllProperties('exdate'))
     for (const value of property.getValues()) excluded.add(toMs(value as Time, tzidOf(property) ?? tzid))
+  /** How an occurrence of these changes differs: its start and its length in ms; null: it makes nobody busy. */
+  const later = onwards.map(({ from, event: change }) => {
+    const own = isBusy(change) ? shapeOf(change, toMs) : null
+    const at = own && toMs(own.start, own.tzid)
+    return { from, moved: own && at !== null ? { by: at - from, ms: own.endOf(own.start) - at } : null }
+  })
   const occurrences = new ical.RecurExpansion({ component: event, dtstart: start })
   while (times.goesOn()) {
     const next = occurrences.next()
     if (!next) return
     const at = toMs(next, tzid)
     if (at >= window.until) return
-    if (!excluded.has(at) && !changed.has(at)) times.add(at, endOf(next), uid)
+    if (excluded.has(at) || changed.has(at)) continue
+    const range = later.findLast(({ from }) => at >= from)
+    if (!range) times.add(at, endOf(next), uid)
+    else if (range.moved) times.add(at + range.moved.by, at + range.moved.by + range.moved.ms, uid)
   }
 }
 
@@ -208,23 +237,57 @@ const merged = (spans: readonly BusySpan[]): BusySpan[] => {
   return result.sort((a, b) => a.startAt - b.startAt)
 }
 
+/** Parses a file without its lines that are no properties. Throws if it is no calendar then either. */
+const parseSound = (ical: Library, text: string): unknown[] => {
+  const lines = text.replace(/\r?\n[ \t]/g, '').split(/\r?\n/)
+  const isSound = (line: string): boolean => {
+    if (/^(BEGIN|END):/i.test(line)) return true
+    try {
+      ical.parse.property(line)
+      return true
+    } catch {
+      return false
+    }
+  }
+  return ical.parse(lines.filter(isSound).join('\r\n')) as unknown[]
+}
+
+const parseFile = (ical: Library, text: string): { parsed: unknown[]; isDamaged: boolean } => {
+  try {
+    return { parsed: ical.parse(text) as unknown[], isDamaged: false }
+  } catch {
+    return { parsed: parseSound(ical, text), isDamaged: true }
+  }
+}
+
 /** Returns the busy times of an .ics file within a window, in order. Throws if it is no such file. */
-export const readBusy = (ical: Library, text: string, window: Window): BusyTimes => {
-  const parsed = ical.parse(text) as unknown[]
+export const readBusy = (ical: Library, given: string, window: Window): BusyTimes => {
+  const { parsed, isDamaged: hasBrokenLines } = parseFile(ical, given.replace(/^\ufeff/, ''))
   const calendars = (Array.isArray(parsed[0]) ? parsed : [parsed]) as unknown[][]
   const times = collector(window)
-  let isDamaged = false
+  let isDamaged = hasBrokenLines
+  let unknownZone: string | null = null
   for (const jcal of calendars) {
     const calendar = new ical.Component(jcal)
-    const toMs = clockOf(ical, calendar, window)
+    const toMs = clockOf(ical, calendar, window, (zone) => {
+      unknownZone ??= zone
+    })
     const events = calendar.getAllSubcomponents('vevent')
-    const changes = new Map<string, Map<number, Component>>()
+    const changes = new Map<string, Changes>()
     for (const event of events) {
       const property = event.getFirstProperty('recurrence-id')
       if (!property) continue
-      const at = toMs(property.getFirstValue() as Time, tzidOf(property))
-      changes.getOrInsertComputed(String(event.getFirstPropertyValue('uid')), () => new Map()).set(at, event)
+      try {
+        const at = toMs(property.getFirstValue() as Time, tzidOf(property))
+        const uid = String(event.getFirstPropertyValue('uid'))
+        const { one, onwards } = changes.getOrInsertComputed(uid, () => ({ one: new Map(), onwards: [] }))
+        one.set(at, event)
+        if (/^thisandfuture$/i.test(String(property.getParameter('range')))) onwards.push({ from: at, event })
+      } catch {
+        isDamaged = true
+      }
     }
+    for (const { onwards } of changes.values()) onwards.sort((a, b) => a.from - b.from)
     const isRecurring = (event: Component) => event.hasProperty('rrule') || event.hasProperty('rdate')
     // Single events first: a rule that uses up the bounds hides none of them.
     const ordered = [...events.filter((event) => !isRecurring(event)), ...events.filter(isRecurring)]
@@ -233,11 +296,11 @@ export const readBusy = (ical: Library, text: string, window: Window): BusyTimes
       if (!times.goesOn()) break
       const changed = isRecurring(event) ? changes.get(String(event.getFirstPropertyValue('uid'))) : undefined
       try {
-        expand(ical, event, changed ?? new Map(), { window, toMs, times })
+        expand(ical, event, changed ?? noChanges, { window, toMs, times })
       } catch {
         isDamaged = true
       }
     }
   }
-  return { busy: merged(times.found), isPartial: isDamaged || times.isCut() }
+  return { busy: merged(times.found), isPartial: isDamaged || times.isCut(), unknownZone }
 }

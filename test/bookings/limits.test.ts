@@ -8,6 +8,7 @@ import { purgeBusyTimes } from '../../src/bookings/bookings.busy.ts'
 import { type BusySpan, readBusy } from '../../src/bookings/bookings.ics.ts'
 import { remindBookings } from '../../src/bookings/bookings.remind.ts'
 import { freeStarts } from '../../src/bookings/bookings.slots.ts'
+import { windowsZones } from '../../src/bookings/bookings.zones.ts'
 import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'
@@ -416,6 +417,37 @@ describe('busyUrl', () => {
     expect(await warnings()).toEqual([])
   })
 
+  test('of a file that can’t be read the last times stand for a day, with a warning; then the host is not busy', async () => {
+    const hour = 3600_000
+    const [ada] = await open({ busyUrl: url() }, 'ada')
+    expect((await slotsOf(ada!))[0]).toBe(ten)
+    reply = () => ({ status: 503 })
+    now += hour
+    expect((await slotsOf(ada!))[0]).not.toBe(nine)
+    expect(await warnings()).toHaveLength(1)
+    const asked = requests.length
+    now += 60_000
+    await slotsOf(ada!)
+    expect(requests.length).toBe(asked + 1)
+    const [stored] = await t.app.sql<{ busy: object[] }>('select busy from busy_calendars where account_id = $1', [
+      account.id,
+    ])
+    expect(stored!.busy).toHaveLength(1)
+    now += 23 * hour
+    await slotsOf(ada!)
+    const [later] = await t.app.sql<{ busy: object[] }>('select busy from busy_calendars where account_id = $1', [
+      account.id,
+    ])
+    expect(later!.busy).toEqual([])
+  })
+
+  test('times in an unknown zone are read in the block’s, with a warning', async () => {
+    reply = () => ({ body: calendar('UID:1\nDTSTART;TZID=Mars/Base:20261123T090000\nDURATION:PT1H') })
+    const [ada] = await open({ busyUrl: url() }, 'ada')
+    await slotsOf(ada!)
+    expect((await warnings())[0]!.message).toContain('Mars/Base')
+  })
+
   test('a redirect and a compressed answer are followed and read', async () => {
     reply = (path) =>
       path === '/moved'
@@ -498,6 +530,53 @@ describe('busy times of a file', () => {
     const text = calendar('DTSTART;TZID=Ours:20261123T090000\nDTEND;TZID=Ours:20261123T100000')
     const { busy } = readBusy(ical, text.replace('BEGIN:VEVENT', `${zone}BEGIN:VEVENT`), window)
     expect(busy).toEqual([{ startAt: at('2026-11-23T06:00Z'), endAt: at('2026-11-23T07:00Z') }])
+  })
+
+  test('after a byte-order mark', () => {
+    expect(readBusy(ical, `\ufeff${calendar(meeting)}`, window)).toMatchObject({ isPartial: false, busy: [{}] })
+  })
+
+  test('beside a line that is broken: the file counts as read in part', () => {
+    const broken = calendar(meeting).replace('BEGIN:VEVENT', 'BEGIN:VEVENT\r\nthis line has no colon and no name')
+    const { busy, isPartial } = readBusy(ical, broken, window)
+    expect([busy.length, isPartial]).toEqual([1, true])
+    expect(() => readBusy(ical, '<html>no calendar</html>', window)).toThrow()
+  })
+
+  test.each([
+    ['Eastern Standard Time', '14:00'],
+    ['W. Europe Standard Time', '08:00'],
+    ['Tokyo Standard Time', '00:00'],
+  ])('in the Windows zone %s without its definition', (zone, time) => {
+    const text = calendar(`DTSTART;TZID=${zone}:20261123T090000\nDURATION:PT1H`)
+    const { busy, unknownZone } = readBusy(ical, text, window)
+    expect([busy[0]!.startAt, unknownZone]).toEqual([at(`2026-11-23T${time}Z`), null])
+  })
+
+  test('in an unknown zone, which is reported', () => {
+    const { busy, unknownZone } = readBusy(
+      ical,
+      calendar('DTSTART;TZID=Nowhere:20261123T090000\nDURATION:PT1H'),
+      window,
+    )
+    expect([busy[0]!.startAt, unknownZone]).toEqual([at('2026-11-23T08:00Z'), 'Nowhere'])
+  })
+
+  test('every zone of Windows is one that this machine knows', () => {
+    expect(windowsZones.size).toBeGreaterThan(130)
+    for (const name of windowsZones.values())
+      expect(() => new Intl.DateTimeFormat('en', { timeZone: name }), name).not.toThrow()
+  })
+
+  test('of a series that changes from one occurrence on (RANGE=THISANDFUTURE)', () => {
+    const series = 'UID:s\nDTSTART:20261123T090000Z\nDTEND:20261123T100000Z\nRRULE:FREQ=DAILY;COUNT=5'
+    const change =
+      'UID:s\nRECURRENCE-ID;RANGE=THISANDFUTURE:20261125T090000Z\nDTSTART:20261125T130000Z\nDTEND:20261125T133000Z'
+    expect(read(series, change)).toEqual([
+      ...['11-23T09:00 11-23T10:00', '11-24T09:00 11-24T10:00', '11-25T13:00 11-25T13:30'],
+      ...['11-26T13:00 11-26T13:30', '11-27T13:00 11-27T13:30'],
+    ])
+    expect(read(series, `${change}\nSTATUS:CANCELLED`)).toEqual(['11-23T09:00 11-23T10:00', '11-24T09:00 11-24T10:00'])
   })
 
   test('an entry that can’t be read hides no other one', () => {
