@@ -79,6 +79,7 @@ const Environment = z.object({
   SVC_RATE_LIMIT: count.default(60),
   SVC_RATE_LIMIT_WEBHOOKS: count.default(30),
   SVC_RATE_LIMIT_FORMS: count.default(30),
+  SVC_CONSENT_ADDRESSES: z.enum(['on', 'off'], 'must be on or off').default('off'),
   SVC_RATE_LIMIT_PUBLIC: count.default(300),
   SVC_TRUST_PROXY: commaSeparated
     .refine(isAccepted(parseCidrs), 'must be addresses or CIDR blocks, comma-separated')
@@ -210,6 +211,7 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
     rateLimit: e.SVC_RATE_LIMIT,
     rateLimitWebhooks: e.SVC_RATE_LIMIT_WEBHOOKS,
     rateLimitForms: e.SVC_RATE_LIMIT_FORMS,
+    consentAddresses: e.SVC_CONSENT_ADDRESSES === 'on',
     rateLimitPublic: e.SVC_RATE_LIMIT_PUBLIC,
     trustProxy: e.SVC_TRUST_PROXY,
     metricsToken: e.SVC_METRICS_TOKEN ?? null,

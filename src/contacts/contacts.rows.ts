@@ -55,10 +55,10 @@ export const listIdsOf = (account: string): string =>
 export const contactAt = (account: string, list: string, row: string, locking = ''): string =>
   `(select email, status from contacts where account_id = ${account} and list_id = ${list} and row_id = ${row} ${locking})`
 
-/** SQL from item: the contacts of an address in all lists, with `list_id` and `row_id`. Looks them up by key. */
+/** SQL from item: the contacts of an address in all lists, with `list_id`, `row_id` and `fields`. Looks them up by key. */
 export const contactsOf = (account: string, email: string): string =>
-  `(select c.list_id, c.row_id from addresses a
-    cross join lateral (select list_id, row_id from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
+  `(select c.list_id, c.row_id, c.fields from addresses a
+    cross join lateral (select list_id, row_id, fields from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
     where a.account_id = ${account} and a.email = ${email})`
 
 const locking = preparedStatement<{ count: number }>(

@@ -3,6 +3,8 @@ import { Problem } from '../lib/problem.ts'
 import { returnToMail } from '../messages/messages.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
+import type { FormField } from '../studio/studio.ts'
+import { recordConsent } from './forms.consents.ts'
 import { countConfirmation } from './forms.stats.ts'
 
 /** The signup that a confirmation link belongs to. */
@@ -34,10 +36,11 @@ const lockingSignup = preparedStatement<{
   status: 'active' | 'pending'
   formId: string | null
   formName: string
+  shown: FormField[] | null
 }>(
   'lock-signup',
-  { email: 'text', status: 'text', formId: 'text', formName: 'text' },
-  `select c.email, c.status, s.form_id as "formId", s.form_name as "formName" ${signupOf('for no key update')}`,
+  { email: 'text', status: 'text', formId: 'text', formName: 'text', shown: 'jsonb' },
+  `select c.email, c.status, s.form_id as "formId", s.form_name as "formName", s.shown ${signupOf('for no key update')}`,
 )
 
 const endingSignup = preparedStatement<{ fields: Record<string, string> | null }>(
@@ -69,16 +72,23 @@ const saveFields = async (work: Work, listId: string, email: string, fields: Rec
 /**
  * Confirms a signup by its link (docs/reference/rules.md#double-opt-in). A pending contact becomes active: `lead.new` fires, and
  * `list-added` journeys start. For an active contact, the submitted fields are saved. The confirmation also ends an earlier
- * unsubscription. Without an unconfirmed signup nothing happens.
+ * unsubscription, and is recorded as a consent. `address`: the client's address, to be kept with it. Without an unconfirmed signup nothing
+ * happens.
  */
-export const confirmSignup = async (work: Work, { listId, rowId }: Place): Promise<void> => {
+export const confirmSignup = async (
+  work: Work,
+  { listId, rowId }: Place,
+  { address = null }: { address?: string | null } = {},
+): Promise<void> => {
   const { sql, accountId } = work
   const place = [accountId, listId, rowId]
   const [row] = await sql(lockingSignup, place)
   if (!row?.formId) return
+  const form = { id: row.formId, name: row.formName }
+  const consent = { email: row.email, listId, form, shown: row.shown ?? [], address }
   if (row.status === 'pending') {
-    const form = { id: row.formId, name: row.formName }
-    const contact = await confirmLead(work, { listId, rowId }, { source: 'signup-form', form })
+    const fields = await recordConsent(work, consent)
+    const contact = await confirmLead(work, { listId, rowId }, { source: 'signup-form', form }, fields)
     if (!contact) return
     await countConfirmation(work, row.formId)
     await returnToMail(work, contact.email, null)
@@ -87,6 +97,6 @@ export const confirmSignup = async (work: Work, { listId, rowId }: Place): Promi
   const [confirmed] = await sql(endingSignup, place)
   if (!confirmed) return
   await countConfirmation(work, row.formId)
-  if (confirmed.fields) await saveFields(work, listId, row.email, confirmed.fields)
+  await saveFields(work, listId, row.email, { ...confirmed.fields, ...(await recordConsent(work, consent)) })
   await returnToMail(work, row.email, null)
 }

@@ -43,6 +43,8 @@ const FormSignupSchema = defineEntity({
     formName: p.text(),
     /** The unconfirmed fields of an active contact; null: the contact is pending, and its row has the fields already. */
     fields: p.json<Record<string, string>>().nullable(),
+    /** The fields of the form that was submitted; null: it was submitted before they were stored. */
+    shown: p.json<FormField[]>().nullable(),
     mailedAt: p.datetime(),
     /** The email with the link. */
     messageId: p.text().collation('C').nullable(),
@@ -69,3 +71,26 @@ const FormPersonSchema = defineEntity({
 })
 export class FormPerson extends FormPersonSchema.class {}
 FormPersonSchema.setClass(FormPerson)
+
+/** Evidence that a person consented: a confirmed signup. The row stays when the form is deleted or the address leaves its lists. */
+const FormConsentSchema = defineEntity({
+  name: 'FormConsent',
+  tableName: 'form_consents',
+  filters: tenantFilter,
+  indexes: [{ name: 'form_consents_email_index', properties: ['accountId', 'email'] }],
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    id: p.text().collation('C').primary(),
+    email: p.text().collation('C'),
+    listId: p.text().collation('C'),
+    formId: p.text().collation('C'),
+    formName: p.text(),
+    /** What the form asked for. */
+    fields: p.json<FormField[]>(),
+    /** The client's address; null: `SVC_CONSENT_ADDRESSES` was off. */
+    address: p.text().nullable(),
+    at: p.datetime(),
+  },
+})
+export class FormConsent extends FormConsentSchema.class {}
+FormConsentSchema.setClass(FormConsent)

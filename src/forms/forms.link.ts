@@ -3,6 +3,7 @@ import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { inBatches } from '../store/batches.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
+import type { FormField } from '../studio/studio.ts'
 import { confirmMail } from './forms.mails.ts'
 
 /*
@@ -21,6 +22,11 @@ export interface Signup extends Place {
   form: { id: string; name: string }
   /** As in the entity. */
   fields: Record<string, string> | null
+}
+
+/** A signup that was submitted, with the fields of its form. */
+export interface SubmittedSignup extends Signup {
+  shown: readonly FormField[]
 }
 
 /** Lifetime of a confirmation link. */
@@ -71,19 +77,19 @@ const hasMailFailed = async (work: Work, { messageId }: Last): Promise<boolean> 
 const savingSignup = preparedStatement(
   'save-signup',
   {},
-  `insert into form_signups (account_id, row_id, list_id, form_id, form_name, fields, mailed_at, message_id)
-   values ($1, $2, $3, $4, $5, $6, $7, $8)
+  `insert into form_signups (account_id, row_id, list_id, form_id, form_name, fields, mailed_at, message_id, shown)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
    on conflict (account_id, row_id, list_id) do update
      set form_id = excluded.form_id, form_name = excluded.form_name, fields = excluded.fields,
-       mailed_at = excluded.mailed_at, message_id = excluded.message_id, tries = 0`,
+       mailed_at = excluded.mailed_at, message_id = excluded.message_id, shown = excluded.shown, tries = 0`,
 )
 
 /**
  * Saves an unconfirmed signup and sends the link, at most once in five minutes unless the email failed. `fields` are those of an
  * active contact, null for a pending one. If the contact's status changed in the meantime, nothing happens.
  */
-export const sendLink = async (app: Mailer, work: Work, signup: Signup): Promise<void> => {
-  const { listId, rowId, form, fields } = signup
+export const sendLink = async (app: Mailer, work: Work, signup: SubmittedSignup): Promise<void> => {
+  const { listId, rowId, form, fields, shown } = signup
   const locked = await lockSignup(work, signup)
   if (locked?.status !== (fields ? 'active' : 'pending')) return
   const { sql, accountId, now } = work
@@ -93,7 +99,7 @@ export const sendLink = async (app: Mailer, work: Work, signup: Signup): Promise
   const messageId = wasSent ? last.messageId : await send(app, work, signup)
   await sql(savingSignup, [
     ...[accountId, rowId, listId, form.id, form.name, fields && JSON.stringify(fields)],
-    ...[wasSent ? last.mailedAt : now, messageId],
+    ...[wasSent ? last.mailedAt : now, messageId, JSON.stringify(shown)],
   ])
 }
 

@@ -1,5 +1,6 @@
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
+import { eraseConsents } from './forms.consents.ts'
 import { eraseFormPerson } from './forms.stats.ts'
 
 const deleteSignup = statement(
@@ -15,13 +16,15 @@ const deleteRemoved = statement(
    where account_id = $1 and ($2::text is null or row_id = $2) and ($3::text is null or list_id = $3)`,
 )
 
-/** Deletes an unconfirmed signup when its contact becomes active or is deleted, and an erased address from the people of forms. */
+/** Deletes an unconfirmed signup when its contact becomes active or is deleted, and an erased address from the people of forms, with its consents. */
 export const forgetSignups: Listener = {
   async contactsActivated({ sql, accountId }, contacts) {
     for (const { rowId, listId } of contacts) await sql(deleteSignup, [accountId, rowId, listId])
   },
   async contactsRemoved({ sql, accountId }, { listId = null, rowId = null, email }) {
     if (listId !== null || rowId !== null) await sql(deleteRemoved, [accountId, rowId, listId])
-    if (listId === null && email !== undefined) await eraseFormPerson({ sql, accountId }, email)
+    if (listId !== null || email === undefined) return
+    await eraseFormPerson({ sql, accountId }, email)
+    await eraseConsents({ sql, accountId }, email)
   },
 }

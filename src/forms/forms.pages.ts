@@ -160,11 +160,12 @@ const confirm: Page = {
   method: 'POST',
   path: confirmPath,
   token: 'confirm',
-  async handle({ app, params }) {
+  async handle({ app, params, address }) {
     const signup = await readSignup(app, params.token!)
     if (!signup) return notFoundPage
+    const kept = app.config.consentAddresses ? address : null
     if (signup.formName !== null)
-      await app.work(signup.accountId, 'page:confirm', (work) => confirmSignup(work, signup))
+      await app.work(signup.accountId, 'page:confirm', (work) => confirmSignup(work, signup, { address: kept }))
     return confirmedPage(signup)
   },
 }

@@ -99,7 +99,7 @@ export const submitForm = async (
     if (!mustConfirm) return contact.status
     const unconfirmed = contact.status === 'active' ? await fieldsToConfirm(work, contact, fields) : null
     if (contact.status === 'pending' || unconfirmed)
-      await sendLink(app, work, { listId, rowId, email, form: cause.form, fields: unconfirmed })
+      await sendLink(app, work, { listId, rowId, email, form: cause.form, fields: unconfirmed, shown: form.fields })
     return 'pending'
   })
 }

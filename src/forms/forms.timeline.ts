@@ -1,6 +1,9 @@
 import { contactsOf, timelinePart } from '../contacts/contacts.ts'
 
-/** The first submission of each form by an address, and the unconfirmed signups of forms that were deleted. */
+/**
+ * The first submission of each form by an address, the unconfirmed signups of forms that were deleted, and the consents that no field of
+ * a contact says.
+ */
 export const timeline = timelinePart(
   'signups',
   `select p.submitted_at as at, 'form.submitted' as kind, f.name as title, f.id
@@ -9,5 +12,13 @@ export const timeline = timelinePart(
    union all
    select s.mailed_at, 'form.submitted', s.form_name, s.form_id
    from form_signups s join ${contactsOf('$1', '$2')} c on c.list_id = s.list_id and c.row_id = s.row_id
-   where s.account_id = $1 and not exists (select from forms f where f.account_id = $1 and f.id = s.form_id)`,
+   where s.account_id = $1 and not exists (select from forms f where f.account_id = $1 and f.id = s.form_id)
+   union all
+   select o.at, 'consent.given', 'form ' || o.form_name, o.form_id
+   from (select * from form_consents where account_id = $1 and email = $2 offset 0) o
+   where not exists (
+     select from ${contactsOf('$1', '$2')} c
+     where c.list_id = o.list_id
+       and c.fields ->> 'consent_at' = to_char(o.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+   )`,
 )

@@ -24,5 +24,7 @@ declare module '../store/work.ts' {
   interface Settings {
     /** Submissions of signup forms per minute for each client address; 0 turns the limit off. */
     readonly rateLimitForms: number
+    /** Whether the client's address is kept with a consent. */
+    readonly consentAddresses: boolean
   }
 }

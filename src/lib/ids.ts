@@ -3,6 +3,7 @@ import { randomFillSync } from 'node:crypto'
 /** The type prefixes: docs/reference/rules.md#ids. */
 export type IdPrefix =
   | 'acc'
+  | 'con'
   | 'key'
   | 'lst'
   | 'row'

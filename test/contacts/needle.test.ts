@@ -29,7 +29,8 @@ const without: Readonly<Record<string, RegExp>> = {
   'links of projects, as their author wrote them': /^message_result(s|_changes)\.url$/,
   'the page of a payment provider': /^payment_orders\.session_url$/,
   'a name of an event, which has no @': /^activities\.name$/,
-  'names of a form': /^form_signups\.form_name$/,
+  'names and fields of a form, and the address of a client':
+    /^form_signups\.(form_name|shown)$|^form_consents\.(form_name|fields|address)$/,
   'the place in a definition': /^journey_runs\.(cursor|awaited_where|last_fault)$/,
 }
 
@@ -45,6 +46,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'course_completions.name': 'courses/portal.test.ts',
   'ended_deliveries.attempts': 'deliveries/erase.test.ts',
   'ended_deliveries.body': 'deliveries/erase.test.ts',
+  'form_consents.email': 'forms/consents.test.ts',
   'form_people.email': 'forms/stats.test.ts',
   'form_signups.fields': 'forms/confirm.test.ts',
   'message_people.email': 'messages/results/results.test.ts',

@@ -186,7 +186,10 @@ test('an active contact is unchanged before the confirmation, which saves the su
   expect(held.signups).toMatchObject([{ listId: bench.listId, formId: id, fields: { first_name: 'Mallory' } }])
   const link = await bench.link()
   await Promise.all(Array.from({ length: 5 }, () => ok(t.request('POST', link))))
-  expect((await bench.contact()).fields).toEqual({ first_name: 'Mallory' })
+  expect((await bench.contact()).fields).toEqual({
+    ...{ first_name: 'Mallory', consent_source: 'form Newsletter' },
+    consent_at: clock.now().toISOString(),
+  })
   expect((await bench.types()).filter((type) => type === 'contact.updated')).toHaveLength(1)
   expect(await signups()).toEqual([])
 })

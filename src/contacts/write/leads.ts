@@ -32,18 +32,19 @@ const emitNewLead = (work: Work, contact: Contact, { source, form }: LeadCause):
 const activating = preparedStatement<{ email: string }>(
   'activate-contact',
   { email: 'text' },
-  `update contacts set status = 'active', updated_at = $4
+  `update contacts set status = 'active', updated_at = $4, fields = fields || $5::jsonb
    where account_id = $1 and list_id = $2 and row_id = $3 and status = 'pending' returning email`,
 )
 
-/** Activates a pending contact and returns it; null if it is not pending. If several calls race, exactly one activates it. */
+/** Activates a pending contact with further fields and returns it; null if it is not pending. If several calls race, exactly one activates it. */
 const activate = async (
   work: Work,
   { listId, rowId }: Pick<Contact, 'listId' | 'rowId'>,
   cause: LeadCause,
+  fields: Fields = {},
 ): Promise<Contact | null> => {
   const { sql, accountId, now } = work
-  const [row] = await sql(activating, [accountId, listId, rowId, now])
+  const [row] = await sql(activating, [accountId, listId, rowId, now, JSON.stringify(fields)])
   if (!row) return null
   const [contact] = await readContacts(work, row.email, listId)
   await emitNewLead(work, contact!, cause)
@@ -87,10 +88,12 @@ export const addLead = async (work: Work, lead: Lead): Promise<{ contact: Contac
 
 /**
  * Activates a pending contact (double opt-in): `lead.new` fires, and the list's `list-added` journeys start. Returns the contact;
- * null if it is not pending or has left the list, and then nothing happens.
+ * null if it is not pending or has left the list, and then nothing happens. `fields`: further fields that it gets, whose columns the list
+ * has or will have.
  */
 export const confirmLead = (
   work: Work,
   contact: Pick<Contact, 'listId' | 'rowId'>,
   cause: LeadCause,
-): Promise<Contact | null> => activate(work, contact, cause)
+  fields: Fields = {},
+): Promise<Contact | null> => activate(work, contact, cause, fields)

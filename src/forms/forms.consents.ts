@@ -1,0 +1,86 @@
+import { addColumns, requireList } from '../contacts/contacts.ts'
+import { newId } from '../lib/ids.ts'
+import { Problem } from '../lib/problem.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import type { FormField } from '../studio/studio.ts'
+
+/*
+ * Evidence of consents (docs/reference/rules.md#double-opt-in): a row for each confirmed signup, and two fields of the contact.
+ */
+
+const inserting = preparedStatement(
+  'insert-consent',
+  {},
+  `insert into form_consents (account_id, id, email, list_id, form_id, form_name, fields, address, at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+)
+
+interface Consent {
+  email: string
+  listId: string
+  form: { id: string; name: string }
+  shown: readonly FormField[]
+  /** The client's address; null: it is not kept. */
+  address: string | null
+}
+
+/**
+ * Records a consent. Returns the fields that the contact gets, whose columns it adds to the list; none if the list has no room for them.
+ */
+export const recordConsent = async (
+  work: Work,
+  { email, listId, form, shown, address }: Consent,
+): Promise<Record<string, string>> => {
+  const { sql, accountId, now } = work
+  const id = newId('con', now.getTime())
+  await sql(inserting, [accountId, id, email, listId, form.id, form.name, JSON.stringify(shown), address, now])
+  const fields = { consent_source: `form ${form.name}`, consent_at: now.toISOString() }
+  try {
+    addColumns(work, { id: listId, ...(await requireList(work, listId)) }, Object.keys(fields))
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    return {}
+  }
+  return fields
+}
+
+interface ConsentView {
+  formId: string
+  form: string
+  /** epoch ms */
+  at: number
+  fields: FormField[]
+  address?: string
+}
+
+const readConsents = statement<Omit<ConsentView, 'address'> & { address: string | null }>(
+  'consents-of-address',
+  { formId: 'text', form: 'text', at: 'int8', fields: 'jsonb', address: 'text' },
+  `select form_id as "formId", form_name as form, (extract(epoch from at) * 1000)::int8 as at, fields, address
+   from form_consents where account_id = $1 and email = $2 order by id`,
+)
+
+/** Returns the consents of a normalised address, oldest first. */
+export const consentsOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+): Promise<ConsentView[]> =>
+  (await sql(readConsents, [accountId, email])).map(({ address, ...consent }) => ({
+    ...consent,
+    ...(address !== null && { address }),
+  }))
+
+const deleteConsents = statement(
+  'delete-consents-of-address',
+  {},
+  'delete from form_consents where account_id = $1 and email = $2',
+)
+
+/** Deletes the consents of an erased address. */
+export const eraseConsents = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  email: string,
+): Promise<void> => {
+  await sql(deleteConsents, [accountId, email])
+}
