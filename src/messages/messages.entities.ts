@@ -123,7 +123,7 @@ const TopicSchema = defineEntity({
     name: p.text(),
     description: p.text(),
     createdAt: p.datetime(),
-    /** When it was deleted: housekeeping deletes the row later, with the records of who left it. */
+    /** When it was deleted: housekeeping deletes the row later, unless somebody has left it. */
     deletedAt: p.datetime().nullable(),
   },
 })

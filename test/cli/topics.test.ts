@@ -36,12 +36,12 @@ test('topics are created, listed by name, and deleted', async () => {
   expect(await run(['topics', 'delete', 'News'])).toMatchObject({ status: 2, stdout: '' })
   const dry = await run(['topics', 'delete', 'News', '--dry-run', '--json'])
   expect(dry.json).toEqual({ dryRun: true, ...news, left: 1 })
-  expect(dry.stderr).toContain('delete the topic News, and forget that 1 person left it')
+  expect(dry.stderr).toContain('delete the topic News, which 1 person left')
   expect((await json('topics')).topics).toHaveLength(2)
   expect(await json('topics', 'delete', news.id, '--yes')).toEqual({ ...news, left: 1 })
   expect((await json('suppressions')).suppressions).toEqual([])
   expect(await run(['topics', 'delete', 'News', '--yes'])).toMatchObject({ status: 3, stdout: '' })
-  // The name is free again, and nobody has left the new one.
+  // The name is free again, and who left it has left the new one.
   expect((await json('topics', 'create', '--name', 'News')).id).not.toBe(news.id)
 })
 

@@ -60,7 +60,7 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
     'list deletions': finishListDeletions,
     'course deletions': finishCourseDeletions,
     'form deletions': finishFormDeletions,
-    'topic deletions': (app, signal) => purgeTopics(app, new Date(now.getTime() - topicDelayMs), signal),
+    'topic deletions': (app) => purgeTopics(app, new Date(now.getTime() - topicDelayMs)),
     'domain checks': recheckDomains,
     deliveries: (app, signal) => purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal),
     'delivery targets': async (app, signal) => {

@@ -5,7 +5,6 @@ import { conflict, Problem, shown } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { oneLine } from '../../lib/strings.ts'
 import { text } from '../../lib/text.ts'
-import { inBatches } from '../../store/batches.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findTopic, listTopics, type TopicView } from './find.ts'
@@ -24,7 +23,20 @@ export const NewTopic = z.object({
 
 const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
 
-/** Creates a topic. Throws Problem `conflict` if its name is taken, `limited` if the account has `topicsMax`. */
+const adoptLeft = statement(
+  'adopt-left-of-deleted-topics',
+  {},
+  `with former as materialized (
+     select id from topics where account_id = $1 and name = $3 and deleted_at is not null and id <> $2
+   ), moved as (
+     delete from suppressions where account_id = $1 and topic_id in (select id from former) returning email, reason, created_at
+   )
+   insert into suppressions (account_id, email, reason, topic_id, created_at)
+   select $1, email, reason, $2, min(created_at) from moved group by email, reason order by email, reason
+   on conflict do nothing`,
+)
+
+/** Creates a topic. It has the people who left a deleted topic of that name. Throws Problem `conflict` if its name is taken, `limited` if the account has `topicsMax`. */
 export const createTopic = async (work: Work, input: z.output<typeof NewTopic>): Promise<TopicView> => {
   const { accountId, now } = work
   // The second of two concurrent calls then sees the first one's topic.
@@ -38,6 +50,7 @@ export const createTopic = async (work: Work, input: z.output<typeof NewTopic>):
   const [em, { Topic }] = await entitiesOf(work)
   em.create(Topic, { ...topic, accountId, createdAt: now })
   await em.flush()
+  await work.sql(adoptLeft, [accountId, topic.id, topic.name])
   return { ...topic, createdAt: now.getTime() }
 }
 
@@ -59,6 +72,7 @@ export const updateTopic = async (
   if (isTaken) throw conflict(`There is already a topic named ${shown(name)}`, { hint: 'svc topics list' })
   const [em, { Topic }] = await entitiesOf(work)
   await em.nativeUpdate(Topic, { id: topic.id }, { name, description })
+  await work.sql(adoptLeft, [work.accountId, topic.id, name])
   return { ...topic, name, description }
 }
 
@@ -75,8 +89,8 @@ const countLeft = statement<{ left: number }>(
 )
 
 /**
- * Deletes a topic (id or name). Returns it, and how many addresses had left it. Throws Problem `not_found`, or `conflict` while an unsent
- * broadcast uses it. `purgeTopics` later deletes the records of who left it.
+ * Deletes a topic (id or name). Returns it, and how many addresses had left it. A later topic of its name has them again. Throws Problem
+ * `not_found`, or `conflict` while an unsent broadcast uses it.
  */
 export const deleteTopic = async (work: Work, ref: string): Promise<TopicView & { left: number }> => {
   const { sql, accountId, now } = work
@@ -96,21 +110,6 @@ export const deleteTopic = async (work: Work, ref: string): Promise<TopicView & 
   return { ...topic, left: row!.left }
 }
 
-const batchSize = 500
-
-const deleteLeft = statement<{ count: number }>(
-  'delete-left-of-deleted-topics',
-  { count: 'int8' },
-  `with gone as (
-     delete from suppressions where ctid = any(array(
-       select s.row from topics t cross join lateral (
-         select ctid as row from suppressions
-         where account_id = t.account_id and topic_id = t.id and topic_id <> '' limit ${batchSize}
-       ) s where t.deleted_at < $1 limit ${batchSize}
-     )) returning 1
-   ) select count(*) as count from gone`,
-)
-
 const deleteTopics = statement(
   'delete-deleted-topics',
   {},
@@ -120,10 +119,9 @@ const deleteTopics = statement(
 )
 
 /**
- * Deletes topics that were deleted before `before`, and the records of who left them, in batches. By then no transaction still inserts
- * a message of such a topic. Until then these records still suppress it.
+ * Deletes the rows of topics that were deleted before `before`, and that nobody has left. By then no transaction still inserts a message of
+ * such a topic. Those that somebody has left stay, for a later topic of the name.
  */
-export const purgeTopics = async ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal): Promise<void> => {
-  await inBatches(batchSize, async () => (await sql(deleteLeft, [before]))[0]!.count, signal)
-  if (!signal?.aborted) await sql(deleteTopics, [before])
+export const purgeTopics = async ({ sql }: Pick<App, 'sql'>, before: Date): Promise<void> => {
+  await sql(deleteTopics, [before])
 }

@@ -80,7 +80,9 @@ export const commands: CommandSet = (cli) => {
   confirmed(
     noun
       .command('delete')
-      .description('Delete a topic and forget who left it; not while an unsent broadcast uses it')
+      .description(
+        'Delete a topic; a later one of its name has those who left it; not while an unsent broadcast uses it',
+      )
       .addHelpText('after', examples('svc topics delete Newsletter --dry-run', 'svc topics delete Newsletter --yes'))
       .argument('<topic>', 'id or name'),
     'show what would be deleted',
@@ -89,8 +91,7 @@ export const commands: CommandSet = (cli) => {
       const { deleteTopic } = await import('../messages.ts')
       const planned = await trial((w) => deleteTopic(w, ref))
       const people = quantity(planned.left, 'person', 'people')
-      if (!(await confirm(`delete the topic ${planned.name}, and forget that ${people} left it`, flags, planned)))
-        return
+      if (!(await confirm(`delete the topic ${planned.name}, which ${people} left`, flags, planned))) return
       out.one(await work((w) => deleteTopic(w, planned.id)))
     }),
   )

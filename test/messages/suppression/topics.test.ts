@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { personalData } from '../../../src/app/personal-data.ts'
 import { eraseContact, readPerson } from '../../../src/contacts/contacts.ts'
 import { deleteTopic, suppressAddresses } from '../../../src/messages/messages.ts'
-import { purgeTopics } from '../../../src/messages/topics/topics.ts'
+import { purgeTopics, updateTopic } from '../../../src/messages/topics/topics.ts'
 import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { freeform, sendingAccount } from '../../support/messages.ts'
 import { useSink } from '../../support/smtp.ts'
@@ -246,16 +246,30 @@ test('an erased person stays out of the topics that it left, and an export names
   expect(await marketing(news)).toMatchObject({ status: 'suppressed' })
 })
 
-test('what people left of a deleted topic is deleted later, in all accounts, and nothing else', async () => {
+test('a topic that somebody left is kept when it is deleted: a later topic of the name has them again, no other one', async () => {
   const path = await linkOf(news)
   await ok(save(path))
-  await ok(post(path, { action: 'everything' }))
+  const left = await suppressions()
+  expect(left).toEqual([news, courses].toSorted())
   expect(await work((w) => deleteTopic(w, 'News'))).toMatchObject({ id: news, left: 1 })
-  const rows = () => t.app.sql<{ id: string }>('select id from topics where account_id = $1', [account.id])
+  const unused = await makeTopic(t, account, 'Unused')
+  await work((w) => deleteTopic(w, unused))
+  const rows = async () =>
+    (await t.app.sql<{ id: string }>('select id from topics where account_id = $1 order by id', [account.id])).map(
+      ({ id }) => id,
+    )
   await purgeTopics(t.app, new Date(Date.now() - 60_000))
-  expect(await rows()).toHaveLength(2)
+  expect(await rows()).toHaveLength(3)
   await purgeTopics(t.app, new Date(Date.now() + 60_000))
-  expect(await rows()).toEqual([{ id: courses }])
-  expect(await suppressions()).toEqual([courses, 'unsubscribed'])
-  expect(await makeTopic(t, account, 'News')).not.toBe(news)
+  expect(await rows()).toEqual([news, courses].toSorted())
+  const other = await makeTopic(t, account, 'Other')
+  expect(await marketing(other)).toMatchObject({ status: 'sent' })
+  const again = await makeTopic(t, account, 'News')
+  expect(again).not.toBe(news)
+  expect(await suppressions()).toEqual([courses, again].toSorted())
+  expect(await marketing(again)).toMatchObject({ status: 'suppressed' })
+  await work((w) => deleteTopic(w, 'News'))
+  // A rename is a later topic of the name, too.
+  await work((w) => updateTopic(w, 'Other', { name: 'News' }))
+  expect(await marketing(other)).toMatchObject({ status: 'suppressed' })
 })

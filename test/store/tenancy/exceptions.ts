@@ -91,7 +91,7 @@ export const exceptions: readonly Exceptions[] = [
   {
     finding: 'names no account, reaches others',
     why: 'Housekeeping deletes and adds up old rows of all accounts, and ends interrupted deletions.',
-    names: `add-up-tallies delete-deleted-topics delete-expired-signups delete-left-of-deleted-topics
+    names: `add-up-tallies delete-deleted-topics delete-expired-signups
       delete-old-busy-calendars delete-old-rate-windows drop-old-texts drop-run-data find-accounts-with-old-activities find-old-contents find-old-deliveries
       find-old-imports-with-rejects find-old-readers find-unfinished-list-deletions forget-former-secrets
       lock-deleted-targets lock-old-imports purge-runs purge-versions unfinished-course-deletions unfinished-form-deletions
