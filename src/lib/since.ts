@@ -17,9 +17,7 @@ const localTime = (text: string, timezone: string): number =>
 /** A time without an offset is in the time zone, a date is its midnight there. */
 const timeOf = (text: string, timezone = 'UTC'): number => {
   const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(time) || timezone === 'UTC' || /(Z|T.*[+-]\d\d:\d\d)$/.test(text)
-    ? time
-    : localTime(text, timezone)
+  return Number.isNaN(time) || timezone === 'UTC' || /(Z|[+-]\d\d:\d\d)$/.test(text) ? time : localTime(text, timezone)
 }
 
 /**

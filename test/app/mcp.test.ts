@@ -86,6 +86,39 @@ test('a deal is moved by name, and its history names the agent', async () => {
   expect(await refusal('deals_move', { id: deal.id, stage: 'Nowhere' })).toContain('Nowhere')
 })
 
+test('moving a deal asks where it starts a journey, and suppressing asks', async () => {
+  const definition = {
+    name: 'Won',
+    enabled: true,
+    trigger: { kind: 'deal-stage-changed' },
+    steps: [{ kind: 'delay', for: '1d' }],
+  }
+  const file = { stdin: JSON.stringify(definition) }
+  expect((await svc(t, ['journeys', 'apply', '-f', '-', '--account', made.account.id], file)).status).toBe(0)
+  const { deal } = await t.app.work(made.account.id, 'cli:test', (work) =>
+    createDeal(work, { title: 'Annual plan', email: ada }, { source: 'manual' }),
+  )
+  const { read, refusal, questions } = await start({ answers: [{ action: 'decline' }, confirmed, confirmed] })
+  const { pipelines } = await read('pipelines_list')
+  const move = { id: deal.id, stage: pipelines[0].stages[1].name }
+  expect(await refusal('deals_move', move)).toContain('did not confirm')
+  expect(await read('deals_move', move)).toMatchObject({ moved: true })
+  expect(questions[0]).toContain('"Won"')
+  expect(await read('suppressions_add', { email: ada })).toMatchObject({ added: true })
+  expect(questions[2]).toContain(ada)
+})
+
+test('lists are compact unless full, and times are ISO 8601 beside ms', async () => {
+  const { read } = await start()
+  const [row] = (await read('contacts_list', { list: 'Customers' })).contacts
+  expect(Object.keys(row)).not.toContain('verification')
+  expect(Object.keys(row)).not.toContain('listId')
+  expect(row.createdAtIso).toBe(new Date(row.createdAt).toISOString())
+  const [whole] = (await read('contacts_list', { list: 'Customers', full: true })).contacts
+  expect(Object.keys(whole)).toEqual(expect.arrayContaining(['verification', 'listId']))
+  expect(await read('segments_list')).toEqual({ segments: [] })
+})
+
 test('deals are listed of every pipeline, or of the named one', async () => {
   const id = await t.app.work(made.account.id, 'cli:test', async (work) => {
     const { id: pipelineId, stages } = await createPipeline(work, { name: 'Partners' })
@@ -104,7 +137,7 @@ test('the question before a journey names everything that the journey gets', asy
   const applied = await svc(t, ['journeys', 'apply', '-f', '-', '--account', made.account.id], file)
   expect(applied.status, applied.stderr).toBe(0)
   const { read, refusal, questions } = await start({ answers: [{ action: 'decline' }, confirmed] })
-  const entrant = { journey: 'Welcome', email: ada, listId: made.listId, data: { code: 'A1' } }
+  const entrant = { journey: 'Welcome', email: ada, list: 'Customers', data: { code: 'A1' } }
   expect(await refusal('journeys_trigger', entrant)).toContain('did not confirm')
   expect(await read('journeys_runs', { journey: 'Welcome' })).toEqual({ runs: [] })
   expect(await read('journeys_trigger', entrant)).toEqual({ entered: true })
@@ -122,7 +155,9 @@ test('every tool stays in its account, answers without secrets, and refuses what
   expect(await refusal('deliveries_list', { cursor: 'x' })).toContain('cursor')
   expect(await refusal('deliveries_list', { status: 'lost' })).toContain('status')
   expect(await refusal('contacts_list', { where: 'plan =' })).toContain('column')
-  expect(await refusal('sends_show', { id: 'msg_1' })).toContain('svc sends list')
+  expect(await refusal('sends_show', { id: 'msg_1' })).toContain('use sends_list')
+  expect(await refusal('contacts_list', { lst: 'Customers' })).toContain('lst')
+  expect((await call('webhooks_list')).content[0]!.text).not.toContain('/hook')
   await expect(client.callTool({ name: 'accounts_delete', arguments: {} })).rejects.toThrow('not found')
 
   const inputs: Record<string, Record<string, unknown>> = {
@@ -147,7 +182,7 @@ test('the inputs are described for models by the shapes that check them', async 
     status: { enum: ['pending', 'delivered', 'exhausted', 'cancelled'] },
     limit: { maximum: 100, default: 20 },
   })
-  expect(of('journeys_trigger').inputSchema.required).toEqual(['journey', 'email', 'listId'])
+  expect(of('journeys_trigger').inputSchema.required).toEqual(['journey', 'email', 'list'])
   const hints = Object.fromEntries(offered.map(({ name, annotations }) => [name, annotations]))
   expect(hints.deliveries_cancel).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: true })
   expect(hints.deliveries_replay).toMatchObject({ readOnlyHint: false, destructiveHint: false, idempotentHint: false })

@@ -27,8 +27,8 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
     isIdempotent?: true
     /** It posts or sends to other systems or people. */
     reachesOut?: true
-    /** It deletes, or sends to people: returns the question that a person must accept first. */
-    asks?(call: ToolCall, input: z.output<Input>): Promise<string>
+    /** It deletes, or can send to people: returns the question that a person must accept first; null: it sends to nobody. */
+    asks?(call: ToolCall, input: z.output<Input>): Promise<string | null>
   }
   run(call: ToolCall, input: z.output<Input>): Promise<Record<string, unknown>>
 }
@@ -39,8 +39,14 @@ export const tool = <Input extends z.ZodObject>(declared: Tool<Input>): Tool => 
 /** The rows that a page has at most: models read all of an answer. */
 const mostRows = 100
 
+/** Lists leave out what an overview does not need (mcp.answers.ts). */
+export const listShape = {
+  full: z.boolean().default(false).describe('also verification, ids of other things and empty values'),
+}
+
 /** The properties of a paged tool. */
 export const pageShape = {
+  ...listShape,
   limit: z.int().min(1).max(mostRows).default(20),
   cursor: z.string().max(1000).optional().describe('nextCursor of the page before'),
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { listBookings } from '../../bookings/bookings.ts'
 import { listBroadcasts, showBroadcast } from '../../broadcasts/broadcasts.ts'
 import { EmailInput, findList, listContacts, listLists, readTimeline, showContact } from '../../contacts/contacts.ts'
+import { listCourses } from '../../courses/courses.ts'
 import {
   changeDeal,
   DealChange,
@@ -15,6 +17,7 @@ import {
 import { DeliveryFilter, listDeliveries } from '../../deliveries/deliveries.find.ts'
 import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '../../deliveries/deliveries.replay.ts'
 import { showDelivery } from '../../deliveries/deliveries.ts'
+import { listForms } from '../../forms/forms.ts'
 import {
   EntryRequest,
   findJourney,
@@ -32,18 +35,23 @@ import { parseSince } from '../../lib/since.ts'
 import {
   listMessages,
   listSuppressions,
+  listTopics,
   resultsOf,
   SendResult,
   SuppressionReasonShape,
   showMessage,
   suppressAddresses,
 } from '../../messages/messages.ts'
-import { narrow } from '../../segments/segments.ts'
+import { listSegments, narrow } from '../../segments/segments.ts'
 import { mostDays, readStats } from '../../stats/stats.ts'
+import type { Work } from '../../store/work.ts'
+import { listProjects } from '../../studio/studio.ts'
 import { listWebhooks } from '../../webhooks/webhooks.ts'
+import { listWebinars } from '../../webinars/webinars.ts'
 import { examine } from '../operate/operate.ts'
+import { maskedUrl } from './mcp.answers.ts'
 import { boundedPage, shortened } from './mcp.bounds.ts'
-import { given, pageShape, type Tool, tool } from './mcp.tool.ts'
+import { given, listShape, pageShape, type Tool, tool } from './mcp.tool.ts'
 
 /*
  * The tools of `svc mcp` (docs/mcp.md). Their inputs are the shapes that validate the API and the commands. No answer contains the
@@ -67,7 +75,7 @@ const contacts: Tool[] = [
     name: 'lists_list',
     title: 'List the lists',
     description: 'All lists of contacts with their columns and exact numbers of contacts.',
-    input: z.object({}),
+    input: z.object(listShape),
     run: async ({ work }) => ({ lists: await work(listLists) }),
   }),
   tool({
@@ -123,7 +131,11 @@ const mail: Tool[] = [
     title: 'Suppress an address',
     description: 'The address gets no email any more; with the reason unsubscribed no marketing email.',
     input: z.object({ email: EntryRequest.shape.email, reason: SuppressionReasonShape.default('manual') }),
-    changes: { isIdempotent: true },
+    changes: {
+      isIdempotent: true,
+      asks: async (_, { email, reason }) =>
+        `Suppress ${email} (${reason})? It gets ${reason === 'unsubscribed' ? 'no marketing email' : 'no email'} any more, and its journeys that exit by that end.`,
+    },
     run: async ({ work }, { email, reason }) => {
       const added = await work((w) => suppressAddresses(w, [email], reason))
       return { email, reason, added: added.length > 0 }
@@ -170,6 +182,10 @@ const mail: Tool[] = [
   }),
 ]
 
+/** Replaces the URL by its host. */
+const masked = <Row extends object>(row: Row): Row =>
+  'url' in row && typeof row.url === 'string' ? { ...row, url: maskedUrl(row.url) } : row
+
 const cancelFilter = (chosen: readonly string[]) => ({ ids: [...chosen], status: 'pending' as const })
 
 const webhooks: Tool[] = [
@@ -177,8 +193,8 @@ const webhooks: Tool[] = [
     name: 'webhooks_list',
     title: 'List webhook subscriptions',
     description: 'Where events are posted, with the last success and the last failure of each.',
-    input: z.object({}),
-    run: async ({ work }) => ({ webhooks: await work(listWebhooks) }),
+    input: z.object(listShape),
+    run: async ({ work }) => ({ webhooks: (await work(listWebhooks)).map(masked) }),
   }),
   tool({
     name: 'deliveries_list',
@@ -192,7 +208,10 @@ const webhooks: Tool[] = [
         ...(age !== undefined && { since: parseSince(age, app.now().getTime()) }),
       }
       return boundedPage('deliveries', pageOf({ limit, cursor }), (page) =>
-        work((w) => listDeliveries(w, filter, page)),
+        work(async (w) => {
+          const { rows, nextCursor } = await listDeliveries(w, filter, page)
+          return { rows: rows.map(masked), nextCursor }
+        }),
       )
     },
   }),
@@ -207,7 +226,7 @@ const webhooks: Tool[] = [
         const delivery = await showDelivery(w, input.id)
         // A journey's own call has no subscription.
         const webhook = (await listWebhooks(w)).find((one) => one.id === delivery.webhookId) ?? null
-        return { delivery, webhook }
+        return { delivery: masked(delivery), webhook: webhook && masked(webhook) }
       }),
   }),
   tool({
@@ -255,7 +274,7 @@ const journeys: Tool[] = [
     name: 'journeys_list',
     title: 'List journeys',
     description: 'Automated steps for contacts, most recently updated first, with what starts them.',
-    input: z.object({}),
+    input: z.object(listShape),
     run: async ({ work }) => ({ journeys: await work((w) => listJourneys(w)) }),
   }),
   tool({
@@ -291,31 +310,57 @@ const journeys: Tool[] = [
     title: 'Let a contact into a journey',
     description:
       'Starts a journey with the trigger api or manual for one address, which is added to the list first. Its steps may send email.',
-    input: z.object({ ...journeyNamed, ...EntryRequest.shape }),
+    input: z.object({
+      ...journeyNamed,
+      email: EntryRequest.shape.email,
+      list: ref('list'),
+      data: EntryRequest.shape.data,
+    }),
     changes: {
       reachesOut: true,
-      async asks({ work }, { journey, email, listId, data }) {
+      async asks({ work }, { journey, email, list: listRef, data }) {
         const [{ name }, list] = await work(
-          async (w) => [await findJourney(w, journey), await findList(w, listId)] as const,
+          async (w) => [await findJourney(w, journey), await findList(w, listRef)] as const,
         )
         const values = data === undefined ? '' : ` With the data ${shortened(JSON.stringify(data), 500)}.`
         return `Let ${email}, in the list ${JSON.stringify(list.name)}, into the journey ${JSON.stringify(name)}? Its steps may send email.${values}`
       },
     },
-    run: async ({ account, actor, app, work }, { journey, ...entrant }) => {
+    run: async ({ account, actor, app, work }, { journey, list, ...entrant }) => {
       const { id: journeyId } = await work((w) => findJourney(w, journey))
+      const { id: listId } = await work((w) => findList(w, list))
       const by = { accountId: account.id, actor, by: 'operator' as const }
-      return { entered: await triggerJourney(app, by, journeyId, entrant) }
+      return { entered: await triggerJourney(app, by, journeyId, { ...entrant, listId }) }
     },
   }),
 ]
+
+/** Returns the names of the journeys that start when a deal moves to a stage. */
+const startedByMove = async (
+  work: Work,
+  deal: { pipelineId: string; stageId: string },
+  stageId: string,
+): Promise<string[]> => {
+  const started: string[] = []
+  for (const { id: journeyId, name, enabled, triggerKind } of await listJourneys(work)) {
+    if (!enabled || triggerKind !== 'deal-stage-changed') continue
+    const { trigger } = (await findJourney(work, journeyId)).definition
+    const {
+      pipeline = deal.pipelineId,
+      stage = stageId,
+      from = deal.stageId,
+    } = trigger as Record<string, string | undefined>
+    if (pipeline === deal.pipelineId && stage === stageId && from === deal.stageId) started.push(name)
+  }
+  return started
+}
 
 const deals: Tool[] = [
   tool({
     name: 'pipelines_list',
     title: 'List pipelines',
     description: 'Pipelines and their stages in the order of the board.',
-    input: z.object({}),
+    input: z.object(listShape),
     run: async ({ work }) => ({ pipelines: await work(listPipelines) }),
   }),
   tool({
@@ -351,13 +396,81 @@ const deals: Tool[] = [
     title: 'Move a deal',
     description: 'Moves a deal to another stage of its pipeline. Fires deal.stage_changed, which may start journeys.',
     input: z.object({ id: id('deal'), stage: ref('stage') }),
-    changes: { isIdempotent: true, reachesOut: true },
+    changes: {
+      isIdempotent: true,
+      reachesOut: true,
+      asks: ({ work }, input) =>
+        work(async (w) => {
+          const deal = await showDeal(w, input.id)
+          const stage = await findStage(w, input.stage, deal.pipelineId)
+          if (stage.id === deal.stageId) return null
+          const started = await startedByMove(w, deal, stage.id)
+          if (started.length === 0) return null
+          const names = started.map((name) => JSON.stringify(name)).join(', ')
+          return `Move the deal ${JSON.stringify(deal.title)} to ${JSON.stringify(stage.name)}? This starts ${names}, whose steps may send email to ${deal.email}.`
+        }),
+    },
     run: ({ work }, input) =>
       work(async (w) => {
         const { pipelineId } = await showDeal(w, input.id)
         const { id: stageId } = await findStage(w, input.stage, pipelineId)
         return { ...(await changeDeal(w, input.id, DealChange.parse({ stageId }))) }
       }),
+  }),
+]
+
+const marketing: Tool[] = [
+  tool({
+    name: 'segments_list',
+    title: 'List segments',
+    description: 'Named filters of the contacts of a list.',
+    input: z.object(listShape),
+    run: async ({ work }) => ({ segments: await work(listSegments) }),
+  }),
+  tool({
+    name: 'topics_list',
+    title: 'List topics',
+    description: 'Kinds of marketing email that people can leave by themselves.',
+    input: z.object(listShape),
+    run: async ({ work }) => ({ topics: await work(listTopics) }),
+  }),
+  tool({
+    name: 'projects_list',
+    title: 'List projects',
+    description: 'Designs of emails with their versions.',
+    input: z.object(listShape),
+    run: async ({ work }) => ({ projects: await work(listProjects) }),
+  }),
+  tool({
+    name: 'forms_list',
+    title: 'List signup forms',
+    description: 'Hosted signup forms with their fields and lists.',
+    input: z.object(listShape),
+    run: async ({ work }) => ({ forms: await work(listForms) }),
+  }),
+  tool({
+    name: 'webinars_list',
+    title: 'List webinars',
+    description: 'Webinars, newest first, with their state, time and registrations.',
+    input: z.object(listShape),
+    run: async ({ work }) => ({ webinars: await work((w) => listWebinars(w)) }),
+  }),
+  tool({
+    name: 'courses_list',
+    title: 'List courses',
+    description: 'Courses with their state.',
+    input: z.object(listShape),
+    run: async ({ work }) => ({ courses: await work(listCourses) }),
+  }),
+  tool({
+    name: 'bookings_list',
+    title: 'List bookings',
+    description: 'Times that people booked, newest first.',
+    input: z.object({ email: EmailInput.optional(), ...pageShape }),
+    run: ({ work }, { email = null, ...page }) =>
+      boundedPage('bookings', pageOf(page), (request) =>
+        work((w) => listBookings(w, { status: null, email }, request)),
+      ),
   }),
 ]
 
@@ -395,4 +508,12 @@ const overview: Tool[] = [
   }),
 ]
 
-export const tools: readonly Tool[] = [...contacts, ...mail, ...webhooks, ...journeys, ...deals, ...overview]
+export const tools: readonly Tool[] = [
+  ...contacts,
+  ...mail,
+  ...webhooks,
+  ...journeys,
+  ...deals,
+  ...marketing,
+  ...overview,
+]

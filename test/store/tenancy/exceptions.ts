@@ -112,6 +112,11 @@ export const exceptions: readonly Exceptions[] = [
       read-payment_providers-sealed_webhook_secret read-relays-sealed_password`,
   },
   {
+    finding: 'names no account, reaches others',
+    why: 'Anyone can open the page to register; the id tells the account.',
+    names: 'find-public-webinar',
+  },
+  {
     finding: 'names no account',
     why: 'A key, a slug, a form, a token or a client address tells the account.',
     names: 'account-of-slug admit admit-client admit-write find-public-form',

@@ -1,0 +1,51 @@
+/** Adds the ISO form of each time to an answer: `createdAtIso` beside `createdAt`. */
+export const withIsoTimes = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withIsoTimes)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, one]) =>
+      /(^at|At)$/.test(name) && Number.isSafeInteger(one) && one > 1e11
+        ? [
+            [name, one],
+            [`${name}Iso`, new Date(one).toISOString()],
+          ]
+        : [[name, withIsoTimes(one)]],
+    ),
+  )
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === null ||
+  value === '' ||
+  (Array.isArray(value) && value.length === 0) ||
+  (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+
+/** Leaves out of the rows of a list what an overview does not need: verification, ids of other things and empty values. */
+export const compact = (answer: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(answer).map(([noun, rows]) => [
+      noun,
+      Array.isArray(rows)
+        ? rows.map((row: object) =>
+            Object.fromEntries(
+              Object.entries(row).filter(
+                ([name, value]) => name !== 'verification' && !/Id$/.test(name) && !isEmpty(value),
+              ),
+            ),
+          )
+        : rows,
+    ]),
+  )
+
+/** Returns the hint of a refusal for an agent: with the tool in place of the command, or null if no tool does that. */
+export const hintFor = (hint: string, names: ReadonlySet<string>): string | null => {
+  if (!/\bsvc\b/.test(hint)) return hint.includes('--') ? null : hint
+  const found = hint
+    .matchAll(/\bsvc ([a-z-]+) ([a-z-]+)/g)
+    .map(([, noun, verb]) => `${noun}_${verb}`)
+    .find((name) => names.has(name))
+  return found ? `use ${found}` : null
+}
+
+/** Shows only the host of a webhook: paths and queries of some are secrets. */
+export const maskedUrl = (url: string): string => `${URL.parse(url)?.origin ?? ''}/…`
