@@ -1,6 +1,6 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { conflict, noSuch, shown } from '../lib/problem.ts'
+import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import { senderShown } from '../messages/identity/senders.rows.ts'
 import { batchKeyPrefix } from '../messages/messages.ts'
 import { batchCounts } from '../messages/outbox/batches.rows.ts'
@@ -174,6 +174,13 @@ export const idOfBroadcast = async (
       hint: 'name one by its id: svc broadcasts list',
     })
   return first.id
+}
+
+/** Returns a broadcast by its id, not by its name. Throws Problem `not_found`. */
+export const findBroadcastById = async (work: Work, id: string): Promise<BroadcastView> => {
+  const view = await showBroadcast(work, id)
+  if (view.id !== id) throw notFound('There is no such broadcast')
+  return view
 }
 
 /** Throws Problem `not_found`, or `conflict` if several broadcasts have the name. */

@@ -7,7 +7,14 @@ export {
   updateBroadcast,
 } from './broadcasts.change.ts'
 export { BroadcastChanges, createBroadcast, NewBroadcast } from './broadcasts.create.ts'
-export { type BroadcastView, findBatches, isMailJobRunning, listBroadcasts, showBroadcast } from './broadcasts.find.ts'
+export {
+  type BroadcastView,
+  findBatches,
+  findBroadcastById,
+  isMailJobRunning,
+  listBroadcasts,
+  showBroadcast,
+} from './broadcasts.find.ts'
 export { queueBroadcast } from './broadcasts.queue.ts'
 export { type Plan, planBroadcast, sendBroadcast } from './broadcasts.send.ts'
 export { testBroadcast } from './broadcasts.trial.ts'

@@ -249,6 +249,128 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/broadcasts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the broadcasts, newest first */
+        get: operations["getBroadcasts"];
+        put?: never;
+        /** Create a draft of an email to many people; nothing is sent yet */
+        post: operations["postBroadcasts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/broadcasts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a broadcast, how far it is, and its results */
+        get: operations["getBroadcastsId"];
+        put?: never;
+        post?: never;
+        /** Delete a draft, or a broadcast that was cancelled before anything was sent */
+        delete: operations["deleteBroadcastsId"];
+        options?: never;
+        head?: never;
+        /** Change a draft; null takes the default again */
+        patch: operations["patchBroadcastsId"];
+        trace?: never;
+    };
+    "/api/v1/broadcasts/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a test email of a broadcast, with [Test] in its subject and without tracking */
+        post: operations["postBroadcastsIdTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/broadcasts/{id}/send": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a draft, at its time or at once */
+        post: operations["postBroadcastsIdSend"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/broadcasts/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop a broadcast: its unsent emails fail, and their volume is returned */
+        post: operations["postBroadcastsIdCancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/broadcasts/{id}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Pause a broadcast */
+        post: operations["postBroadcastsIdPause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/broadcasts/{id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Continue a paused broadcast where it stopped */
+        post: operations["postBroadcastsIdResume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/liveview/{token}": {
         parameters: {
             query?: never;
@@ -837,6 +959,56 @@ export interface components {
             };
             /** @description false: the person has unsubscribed from all marketing */
             everything: boolean;
+        };
+        Broadcast: {
+            id: string;
+            name: string;
+            /** @enum {string} */
+            status: "draft" | "scheduled" | "sending" | "paused" | "done" | "cancelled";
+            /** @description The list, or the first one of several; null: every address */
+            listId: string | null;
+            /** @description Lists of recipients, if there are several */
+            listIds?: string[];
+            segmentId?: string;
+            /** @description Segments of recipients, if there are several */
+            segmentIds?: string[];
+            /**
+             * @description Every address with an active contact
+             * @constant
+             */
+            all?: true;
+            /** @description Filter of the contacts of each list */
+            where?: string;
+            /** @description Nobody who is in these lists */
+            excludeListIds?: string[];
+            /** @description Nobody who is in these segments */
+            excludeSegmentIds?: string[];
+            projectId: string;
+            /** @description The version that is sent; null: it has not been sent */
+            projectVersion: number | null;
+            topicId?: string;
+            /** @description With unfilled merge tags */
+            subject: string | null;
+            from: {
+                email: string;
+                name: string;
+            } | null;
+            replyTo: string | null;
+            /** @description Most emails per minute; null: unlimited */
+            rate: number | null;
+            scheduledAt: number | null;
+            recipients: number;
+            /** @description Emails that have not ended */
+            queued: number;
+            sent: number;
+            failed: number;
+            suppressed: number;
+            /** @description epoch ms */
+            createdAt: number;
+            startedAt: number | null;
+            endedAt: number | null;
+        } & {
+            [key: string]: unknown;
         };
         LiveView: {
             project: {
@@ -2021,6 +2193,522 @@ export interface operations {
             404: components["responses"]["Missing"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getBroadcasts: {
+        parameters: {
+            query?: {
+                /** @description Rows of the page, 1 to 500 */
+                limit?: string;
+                /** @description The `next` of the page before. Absent: the first page */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        broadcasts: components["schemas"]["Broadcast"][];
+                        /** @description Value of `cursor` for the next page; null on the last page */
+                        next: string | null;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    postBroadcasts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Default: the name of the project */
+                    name?: string;
+                    /** @description The list of its recipients */
+                    listId?: string;
+                    /** @description Several lists; one email for each address */
+                    listIds?: string[];
+                    /** @description The segment of its recipients */
+                    segmentId?: string;
+                    /** @description Several segments */
+                    segmentIds?: string[];
+                    /** @description Every address with an active contact */
+                    all?: boolean;
+                    /** @description Only contacts of the lists that meet this filter (docs/reference/segments.md) */
+                    where?: string;
+                    /** @description Nobody who is in these lists */
+                    excludeListIds?: string[];
+                    /** @description Nobody who is in these segments */
+                    excludeSegmentIds?: string[];
+                    /** @description The project to render */
+                    projectId: string;
+                    /** @description Its topic: people who left it get no email */
+                    topicId?: string;
+                    /** @description One, or up to four of which each recipient gets one. Default: the name of the project */
+                    subject?: string | string[];
+                    /** @description Percentage of recipients that get the variants; the rest gets the best one */
+                    share?: number;
+                    /**
+                     * @description By which rate the best one is chosen
+                     * @enum {string}
+                     */
+                    winner?: "opened" | "clicked" | "answered";
+                    /** @description How long after the last email of the share, such as `4h` */
+                    after?: string;
+                    /** @description Id or address of a sender. Default: the default sender of the account */
+                    sender?: string;
+                    /**
+                     * Format: email
+                     * @description Default: that of the sender
+                     */
+                    replyTo?: string;
+                    /** @description When to begin, epoch ms. Default: when it is sent */
+                    scheduledAt?: number;
+                    /** @description Most emails per minute. Default: unlimited */
+                    rate?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        broadcast: components["schemas"]["Broadcast"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    getBroadcastsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        broadcast: {
+                            id: string;
+                            name: string;
+                            /** @enum {string} */
+                            status: "draft" | "scheduled" | "sending" | "paused" | "done" | "cancelled";
+                            /** @description The list, or the first one of several; null: every address */
+                            listId: string | null;
+                            /** @description Lists of recipients, if there are several */
+                            listIds?: string[];
+                            segmentId?: string;
+                            /** @description Segments of recipients, if there are several */
+                            segmentIds?: string[];
+                            /**
+                             * @description Every address with an active contact
+                             * @constant
+                             */
+                            all?: true;
+                            /** @description Filter of the contacts of each list */
+                            where?: string;
+                            /** @description Nobody who is in these lists */
+                            excludeListIds?: string[];
+                            /** @description Nobody who is in these segments */
+                            excludeSegmentIds?: string[];
+                            projectId: string;
+                            /** @description The version that is sent; null: it has not been sent */
+                            projectVersion: number | null;
+                            topicId?: string;
+                            /** @description With unfilled merge tags */
+                            subject: string | null;
+                            from: {
+                                email: string;
+                                name: string;
+                            } | null;
+                            replyTo: string | null;
+                            /** @description Most emails per minute; null: unlimited */
+                            rate: number | null;
+                            scheduledAt: number | null;
+                            recipients: number;
+                            /** @description Emails that have not ended */
+                            queued: number;
+                            sent: number;
+                            failed: number;
+                            suppressed: number;
+                            /** @description epoch ms */
+                            createdAt: number;
+                            startedAt: number | null;
+                            endedAt: number | null;
+                            /** @description The results of several subjects */
+                            variants?: {
+                                subject: string;
+                                sent: number;
+                                opened: number;
+                                clicked: number;
+                                answered: number;
+                            }[];
+                            /** @description The subject that the rest got; null: not decided */
+                            winner?: string | null;
+                            /** @description Its results: emails, people, links and days */
+                            stats: {
+                                [key: string]: unknown;
+                            };
+                        } & {
+                            [key: string]: unknown;
+                        };
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    deleteBroadcastsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description false: there was none */
+                        deleted: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    patchBroadcastsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The list of its recipients */
+                    listId?: string;
+                    /** @description Several lists; one email for each address */
+                    listIds?: string[];
+                    /** @description The segment of its recipients */
+                    segmentId?: string;
+                    /** @description Several segments */
+                    segmentIds?: string[];
+                    /** @description Every address with an active contact */
+                    all?: boolean;
+                    /** @description Only contacts of the lists that meet this filter (docs/reference/segments.md) */
+                    where?: string;
+                    /** @description Nobody who is in these lists */
+                    excludeListIds?: string[];
+                    /** @description Nobody who is in these segments */
+                    excludeSegmentIds?: string[];
+                    name?: string;
+                    projectId?: string;
+                    topicId?: string | null;
+                    subject?: (string | string[]) | null;
+                    share?: number;
+                    /** @enum {string} */
+                    winner?: "opened" | "clicked" | "answered";
+                    after?: string;
+                    sender?: string | null;
+                    replyTo?: string | null;
+                    scheduledAt?: number | null;
+                    rate?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        broadcast: components["schemas"]["Broadcast"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    postBroadcastsIdTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: email
+                     * @description The recipient of the test
+                     */
+                    to: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @enum {string} */
+                        status: "pending" | "sent" | "failed" | "suppressed";
+                        reason?: string;
+                        error?: string;
+                        suppressed?: string[];
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["NotJson"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    postBroadcastsIdSend: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        broadcast: components["schemas"]["Broadcast"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    postBroadcastsIdCancel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        broadcast: components["schemas"]["Broadcast"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    postBroadcastsIdPause: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        broadcast: components["schemas"]["Broadcast"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["Limited"];
+            "5XX": components["responses"]["Fault"];
+        };
+    };
+    postBroadcastsIdResume: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        broadcast: components["schemas"]["Broadcast"];
+                    };
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["Missing"];
+            409: components["responses"]["Conflict"];
             429: components["responses"]["Limited"];
             "5XX": components["responses"]["Fault"];
         };

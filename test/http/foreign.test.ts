@@ -1,14 +1,16 @@
 import { beforeAll, expect, test } from 'vitest'
 import { loadRoutes } from '../../src/app/features.ts'
+import { createBroadcast, NewBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { createCourse } from '../../src/courses/courses.ts'
 import { createDeal, listPipelines } from '../../src/deals/deals.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { createSegment } from '../../src/segments/segments.ts'
+import { applyProjects } from '../../src/studio/studio.ts'
 import { createWebinar, NewWebinar } from '../../src/webinars/webinars.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { freeform, sendingAccount } from '../support/messages.ts'
-import { plainProjects } from '../support/projects.ts'
+import { plainProject, plainProjects } from '../support/projects.ts'
 import { makeTopic } from '../support/topics.ts'
 
 let owner: TestAccount
@@ -19,6 +21,7 @@ let dealId: string
 let webinarId: string
 let courseId: string
 let segmentId: string
+let broadcastId: string
 let sendId: string
 let topicId: string
 const studio = plainProjects()
@@ -41,6 +44,10 @@ beforeAll(async () => {
   const segment = { name: 'Mine', list: 'Mine', where: 'status = active' }
   segmentId = (await t.app.work(owner.id, 'cli:test', (work) => createSegment(work, segment))).id
   topicId = await makeTopic(t, owner, 'Mine')
+  const file = plainProject('Broadcast')
+  const [project] = await t.app.work(owner.id, 'cli:test', (work) => applyProjects(work, [file]))
+  const draft = NewBroadcast.parse({ list: 'Mine', project: project!.id })
+  broadcastId = (await t.app.work(owner.id, 'cli:test', (work) => createBroadcast(work, draft))).id
   const scheduledAt = t.app.now().getTime() + 3_600_000
   sendId = (await ok(t.request('POST', '/send', { key: owner.key, body: freeform({ scheduledAt }) }))).body.id
   const course = { title: 'Mine', published: true }
@@ -57,6 +64,15 @@ const named: Record<string, (id: string) => { path: string; body?: unknown; stat
   'PATCH /segments/:id': (id) => ({ path: `/segments/${id}`, body: { name: 'x' } }),
   'DELETE /segments/:id': (id) => ({ path: `/segments/${id}`, status: 200 }),
   'POST /segments': (id) => ({ path: '/segments', body: { name: 'x', listId: id, where: 'status = active' } }),
+  'GET /broadcasts/:id': (id) => ({ path: `/broadcasts/${id}` }),
+  'PATCH /broadcasts/:id': (id) => ({ path: `/broadcasts/${id}`, body: { name: 'x' } }),
+  'DELETE /broadcasts/:id': (id) => ({ path: `/broadcasts/${id}`, status: 200 }),
+  'POST /broadcasts': (id) => ({ path: '/broadcasts', body: { listId: id, projectId } }),
+  'POST /broadcasts/:id/test': (id) => ({ path: `/broadcasts/${id}/test`, body: { to: 'a@b.example' } }),
+  'POST /broadcasts/:id/send': (id) => ({ path: `/broadcasts/${id}/send` }),
+  'POST /broadcasts/:id/cancel': (id) => ({ path: `/broadcasts/${id}/cancel` }),
+  'POST /broadcasts/:id/pause': (id) => ({ path: `/broadcasts/${id}/pause` }),
+  'POST /broadcasts/:id/resume': (id) => ({ path: `/broadcasts/${id}/resume` }),
   'GET /sends/:id': (id) => ({ path: `/sends/${id}` }),
   'DELETE /sends/:id': (id) => ({ path: `/sends/${id}` }),
   'PUT /suppressions/:email': (id) => ({
@@ -86,6 +102,7 @@ const named: Record<string, (id: string) => { path: string; body?: unknown; stat
 }
 const takesNoId = [
   'POST /erasures',
+  'GET /broadcasts',
   'GET /segments',
   'GET /suppressions',
   'GET /topics',
@@ -103,6 +120,7 @@ const takesNoId = [
 const ownersId = async (name: string): Promise<string> => {
   if (name.includes('journeys')) return journeyId
   if (name.includes('/segments/:id')) return segmentId
+  if (name.includes('/broadcasts/:id')) return broadcastId
   if (name.includes('/sends/:id')) return sendId
   if (/suppressions|preferences/.test(name)) return topicId
   if (name.includes('register')) return webinarId
@@ -136,6 +154,7 @@ const dump = async () => {
     'members',
     'enrolments',
     'messages',
+    'broadcasts',
     'segments',
     'suppressions',
     'topics',
