@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { createServer, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { isMachine } from '../../src/engagement/tracking/tracking.ts'
+import { isMachine } from '../../src/engagement/engagement.visits.ts'
+import { resultsOf } from '../../src/messages/messages.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'
 import {
@@ -59,6 +60,24 @@ test('a link in the email redirects with 302 to its URL and emits one event per 
   ])
   const [event] = await t.events<'interaction.received'>(account.id)
   expect(event!.data.interaction.blockId).toBe('picture')
+})
+
+test('who follows an answer’s link and answers nothing has opened and clicked, once for each block; a machine has not', async () => {
+  const page = (block?: string) =>
+    `/v/${mail.token}${block === undefined ? '' : `?${new URLSearchParams({ block, value: 'x' })}`}`
+  await ok(t.request('GET', page('vote'), { headers: { 'user-agent': '' } }))
+  expect(await emittedInteractions()).toEqual([])
+  const blocks = await t.app.sql<{ block: string }>(
+    `select block_id as block from interactions where account_id = $1 and is_bot`,
+    [account.id],
+  )
+  expect(blocks).toHaveLength(1)
+  await ok(ask(page('no-such-block')))
+  await ok(ask(page()))
+  expect(await emittedInteractions()).toEqual([['click', `${publicUrl}/v`]])
+  expect(await score()).toBe(3)
+  const stats = await t.app.work(account.id, 'cli:test', (work) => resultsOf(work, account.projectId))
+  expect(stats).toMatchObject({ opened: 1, clicked: 1, answered: 0, links: [] })
 })
 
 test('the text part has the same links', () => {

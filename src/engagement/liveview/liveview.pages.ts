@@ -4,7 +4,8 @@ import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } 
 import type { App } from '../../store/work.ts'
 import { type Block, headingLevels, type LeafBlock, leavesOf } from '../../studio/studio.ts'
 import { findSentByToken, type SentMail } from '../engagement.sent.ts'
-import type { BlockKind } from '../interactions/interactions.ts'
+import { isMachine, type Visit } from '../engagement.visits.ts'
+import { type BlockKind, recipientActor, recordInteraction } from '../interactions/interactions.ts'
 import type { BlockForm, BlockPage, Entered } from './blocks.views.ts'
 import { liveViewStyle } from './style.ts'
 import { answerBlock, filledLeaves, type LiveView, showLiveView } from './view.ts'
@@ -185,19 +186,39 @@ const noLongerShown: PageView = {
 <p>We keep what an email said for a limited time only, and this one was removed. The links in the email itself still work.</p>`,
 }
 
+/**
+ * Records that a recipient followed a link of the email to its live view: a click, once for each block whose link it
+ * was, and once for the link to the whole email. So a person who looks at a question without answering counts, too.
+ */
+const recordVisit = async (app: App, sent: SentMail, visit: Visit, block: string | undefined): Promise<void> => {
+  const blockId = filledLeaves(sent).find(({ id }) => id === block)?.id ?? null
+  await app.work(sent.accountId, recipientActor, (work) =>
+    recordInteraction(work, sent, {
+      ...{
+        kind: 'click',
+        blockId,
+        value: `${app.config.publicUrl}/v`,
+        isBot: isMachine(visit, 'click'),
+        onOther: 'keep',
+      },
+    }),
+  )
+}
+
 /** The hosted live view (docs/reference/studio.md#live-view); `kinds` and `forms` are the interactive blocks of all features. */
 export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]): readonly Page[] => [
   {
     method: 'GET',
     path,
     token: 'liveview',
-    async handle({ app, params, query }) {
+    async handle({ app, params, query, method, headers }) {
       const token = params.token!
       const sent = await findSentByToken(app, token)
       if (!sent) return notFoundPage
       if (sent.isDropped) return noLongerShown
-      const view = await showLiveView(app, sent, kinds)
       const { block: blockId, value } = query
+      await recordVisit(app, sent, { method, headers }, blockId)
+      const view = await showLiveView(app, sent, kinds)
       const chosen = blockId !== undefined && value !== undefined ? { chosen: { blockId, value } } : {}
       return pageOf({ app, view, token, forms, lang: langOf(sent), ...chosen })
     },

@@ -1,8 +1,7 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { isbot } from 'isbot'
 import type { App } from '../../store/work.ts'
 import { linksIn, loadTemplate } from '../../studio/studio.ts'
 import { loadSent, type SentMail } from '../engagement.sent.ts'
+import { isMachine, type Visit } from '../engagement.visits.ts'
 import { recipientActor, recordInteraction } from '../interactions/interactions.ts'
 import { filledLeaves } from '../liveview/liveview.ts'
 
@@ -10,27 +9,6 @@ import { filledLeaves } from '../liveview/liveview.ts'
  * Opens and clicks (docs/reference/studio.md#opens-and-clicks). Many requests come from programs, such as prefetching mail clients
  * and scanners that follow every link. Requests that can be recognised as such are stored as machine interactions.
  */
-
-/** The parts of a request that identify its client. */
-interface Visit {
-  method: string
-  headers: Readonly<IncomingHttpHeaders>
-}
-
-/** Proxies of mail providers, which load images when a person opens the email. */
-const imageProxy = /\b(GoogleImageProxy|YahooMailProxy)\b/
-
-/**
- * Returns whether a request comes from a machine: HEAD, a prefetch, no user agent, or one on the list of bots. An image proxy counts
- * as a person for opens.
- */
-export const isMachine = ({ method, headers }: Visit, kind: 'open' | 'click'): boolean => {
-  const purpose = `${headers['sec-purpose'] ?? ''} ${headers.purpose ?? ''}`
-  if (method === 'HEAD' || /\bprefetch\b/i.test(purpose)) return true
-  const agent = headers['user-agent']
-  if (!agent) return true
-  return isbot(agent) && !(kind === 'open' && imageProxy.test(agent))
-}
 
 /** Records that an email was opened, once. Returns false if the token is not valid or its email was deleted. */
 export const recordOpen = async (app: App, token: string, visit: Visit): Promise<boolean> => {
