@@ -32,6 +32,13 @@ export const verdicts = (account: string): string =>
 export const contactsOfList = (account: string, list: string, as = 'c'): string =>
   `(select * from contacts where account_id = ${account} and list_id = ${list}) ${as}`
 
+/** SQL from item, as `c`: the contacts with these lists and row ids (arrays), with their `place` in them, from 1. */
+export const contactsAt = (account: string, lists: string, rowIds: string): string =>
+  `unnest(${lists}::text[], ${rowIds}::text[]) with ordinality as i(list, row, place)
+   cross join lateral (
+     select *, i.place from contacts where account_id = ${account} and list_id = i.list and row_id = i.row offset 0
+   ) c`
+
 /** SQL from item: the contacts of all lists, in no order, with `email`, `row_id` and `list_id`. */
 export const contactsOfLists = (account: string): string =>
   `(select email, row_id, list_id from contacts where account_id = ${account})`

@@ -41,6 +41,7 @@ export {
 export {
   type ContactCondition,
   contactAt,
+  contactsAt,
   contactsOf,
   contactsOfList,
   contactsOfLists,

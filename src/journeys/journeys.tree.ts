@@ -42,6 +42,7 @@ const summaryOf = (step: Step): string => {
     case 'wait-for':
       return `${step.event}, at most ${step.timeout}`
     case 'branch': {
+      if (!step.if) return step.where!
       const { field, ...condition } = step.if
       const asked = Object.entries(condition).flatMap(([name, value]) =>
         value === undefined ? [] : [name, jsonOf(value)],

@@ -10,6 +10,8 @@ export interface Token {
   text: string
   /** The number of its first character, from 1. */
   column: number
+  /** Its characters in the filter. */
+  length: number
   /** Whether it follows its predecessor without a blank. */
   isAdjacent: boolean
 }
@@ -52,13 +54,10 @@ export const tokensOf = (text: string): Token[] => {
   const found: Token[] = []
   for (const match of text.matchAll(tokens)) {
     column += [...text.slice(last, match.index)].length
-    found.push({
-      ...tokenIn(match),
-      column,
-      isAdjacent: match.index === last && last > 0,
-    })
+    const { length } = [...match[0]]
+    found.push({ ...tokenIn(match), column, length, isAdjacent: match.index === last && last > 0 })
     last = match.index + match[0].length
-    column += [...match[0]].length
+    column += length
   }
-  return [...found, { kind: 'end', text: '', column: characters.length + 1, isAdjacent: false }]
+  return [...found, { kind: 'end', text: '', column: characters.length + 1, length: 0, isAdjacent: false }]
 }

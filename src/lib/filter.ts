@@ -14,10 +14,11 @@ const maxComparisons = 100
 
 export type Order = '<' | '<=' | '>' | '>='
 
-/** A name in a filter, which an operation resolves; errors report `column`. */
+/** A name in a filter, which an operation resolves; errors report `column`. `length`: its characters there, with quotes. */
 export interface Named {
   name: string
   column: number
+  length: number
 }
 
 /**
@@ -176,7 +177,7 @@ const testOf = (type: TermKind, operator: Token, value: Token): Test => {
     return { is: 'moment', operator: order ?? '=', after: after as 'now' | 'today', ms, of }
   }
   if (type.kind === 'name' || type.kind === 'set')
-    return { is: 'names', values: [{ name: text, column: value.column }] }
+    return { is: 'names', values: [{ name: text, column: value.column, length: value.length }] }
   if (type.kind === 'number') {
     if (!number.test(text)) throw expected('a number')
     return order ? { is: 'number', operator: order, value: text } : { is: 'numbers', values: [text] }
@@ -289,8 +290,8 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
     if (!type.isScoped || !isWord(peek(), 'in')) return null
     // A list of values follows.
     if (type.kind === 'text' && isSymbol(tokens[at + 1]!, '(')) return null
-    const { text: name, column } = readValue(next(), 'a project or broadcast')
-    return { name, column }
+    const { text: name, column, length } = readValue(next(), 'a project or broadcast')
+    return { name, column, length }
   }
 
   const readList = (type: TermKind, operator: Token): Test[] => {

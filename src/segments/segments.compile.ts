@@ -1,4 +1,5 @@
 import { contactsOfList, contactsOfLists, findList, listLists, requireList, verdicts } from '../contacts/contacts.ts'
+import { filterMaxLength } from '../lib/filter.tokens.ts'
 import {
   atTime,
   type Comparison,
@@ -30,6 +31,8 @@ export interface Matcher {
   sets(bind: Bind, as?: string): { joins: string; condition: string }
   /** To be stored with the filter. */
   readonly names: FilterNames
+  /** The filter with ids instead of names, where a name stands for one thing. */
+  readonly withIds: string
   /** The ids of the segments that it uses, also by other segments. */
   readonly segments: readonly string[]
 }
@@ -44,6 +47,8 @@ interface Used {
 interface Within {
   readonly segments: readonly string[]
   readonly counted: { comparisons: number }
+  /** Every bare name that is no term is a field. */
+  readonly isAnyField?: boolean
 }
 
 const maxComparisons = 100
@@ -239,6 +244,18 @@ export const compileSegment = async (
   }
 }
 
+const anyColumn = { has: () => true, [Symbol.iterator]: () => [].values() }
+
+/** Replaces each name in a filter that stands for one id by this id. Returns the filter as it is if it becomes too long. */
+const replaceNames = (text: string, written: readonly Named[], ids: FilterNames): string => {
+  const characters = [...text]
+  for (const [i, { column, length }] of [...written.entries()].toSorted(([, a], [, b]) => b.column - a.column)) {
+    const [id, ...more] = ids[i]!
+    if (id !== undefined && more.length === 0) characters.splice(column - 1, length, ...id)
+  }
+  return characters.length > filterMaxLength ? text : characters.join('')
+}
+
 /** Compiles a segment that a filter names. Reports a refusal as a mistake at the column of the name. */
 const compileUsed = async (work: Work, id: string, { column }: Named, within: Within): Promise<Used> => {
   const segment = await findSegment(work, id)
@@ -264,11 +281,13 @@ export const compileFilter = async (
 ): Promise<Matcher> => {
   const { accountId, now } = work
   const { terms: later, findScope } = await work.filterParts()
-  const lists = listId === null ? await listLists(work) : [await requireList(work, listId)]
+  const { isAnyField = false } = within
+  const listed = async () => (listId === null ? listLists(work) : [await requireList(work, listId)])
+  const columns = isAnyField ? anyColumn : new Set((await listed()).flatMap(({ fields }) => fields))
   const terms = new Map([verification, list, ...later].map((term) => [term.name, term]))
   const filter = parseFilter(text, {
     terms: new Map<string, TermKind>([...Object.entries(own), ...terms, [segmentTerm, { kind: 'set' }]]),
-    columns: new Set(lists.flatMap(({ fields }) => fields)),
+    columns,
   })
   const comparisons = comparisonsIn(filter)
   within.counted.comparisons += comparisons.length
@@ -278,11 +297,13 @@ export const compileFilter = async (
   const scopes = new Map<Named, Scope>()
   const used = new Map<string, Used>()
   const names: (readonly string[])[] = []
+  const written: Named[] = []
   for (const { term, scope, test } of comparisons) {
     if (scope) {
       const found = joinScopes(await resolve(scope, stored?.[names.length], (ref) => findScope(work, ref)))
       scopes.set(scope, found)
       names.push(found.ids)
+      written.push(scope)
     }
     if (test.is !== 'names') continue
     for (const name of test.values) {
@@ -291,6 +312,7 @@ export const compileFilter = async (
       const found = (await resolve(name, stored?.[names.length], find)).flat()
       ids.set(name, found)
       names.push(found)
+      written.push(name)
       if (term === segmentTerm) for (const id of found) used.set(id, await compileUsed(work, id, name, within))
     }
   }
@@ -377,6 +399,7 @@ export const compileFilter = async (
 
   return {
     names,
+    withIds: replaceNames(text, written, names),
     segments: [...used].flatMap(([id, { matcher }]) => [id, ...matcher.segments]),
     condition: (bind, c = 'c') =>
       compile((comparison) => {

@@ -8,6 +8,7 @@ export {
   listSegments,
   type SegmentView,
 } from './segments.find.ts'
+export { meetFilter, resolveFilter } from './segments.meet.ts'
 export { narrow } from './segments.narrow.ts'
 export { scanList } from './segments.scan.ts'
 export type { Asked, FilterNames, FilterParts, Scope, Term } from './segments.terms.ts'

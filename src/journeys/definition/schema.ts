@@ -164,7 +164,9 @@ interface WaitForStep {
 interface BranchStep {
   id?: string | undefined
   kind: 'branch'
-  if: z.output<typeof Comparison>
+  if?: z.output<typeof Comparison> | undefined
+  /** A filter of contacts, instead of `if`. */
+  where?: string | undefined
   then: Step[]
   else?: Step[] | undefined
 }
@@ -188,13 +190,16 @@ const WaitFor = z.strictObject({
   then: Steps,
   else: Steps,
 })
-const Branch = z.strictObject({
-  id,
-  kind: z.literal('branch'),
-  if: Comparison,
-  then: Steps,
-  else: Steps.optional(),
-})
+const Branch = z
+  .strictObject({
+    id,
+    kind: z.literal('branch'),
+    if: Comparison.optional(),
+    where: z.string().optional(),
+    then: Steps,
+    else: Steps.optional(),
+  })
+  .refine(exactlyOneOf('if', 'where'), 'must have exactly one of if, where')
 const Split = z.strictObject({ id, kind: z.literal('split'), percent: Percent, a: Steps, b: Steps })
 const Step = z.discriminatedUnion('kind', [...Leaf, WaitFor, Branch, Split])
 

@@ -56,7 +56,9 @@ interface Request {
 
 const shownOf = (value: unknown): string => JSON.stringify(value ?? '')
 
-const whyBranch = ({ if: { field, ...condition } }: Extract<Step, { kind: 'branch' }>, source: TagSource): string => {
+const whyBranch = ({ if: given, where }: Extract<Step, { kind: 'branch' }>, source: TagSource): string => {
+  if (!given) return `the filter is ${where}`
+  const { field, ...condition } = given
   const [[operator, value] = []] = Object.entries(condition).filter(([, value]) => value !== undefined)
   return `${field} is ${shownOf(fieldOf(source, field))}; the condition is ${operator} ${shownOf(value)}`
 }

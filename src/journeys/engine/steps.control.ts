@@ -10,7 +10,7 @@ export type ControlResult =
 
 const isNumeric = (value: string) => value.trim() !== '' && Number.isFinite(Number(value))
 
-type Comparison = Extract<Step, { kind: 'branch' }>['if']
+type Comparison = NonNullable<Extract<Step, { kind: 'branch' }>['if']>
 
 /** Returns whether a run meets the condition of a branch. `greater` and `less` are false for a value that is no number. */
 const compares = (source: TagSource, { field, equals, contains, exists, greater, less }: Comparison): boolean => {
@@ -54,7 +54,7 @@ const awaiting = (
   return { on: true, side, outcome: side === 'then' ? `${step.event} came` : `no ${step.event} in ${step.timeout}` }
 }
 
-/** Returns the result of a control step; null for a step with an effect. */
+/** Returns the result of a control step; null for a step with an effect, and for a branch that asks the database. */
 export const controlResultOf = (step: Step, situation: Situation): ControlResult | null => {
   switch (step.kind) {
     case 'delay':
@@ -62,6 +62,7 @@ export const controlResultOf = (step: Step, situation: Situation): ControlResult
     case 'wait-for':
       return awaiting(step, situation)
     case 'branch': {
+      if (!step.if) return null
       const side = compares(situation, step.if) ? 'then' : 'else'
       return { on: true, side, outcome: side }
     }

@@ -11,6 +11,7 @@ import { changeDeal, createDeal, dealOf, NewDeal, shareBoard } from '../../deals
 import { parse } from '../../lib/parse.ts'
 import { Problem } from '../../lib/problem.ts'
 import { cut } from '../../lib/strings.ts'
+import { meetFilter } from '../../segments/segments.ts'
 import type { Work } from '../../store/work.ts'
 import type { Step } from '../definition/definition.ts'
 import { postCalls, type SendMails, sendMails } from './steps.out.ts'
@@ -116,6 +117,15 @@ export const batchLimitOf = ({ kind }: Step): number => {
   return kind === 'update-field' || kind === 'add-to-list' ? 32 : Number.POSITIVE_INFINITY
 }
 
+const branch = async (work: Work, { where }: StepOf<'branch'>, runs: readonly RunAtStep[]): Promise<Effect[]> => {
+  const met = await meetFilter(
+    work,
+    where!,
+    runs.map(({ contact }) => contact),
+  )
+  return met.map((isMet) => ({ side: isMet ? 'then' : 'else' }))
+}
+
 /** Does a step for all runs. Returns an effect for each run, in their order. Throws Problem if the step is refused for one of them. */
 export const doStep = async (work: Work, step: Step, runs: readonly RunAtStep[], ports: Ports): Promise<Effect[]> => {
   const first = runs[0]!
@@ -134,6 +144,8 @@ export const doStep = async (work: Work, step: Step, runs: readonly RunAtStep[],
       return createDeals(work, step, runs)
     case 'move-deal':
       return [await moveDeal(work, step, first)]
+    case 'branch':
+      return branch(work, step, runs)
     default:
       throw new Error(`A ${step.kind} step has no effect`)
   }

@@ -1,16 +1,17 @@
 import type { Contact } from '../../contacts/contacts.ts'
-import type { Step } from '../definition/definition.ts'
+import type { Side, Step } from '../definition/definition.ts'
 
 /** A step of one kind. */
 export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
 
 /**
  * The result of a step for a run: the outcome for the step log, with the changed contact (null: it is no longer in any list) and
- * the new context; or the delivery that the run waits for; or the reason why the run fails.
+ * the new context; or the delivery that the run waits for; or the side that it takes; or the reason why the run fails.
  */
 export type Effect =
   | { outcome: string; contact?: Contact | null; context?: RunContext }
   | { deliveryId: string }
+  | { side: Side }
   | { failed: string }
 
 export type RunContext = Record<string, unknown>

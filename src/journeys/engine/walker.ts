@@ -132,6 +132,7 @@ export const actionOf = (walk: Walk): Step | null =>
 export const applyEffect = (walk: Walk, kind: string, effect: Effect): void => {
   const { nowMs } = walk
   if ('failed' in effect) fail(walk, kind, effect.failed)
+  else if ('side' in effect) applyControl(walk, { on: true, side: effect.side, outcome: effect.side }, kind)
   // The endpoint can cause the event of a following `wait-for` before it answers, so the run already listens for that event.
   else if ('deliveryId' in effect) {
     const { deliveryId } = effect

@@ -2,6 +2,7 @@ import { findList } from '../../contacts/contacts.ts'
 import { findPipeline, findStage } from '../../deals/deals.ts'
 import { type Fault, type Path, recordOf } from '../../lib/faults.ts'
 import { Problem } from '../../lib/problem.ts'
+import { resolveFilter } from '../../segments/segments.ts'
 import type { Work } from '../../store/work.ts'
 import type { Side } from '../definition/definition.ts'
 
@@ -108,12 +109,20 @@ interface Resolved {
 
 /** Replaces the names in one trigger or step with ids. */
 const resolveHolder = async (
+  work: Work,
   find: Find,
   holder: Record<string, unknown>,
   path: Path,
   preferred: string | undefined,
 ): Promise<Resolved> => {
   let pipelineId: string | undefined
+  if (holder.kind === 'branch' && typeof holder.where === 'string')
+    try {
+      holder.where = await resolveFilter(work, holder.where)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      return { fault: { path: [...path, 'where'], message: error.message }, pipelineId }
+    }
   for (const property of named[String(holder.kind)] ?? []) {
     const ref = holder[property]
     if (typeof ref !== 'string' || ref === '') continue
@@ -146,7 +155,7 @@ export const resolveNames = async (work: Work, file: unknown): Promise<Fault[]> 
   let triggerPipelineId: string | undefined
   for (const { holder, path } of holdersIn(file)) {
     const last = holder.kind === 'move-deal' ? createdDeals.findLast((deal) => isBefore(deal.path, path)) : undefined
-    const { fault, pipelineId } = await resolveHolder(find, holder, path, triggerPipelineId ?? last?.pipelineId)
+    const { fault, pipelineId } = await resolveHolder(work, find, holder, path, triggerPipelineId ?? last?.pipelineId)
     if (fault) faults.push(fault)
     if (path[0] === 'trigger') triggerPipelineId = pipelineId
     if (holder.kind === 'create-deal') createdDeals.push({ path, pipelineId })

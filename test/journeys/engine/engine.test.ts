@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeEach, expect, test } from 'vitest'
+import { renameList } from '../../../src/contacts/contacts.ts'
 import {
   changeDeal,
   createDeal,
@@ -114,6 +115,81 @@ test('a branch compares by equals, contains, exists, greater and less; numbers n
     exists: 'yes',
     contains: 'yes',
   })
+})
+
+test('a branch asks a filter of segments about each contact, with its fields as they are now', async () => {
+  const customers = await bench.list('Customers')
+  await bench.add(customers, ['ada@example.com'])
+  const then = (where: string, name: string) => ({
+    kind: 'branch',
+    where,
+    then: [{ kind: 'update-field', field: name, value: 'yes' }],
+    else: [{ kind: 'update-field', field: name, value: 'no' }],
+  })
+  const journey = await onAdded([
+    { kind: 'update-field', field: 'plan', value: 'pro' },
+    // Bare names are fields, also those that no list has.
+    then('plan = pro and unknown is empty and age = 30', 'fields'),
+    then('fields = yes and not list = Customers', 'elsewhere'),
+    then('created >= today-1d and renewal > today', 'times'),
+    then('sample < 50 or sample >= 50', 'all'),
+    { kind: 'delay', for: '1d' },
+    then('list in ("Customers") and sent is empty', 'later'),
+  ])
+  const tomorrow = new Date(clock.now().getTime() + day).toISOString()
+  await bench.add(listId, ['ada@example.com', 'bob@example.com'], { age: '030', renewal: tomorrow })
+  await bench.drain()
+  // The names in the filter were resolved.
+  await bench.work((w) => renameList(w, 'Customers', 'Clients'))
+  clock.advance(day)
+  await bench.drain()
+  const fieldsOf = async (email: string) => (await bench.contacts(email)).find((one) => one.listId === listId)!.fields
+  const same = { fields: 'yes', times: 'yes', all: 'yes' }
+  expect(await fieldsOf('ada@example.com')).toMatchObject({ ...same, elsewhere: 'no', later: 'yes' })
+  expect(await fieldsOf('bob@example.com')).toMatchObject({ ...same, elsewhere: 'yes', later: 'no' })
+  expect((await outcomes(journey)).map(({ status }) => status)).toEqual(['completed', 'completed'])
+  expect((await outcomes(journey))[0]!.log.slice(1, 3)).toEqual([
+    'steps[1] branch: then',
+    'steps[1].then[0] update-field: updated',
+  ])
+})
+
+test('a delay after a branch with a filter counts from the end of the delay before it', async () => {
+  const journey = await onAdded([
+    { kind: 'delay', for: '1d' },
+    { kind: 'branch', where: 'plan is empty', then: [{ kind: 'delay', for: '1d' }] },
+  ])
+  await bench.add(listId, ['ada@example.com'])
+  await bench.drain()
+  clock.advance(1.5 * day)
+  await bench.drain()
+  expect((await bench.runs(journey))[0]!.status).toBe('waiting')
+  clock.advance(0.5 * day)
+  await bench.drain()
+  expect((await bench.runs(journey))[0]!.status).toBe('completed')
+})
+
+test('a filter whose list was deleted fails the run at its branch', async () => {
+  await bench.list('Gone')
+  const journey = await onAdded([{ kind: 'branch', where: 'plan = pro and list = Gone', then: [{ kind: 'exit' }] }])
+  await target.app.sql('delete from contact_lists where account_id = $1 and name = $2', [bench.account.id, 'Gone'])
+  await bench.add(listId, ['ada@example.com', 'bob@example.com'])
+  await bench.drain()
+  const failed = {
+    status: 'failed',
+    reason: expect.stringMatching(/^branch: filter, column \d+: There is no list lst_/),
+  }
+  expect(await outcomes(journey)).toMatchObject([failed, failed])
+})
+
+test.each([
+  [{ where: 'plan == pro' }, 'steps[0].where: filter, column 6: use "="'],
+  [{ where: 'list = Nothing' }, 'steps[0].where: filter, column 8: There is no list Nothing'],
+  [{ where: 'plan = a', if: { field: 'plan', exists: true } }, 'must have exactly one of if, where'],
+  [{}, 'must have exactly one of if, where'],
+])('a branch with %j is refused', async (condition, message) => {
+  const applied = onAdded([{ kind: 'branch', ...condition, then: [{ kind: 'exit' }] }])
+  await expect(applied).rejects.toMatchObject({ kind: 'invalid', message: expect.stringContaining(message) })
 })
 
 test('a split distributes runs by its percentage, and always sends a run to the same side', async () => {
