@@ -7,9 +7,11 @@ import {
   examples,
   namesOf,
 } from '../cli/command.ts'
+import { readBytes } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
+import type { App } from '../store/work.ts'
 import type { KeyView } from './accounts.keys.ts'
 import type { PlanView } from './accounts.plans.ts'
 import type { AccountView, Scope } from './accounts.ts'
@@ -32,6 +34,21 @@ const keyColumns: Column<KeyView>[] = [
   ['EXPIRES', (key) => (key.expiresAt ? new Date(key.expiresAt) : null)],
   ['REVOKED', (key) => (key.revokedAt ? new Date(key.revokedAt) : null)],
 ]
+
+interface BrandFlags extends Confirmation {
+  brandName?: string
+  logo?: string
+  color?: string
+  postalAddress?: string
+  privacyUrl?: string
+  timezone?: string
+  lang?: string
+}
+
+const withLogoUrl = <T extends { logo: string | null }>({ config }: Pick<App, 'config'>, account: T): T => ({
+  ...account,
+  logo: account.logo && `${config.publicUrl}${account.logo}`,
+})
 
 const limitText = (limit: number | null) => limit ?? 'unlimited'
 
@@ -99,12 +116,46 @@ const accounts: CommandSet = (cli) => {
     .addHelpText('after', examples('svc accounts show Shop', 'svc accounts show --json'))
     .argument('[account]', 'id or name (default: the account of --account)')
     .action(
-      cli.run(async ({ out, operate, account }, ref: string | undefined) => {
+      cli.run(async ({ app, out, operate, account }, ref: string | undefined) => {
         const { showAccount } = await import('./accounts.ts')
         const id = ref ?? (await account()).id
-        out.one(await operate((operation) => showAccount(operation, id)))
+        out.one(withLogoUrl(app, await operate((operation) => showAccount(operation, id))))
       }),
     )
+
+  changing(
+    noun
+      .command('update')
+      .description('Change what hosted pages and emails show of the account; an empty value removes it')
+      .addHelpText(
+        'after',
+        examples(
+          "svc accounts update Shop --brand-name 'Shop & Co' --logo logo.png --color '#0f766e'",
+          "svc accounts update --postal-address 'Shop, 1 Main Street, Berlin' --timezone Europe/Berlin --lang de",
+        ),
+      )
+      .argument('[account]', 'id or name (default: the account of --account)')
+      .option('--brand-name <name>', 'name that recipients see')
+      .option('--logo <file>', 'PNG, JPEG or WebP image of at most 200 KB')
+      .option('--color <color>', 'colour of buttons and links, such as #0f766e')
+      .option('--postal-address <address>', 'address at the end of marketing emails, and below pages')
+      .option('--privacy-url <url>', 'privacy policy')
+      .option('--timezone <zone>', 'time zone of times in emails and flags, such as Europe/Berlin (default: UTC)')
+      .option('--lang <lang>', 'language of dates and numbers, such as de or pt-BR (default: en)'),
+  ).action(
+    cli.run(async ({ app, out, operate, account }, ref: string | undefined, flags: BrandFlags) => {
+      const { logoMaxBytes, updateAccount } = await import('./accounts.ts')
+      const { yes: _, dryRun: __, logo, ...texts } = flags
+      const change = {
+        ...Object.fromEntries(Object.entries(texts).map(([name, value]) => [name, value.trim() || null])),
+        ...(logo !== undefined && { logo: logo === '' ? null : await readBytes(logo, '--logo', logoMaxBytes) }),
+      }
+      if (Object.keys(change).length === 0)
+        throw new Problem('usage', 'Name at least one value', { hint: 'svc accounts update --help' })
+      const id = ref ?? (await account()).id
+      out.one(withLogoUrl(app, await operate((operation) => updateAccount(operation, id, change))))
+    }),
+  )
 
   changing(
     noun
@@ -288,7 +339,7 @@ const keys: CommandSet = (cli) => {
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'check the flags, and create nothing')
     .action(
-      cli.run(async ({ app, confirm, out, require, work }, options: KeyOptions) => {
+      cli.run(async ({ app, confirm, out, require, timezone, work }, options: KeyOptions) => {
         const { scope, expires, dryRun } = options
         const { name } = await require({ name: options.name })
         const [{ createKey, planKey }, { parseTime }] = await Promise.all([
@@ -299,7 +350,7 @@ const keys: CommandSet = (cli) => {
         const input = {
           name,
           ...(scope !== undefined && { scopes: namesOf(scope) as Scope[] }),
-          ...(expires !== undefined && { expiresAt: parseTime(expires, now.getTime()) }),
+          ...(expires !== undefined && { expiresAt: parseTime(expires, now.getTime(), await timezone()) }),
         }
         if (dryRun) {
           const planned = planKey({ now }, input)

@@ -51,6 +51,28 @@ const AccountSchema = defineEntity({
 export class Account extends AccountSchema.class {}
 AccountSchema.setClass(Account)
 
+/** What hosted pages and built-in emails show of an account (accounts.brand.ts). null: nothing. */
+const BrandSchema = defineEntity({
+  name: 'Brand',
+  tableName: 'brands',
+  properties: {
+    accountId: p.text().collation('C').primary(),
+    brandName: p.text().nullable(),
+    logo: p.blob().nullable(),
+    logoType: p.text().nullable(),
+    /** The beginning of its SHA-256, for its URL. */
+    logoHash: p.text().nullable(),
+    /** `#1a2b3c` */
+    color: p.text().nullable(),
+    postalAddress: p.text().nullable(),
+    privacyUrl: p.text().nullable(),
+    timezone: p.text().nullable(),
+    lang: p.text().nullable(),
+  },
+})
+export class Brand extends BrandSchema.class {}
+BrandSchema.setClass(Brand)
+
 const ApiKeySchema = defineEntity({
   name: 'ApiKey',
   tableName: 'api_keys',

@@ -6,9 +6,19 @@ import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
+import { type Brand, type BrandChange, changeBrand, readBrand } from './accounts.brand.ts'
 import { takeSlug } from './accounts.slug.ts'
 
 export { type Admission, admit, purgeRateWindows, requireAdmission, requirePublicWrite } from './accounts.admission.ts'
+export {
+  type Brand,
+  type BrandChange,
+  changeBrand,
+  logoMaxBytes,
+  logoOf,
+  readBrand,
+  readLocale,
+} from './accounts.brand.ts'
 export { contactsLeft, countingContacts, readContactsLeft } from './accounts.contacts.ts'
 export { countOwned, type Deletion, deleteAccount, findDeletable, finishAccountDeletions } from './accounts.delete.ts'
 export { createKey, type KeyView, listKeys, planKey, planRevocation, revokeKey } from './accounts.keys.ts'
@@ -134,7 +144,21 @@ const findAccount = async ({ sql }: Operation, ref: string): Promise<AccountView
   return view(account)
 }
 
-export const showAccount = findAccount
+/** Returns an account with its brand. Throws as `findAccount`. */
+export const showAccount = async (operation: Operation, ref: string): Promise<AccountView & Brand> => {
+  const account = await findAccount(operation, ref)
+  return { ...account, ...(await readBrand({ sql: operation.sql, accountId: account.id })) }
+}
+
+/** Changes the brand of an account, and returns it as `showAccount`. Throws Problem `invalid`, else as `findAccount`. */
+export const updateAccount = async (
+  operation: Operation,
+  ref: string,
+  change: BrandChange,
+): Promise<AccountView & Brand> => {
+  const account = await findAccount(operation, ref)
+  return { ...account, ...(await changeBrand(operation, account.id, change)) }
+}
 
 const readFirstAccounts = statement<AccountRow>('first-accounts', types, `${selecting} order by name limit 21`)
 

@@ -115,6 +115,7 @@ export const loadPages = async (consoleUrl?: string): Promise<Page[]> => {
     loadBlockForms(),
     import('./home.page.ts'),
     import('../engagement/liveview/liveview.pages.ts'),
+    import('../accounts/accounts.pages.ts'),
     import('../messages/suppression/unsubscribe.pages.ts'),
     import('../engagement/tracking/tracking.pages.ts'),
     import('../courses/courses.pages.ts'),

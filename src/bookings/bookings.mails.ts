@@ -1,4 +1,4 @@
-import { type PlainPart, plainMail } from '../pages/plain-mail.ts'
+import { type MailBrand, type PlainPart, plainMail } from '../pages/plain-mail.ts'
 import { type BookingRow, clockOf, dayOf, spanText } from './bookings.view.ts'
 
 /** What an email reports to the attendee. */
@@ -42,19 +42,25 @@ const linkParts = ({ status }: BookingRow, { choose, cancel }: BookingLinks) => 
 ]
 
 /** Returns the email that notifies an attendee of a booking, its new time or its cancellation, or reminds of it. */
-export const bookingMail = (change: Change, booking: BookingRow, links: BookingLinks): BookingMail => {
+export const bookingMail = (
+  change: Change,
+  booking: BookingRow,
+  links: BookingLinks,
+  brand?: MailBrand,
+): BookingMail => {
   const { title, startAt, timezone, reason } = booking
   const actions = linkParts(booking, links)
   const parts: PlainPart[] = [
     `Hello ${booking.name},`,
     openings(booking)[change],
-    `${title}\n${spanText(booking)}`,
+    `${title}\n${spanText(booking, brand?.lang)}`,
     ...(change === 'cancelled' && reason ? [`Reason: ${reason}`] : []),
     ...actions,
   ]
-  const subject = `${headings[change]}: ${title}, ${dayOf(startAt, timezone)}, ${clockOf(startAt, timezone)}`
+  const [day, clock] = [dayOf(startAt, timezone, brand?.lang), clockOf(startAt, timezone, brand?.lang)]
+  const subject = `${headings[change]}: ${title}, ${day}, ${clock}`
   return {
-    ...plainMail(subject, parts, headings[change]),
+    ...plainMail(subject, parts, { heading: headings[change], brand }),
     subject,
     description: actions.map(({ label, url }) => `${label}: ${url}`).join('\n\n'),
   }

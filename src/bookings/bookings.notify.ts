@@ -1,3 +1,4 @@
+import { readBrand } from '../accounts/accounts.ts'
 import { viewUrl } from '../engagement/engagement.ts'
 import { type FromChoice, findFrom, findProjectMail, queueMessage, withdrawMails } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
@@ -34,10 +35,12 @@ export const notifyAttendee = async (
     ...(sent?.replyTo && { replyTo: sent.replyTo }),
   }
   const found = await findFrom(app, work, [original, {}])
-  const { subject, html, text, description } = bookingMail(change, booking, {
+  const links = {
     choose: `${viewUrl(app as App, accountId, messageId)}#${blockId}`,
     cancel: cancelUrl(app, accountId, id),
-  })
+  }
+  const brand = { ...(await readBrand(work)), publicUrl: app.config.publicUrl }
+  const { subject, html, text, description } = bookingMail(change, booking, links, brand)
   const entry = found &&
     change !== 'reminder' && {
       calendar: calendarEntry({

@@ -1,3 +1,4 @@
+import { readBrand } from '../accounts/accounts.ts'
 import { type BlockForm, enteredInto } from '../engagement/engagement.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
@@ -15,15 +16,25 @@ interface ShownProps {
   slots: readonly number[]
 }
 
-const timeChoice = (id: string, start: number, timezone: string, isChosen: boolean): Html => {
+interface TimeChoice {
+  timezone: string
+  lang: string | null
+  isChosen: boolean
+}
+
+const timeChoice = (id: string, start: number, { timezone, lang, isChosen }: TimeChoice): Html => {
   const own = html`id="${id}.${start}" name="startAt" value="${start}"${isChosen && html` checked`}`
-  return html`<label><input type="radio" ${own}>${clockOf(start, timezone)}</label>
+  return html`<label><input type="radio" ${own}>${clockOf(start, timezone, lang)}</label>
 `
 }
 
 /** Groups the free times by day. The day of the chosen time is expanded, else the first one. */
-const daysOf = (id: string, { slots, timezone }: ShownProps, chosen: string | undefined): Html => {
-  const days = [...Map.groupBy(slots, (slot) => dayOf(slot, timezone))]
+const daysOf = (
+  id: string,
+  { slots, timezone }: ShownProps,
+  { chosen, lang }: { chosen: string | undefined; lang: string | null },
+): Html => {
+  const days = [...Map.groupBy(slots, (slot) => dayOf(slot, timezone, lang))]
   const open = Math.max(
     0,
     days.findIndex(([, starts]) => starts.some((start) => String(start) === chosen)),
@@ -35,24 +46,28 @@ const daysOf = (id: string, { slots, timezone }: ShownProps, chosen: string | un
   ): Html => html`<details${isOpen && html` open`}>
 <summary>${day} <span class="quiet">(${quantity(starts.length, 'time')})</span></summary>
 <div class="times">
-${starts.map((start) => timeChoice(id, start, timezone, String(start) === chosen))}</div>
+${starts.map((start) => timeChoice(id, start, { timezone, lang, isChosen: String(start) === chosen }))}</div>
 </details>
 `
   return html`<div class="days">
 ${days.map(([day, starts], i) => ofDay(day, starts, i === open))}</div>`
 }
 
-const bookedLine = ({ durationMinutes, timezone }: ShownProps, startAt: number, isOver: boolean): Html => {
-  const span = { startAt, endAt: startAt + durationMinutes * 60_000, timezone }
+const bookedLine = (
+  { durationMinutes, timezone }: ShownProps,
+  startAt: number,
+  { isOver, lang }: { isOver: boolean; lang: string | null },
+): Html => {
+  const span = spanText({ startAt, endAt: startAt + durationMinutes * 60_000, timezone }, lang)
   return isOver
-    ? html`<p class="quiet">Your last booking: ${spanText(span)}</p>`
-    : html`<p class="notice" role="status">You are booked: <strong>${spanText(span)}</strong></p>`
+    ? html`<p class="quiet">Your last booking: ${span}</p>`
+    : html`<p class="notice" role="status">You are booked: <strong>${span}</strong></p>`
 }
 
 /** A booking block as a form: free times by day, a name and a button. Once booked: the time, and a form to move it. */
 const bookingForm: BlockForm<'booking'> = {
   type: 'booking',
-  form(block, { state, chosen, now, entered }) {
+  form(block, { state, chosen, now, lang, entered }) {
     const props = block.props as typeof block.props & ShownProps
     const booked = (state?.value as { startAt: number } | undefined)?.startAt
     const { title, timezone, durationMinutes, slots } = props
@@ -60,7 +75,7 @@ const bookingForm: BlockForm<'booking'> = {
     const isBooked = booked !== undefined && !isOver
     const nameId = `${block.id}.name`
     const heading = html`<h2>${title}</h2>
-${booked !== undefined && bookedLine(props, booked, isOver)}`
+${booked !== undefined && bookedLine(props, booked, { isOver, lang })}`
     if (slots.length === 0)
       return html`${heading}
 <p>${isBooked ? 'No other time is free at the moment.' : 'No time is free at the moment.'}</p>`
@@ -73,7 +88,7 @@ ${booked !== undefined && bookedLine(props, booked, isOver)}`
     const preferred = enteredInto(entered, 'startAt') || chosen
     const times = (label: string) => html`<fieldset>
 <legend>${label} <span class="quiet">(${durationMinutes} minutes, ${timezone})</span></legend>
-${daysOf(block.id, props, preferred)}
+${daysOf(block.id, props, { chosen: preferred, lang })}
 </fieldset>
 `
     if (!isBooked)
@@ -102,6 +117,8 @@ export const forms: readonly BlockForm[] = [bookingForm]
 
 interface LinkedBooking {
   accountId: string
+  /** The language of dates; null: English. */
+  lang: string | null
   booking: BookingView
 }
 
@@ -110,7 +127,8 @@ const bookingOf = async ({ app, params }: PageCall): Promise<LinkedBooking | nul
   const [accountId, id] = app.tokens.read('booking', params.token!, app.now().getTime()) ?? []
   if (!accountId || !id) return null
   try {
-    return { accountId, booking: await showBooking({ sql: app.sql, accountId }, id) }
+    const reader = { sql: app.sql, accountId }
+    return { accountId, booking: await showBooking(reader, id), lang: (await readBrand(reader)).lang }
   } catch (error) {
     if (error instanceof Problem && error.kind === 'not_found') return null
     throw error
@@ -125,11 +143,11 @@ textarea {
 }
 `
 
-const confirmPage = ({ booking }: LinkedBooking): PageView => ({
+const confirmPage = ({ booking, lang }: LinkedBooking): PageView => ({
   title: 'Cancel your booking',
   style,
   body: html`<h1>Cancel your booking?</h1>
-<p><strong>${booking.title}</strong><br>${spanText(booking)}</p>
+<p><strong>${booking.title}</strong><br>${spanText(booking, lang)}</p>
 <form method="post">
 <p><label for="reason">Reason <span class="quiet">(optional)</span></label>
 <textarea id="reason" name="reason" maxlength="${reasonMaxLength}"></textarea></p>
@@ -137,19 +155,19 @@ const confirmPage = ({ booking }: LinkedBooking): PageView => ({
 </form>`,
 })
 
-const cancelledPage = ({ booking }: LinkedBooking, heading: string): PageView => ({
+const cancelledPage = ({ booking, lang }: LinkedBooking, heading: string): PageView => ({
   title: heading,
   body: html`<h1>${heading}</h1>
-<p><strong>${booking.title}</strong><br>${spanText(booking)}</p>
+<p><strong>${booking.title}</strong><br>${spanText(booking, lang)}</p>
 <p>The time is free again. To book another one, open the email that you booked from.</p>`,
 })
 
 const alreadyCancelled = 'This booking is already cancelled'
 
-const endedPage = ({ booking }: LinkedBooking): PageView => ({
+const endedPage = ({ booking, lang }: LinkedBooking): PageView => ({
   title: 'This booking is over',
   body: html`<h1>This booking is over</h1>
-<p><strong>${booking.title}</strong><br>${spanText(booking)}</p>
+<p><strong>${booking.title}</strong><br>${spanText(booking, lang)}</p>
 <p>It can no longer be cancelled. To book another time, open the email that you booked from.</p>`,
 })
 
@@ -176,7 +194,7 @@ const submitCancellation: Page = {
     const linked = await bookingOf(call)
     if (!linked) return notFoundPage
     const { app, form } = call
-    const { accountId, booking } = linked
+    const { accountId, booking, lang } = linked
     const reason =
       cut((form.reason ?? '').replaceAll('\0', ''), reasonMaxLength)
         .toWellFormed()
@@ -184,9 +202,9 @@ const submitCancellation: Page = {
     const done = await app.work(accountId, 'page:booking', (work) =>
       cancelBooking(app, work, booking.id, { by: 'attendee', reason }),
     )
-    if (done.booking.status === 'confirmed') return endedPage({ accountId, booking: done.booking })
+    if (done.booking.status === 'confirmed') return endedPage({ accountId, lang, booking: done.booking })
     return cancelledPage(
-      { accountId, booking: done.booking },
+      { accountId, lang, booking: done.booking },
       done.cancelled ? 'Your booking is cancelled' : alreadyCancelled,
     )
   },

@@ -1,4 +1,5 @@
 import type { EventData } from '../events/shapes.ts'
+import { dateLang } from '../lib/dates.ts'
 import type { Booking as Entity } from './bookings.entities.ts'
 
 type Times = 'startAt' | 'endAt' | 'cancelledAt' | 'createdAt' | 'updatedAt'
@@ -104,8 +105,8 @@ interface Span {
 }
 
 /** Returns a date such as `Monday, 23 November 2026` in a time zone. `at` in epoch ms. */
-export const dayOf = (at: number, timeZone: string): string =>
-  new Intl.DateTimeFormat('en-GB', {
+export const dayOf = (at: number, timeZone: string, lang?: string | null): string =>
+  new Intl.DateTimeFormat(dateLang(lang), {
     timeZone,
     weekday: 'long',
     day: 'numeric',
@@ -114,9 +115,9 @@ export const dayOf = (at: number, timeZone: string): string =>
   }).format(at)
 
 /** Returns a time such as `09:30` in a time zone. `at` in epoch ms. */
-export const clockOf = (at: number, timeZone: string): string =>
-  new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(at)
+export const clockOf = (at: number, timeZone: string, lang?: string | null): string =>
+  new Intl.DateTimeFormat(dateLang(lang), { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(at)
 
 /** Returns a text such as `Monday, 23 November 2026, 09:00–09:30 (Europe/Berlin)`. */
-export const spanText = ({ startAt, endAt, timezone }: Span): string =>
-  `${dayOf(startAt, timezone)}, ${clockOf(startAt, timezone)}–${clockOf(endAt, timezone)} (${timezone})`
+export const spanText = ({ startAt, endAt, timezone }: Span, lang?: string | null): string =>
+  `${dayOf(startAt, timezone, lang)}, ${clockOf(startAt, timezone, lang)}–${clockOf(endAt, timezone, lang)} (${timezone})`

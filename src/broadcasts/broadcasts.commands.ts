@@ -161,6 +161,13 @@ const orNothing = (refs: string[] | undefined) => (refs?.length === 1 && refs[0]
 /** Resolves the word `none` of `update` to the default, or to nothing. */
 const orNone = (value: string | undefined) => (value === 'none' ? null : value)
 
+/** Returns the time of `--at`. One without an offset is in the account's time zone. */
+const timeOf = async ({ timezone }: Context, at: string | undefined): Promise<string | undefined> => {
+  if (at === undefined) return undefined
+  const { inTimezone } = await import('../lib/since.ts')
+  return inTimezone(at, await timezone())
+}
+
 const create = async (context: Context, flags: CreateFlags): Promise<void> => {
   const { app, confirm, out, trial, work } = context
   if (flags.follow && !flags.send) throw new Problem('usage', '--follow needs --send: a draft sends nothing')
@@ -170,7 +177,8 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
     : await context.require({ list: undefined as string | undefined, project: flags.project })
   const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
   const { createBroadcast, planBroadcast, sendBroadcast } = operations
-  const { name, topic, sender, replyTo, at, rate } = flags
+  const { name, topic, sender, replyTo, rate } = flags
+  const at = await timeOf(context, flags.at)
   const letter = { name, topic, sender, replyTo, at, rate, ...subjectsOf(flags) }
   const input = parse(operations.NewBroadcast, { ...letter, ...audienceOf(flags), ...given })
   if (flags.send || flags.dryRun) {
@@ -284,7 +292,8 @@ export const commands: CommandSet = (cli) => {
         .option('--name <name>', 'a new name'),
     ),
   ).action(
-    cli.run(async ({ out, work }, ref: string, flags: CreateFlags & Confirmation) => {
+    cli.run(async (context, ref: string, flags: CreateFlags & Confirmation) => {
+      const { out, work } = context
       const [{ BroadcastChanges, updateBroadcast }, { parse }] = await Promise.all([
         import('./broadcasts.ts'),
         import('../lib/parse.ts'),
@@ -295,7 +304,7 @@ export const commands: CommandSet = (cli) => {
       const [topic, sender] = [orNone(flags.topic), orNone(flags.sender)]
       const { subject: subjects, ...contest } = subjectsOf(flags)
       const subject = subjects?.length === 1 ? orNone(subjects[0]) : subjects
-      const [replyTo, at, rate] = [orNone(flags.replyTo), orNone(flags.at), orNone(flags.rate)]
+      const [replyTo, at, rate] = [orNone(flags.replyTo), orNone(await timeOf(context, flags.at)), orNone(flags.rate)]
       const given = { name, ...audience, ...without, project, topic, subject, ...contest, sender, replyTo, at, rate }
       if (Object.values(given).every((value) => value === undefined)) throw new Problem('usage', 'Nothing to change')
       const changes = parse(BroadcastChanges, given)

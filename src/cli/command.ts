@@ -52,6 +52,8 @@ export interface Context {
   readonly actor: string
   /** Returns the account of `--account` or `SVC_ACCOUNT`, or the only existing one. */
   account(): Promise<{ id: string; name: string }>
+  /** Returns the time zone of that account, in which times without an offset are read; null: none is set. */
+  timezone(): Promise<string | null>
   /** Runs a unit of work of that account. */
   work<T>(run: (work: Work) => Promise<T>): Promise<T>
   operate<T>(run: (operation: Operation) => Promise<T>): Promise<T>

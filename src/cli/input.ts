@@ -20,6 +20,17 @@ export const readInput = async (name: string, flag: string): Promise<string> => 
   }
 }
 
+/** Returns at most `maxBytes` + 1 bytes of a file, enough to see that it is too large. Throws Problem `usage` if it can't be read. */
+export const readBytes = async (name: string, flag: string, maxBytes: number): Promise<Buffer> => {
+  const { createReadStream } = await import('node:fs')
+  const { buffer } = await import('node:stream/consumers')
+  try {
+    return await buffer(createReadStream(name, { end: maxBytes }))
+  } catch {
+    throw new Problem('usage', `${flag} names a file that can't be read: ${name}`)
+  }
+}
+
 /** Returns the value of a flag that takes text, `@file`, or `-` for standard input. Throws Problem `usage` if the file can't be read. */
 export const readText = async (value: string, flag: string): Promise<string> => {
   if (value === '-') return readInput('-', flag)

@@ -180,6 +180,10 @@ const createContext = (
       )
       return account
     },
+    timezone: async () => {
+      const [{ readBrand }, { id }] = await Promise.all([import('../accounts/accounts.ts'), context.account()])
+      return (await readBrand({ sql: context.app.sql, accountId: id })).timezone
+    },
     work: async (run) => context.app.work((await context.account()).id, actor, run),
     trial: (run) => rolledBack((trial) => context.work(trial), run),
     operate: (run) => context.app.operate(actor, run),

@@ -1,5 +1,6 @@
+import { readBrand } from '../accounts/accounts.ts'
 import { queueLifecycleMails } from '../lifecycle/lifecycle.ts'
-import { type PlainMail, plainMail } from '../pages/plain-mail.ts'
+import { type MailBrand, type PlainMail, plainMail } from '../pages/plain-mail.ts'
 import type { App, Work } from '../store/work.ts'
 import { certificateUrl, mailedPortalUrl } from './courses.links.ts'
 
@@ -8,19 +9,25 @@ type CourseEvent = 'enrolled' | 'completed'
 /** Builds the email for events without a bound project. The URLs are empty if the account has no portal. */
 const plainMailOf = (
   event: CourseEvent,
-  { email, title, portalUrl, certificate }: { email: string; title: string; portalUrl: string; certificate: string },
+  facts: { email: string; title: string; portalUrl: string; certificate: string; brand: MailBrand },
 ): PlainMail => {
+  const { email, title, portalUrl, certificate, brand } = facts
   const link = (label: string) => (portalUrl === '' ? [] : [{ label, url: portalUrl, button: true as const }])
   if (event === 'enrolled')
-    return plainMail(`You now have access to ${title}`, [
-      `Everything in this membership is open to you at ${email}.`,
-      ...link('Start the course'),
-    ])
-  return plainMail(`You have completed ${title}`, [
-    'Congratulations: you have finished the last lesson.',
-    ...link('Open the course'),
-    ...(certificate === '' ? [] : [{ label: 'Your certificate', url: certificate }]),
-  ])
+    return plainMail(
+      `You now have access to ${title}`,
+      [`Everything in this membership is open to you at ${email}.`, ...link('Start the course')],
+      { brand },
+    )
+  return plainMail(
+    `You have completed ${title}`,
+    [
+      'Congratulations: you have finished the last lesson.',
+      ...link('Open the course'),
+      ...(certificate === '' ? [] : [{ label: 'Your certificate', url: certificate }]),
+    ],
+    { brand },
+  )
 }
 
 /**
@@ -37,6 +44,7 @@ export const mailMember = async (
   const portalUrl = await mailedPortalUrl(app, work, { courseId, memberId: member.id })
   const mergeData = { email: member.email, title, portalUrl }
   const certificate = event === 'completed' ? await certificateUrl(app, work, { courseId, memberId: member.id }) : ''
+  const brand = { ...(await readBrand(work)), publicUrl: app.config.publicUrl }
   const mail = {
     subject: { kind: 'course' as const, id: courseId },
     event,
@@ -44,7 +52,7 @@ export const mailMember = async (
     // No key: the caller decides under the member's lock, and `enrolled` is sent again after a revocation.
     key: null,
     mergeData,
-    plain: plainMailOf(event, { ...mergeData, certificate }),
+    plain: plainMailOf(event, { ...mergeData, certificate, brand }),
   }
   await queueLifecycleMails(app, work, [mail])
 }

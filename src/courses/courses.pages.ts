@@ -1,4 +1,4 @@
-import { accountOfSlug, isReservedSlug } from '../accounts/accounts.ts'
+import { accountOfSlug, isReservedSlug, readBrand } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
 import { html } from '../pages/html.ts'
 import { notFoundPage, type Page, type PageAnswer, type PageCall, type PageView } from '../pages/page.ts'
@@ -46,9 +46,9 @@ const visitorOf = async ({ app, params }: PageCall, session = ''): Promise<Visit
   const accountId = await accountOfSlug(app, params.slug!)
   if (accountId === null) return notFoundPage
   const memberId = memberOfSession(app, session, accountId)
-  if (memberId === null) return signedOut
+  if (memberId === null) return { ...signedOut, accountId }
   const email = await entitledEmail({ sql: app.sql, accountId }, memberId)
-  return email === null ? noAccess : { accountId, memberId, email, session }
+  return email === null ? { ...noAccess, accountId } : { accountId, memberId, email, session }
 }
 
 /** Signs in the link's member and redirects to a URL with a session, which outlives the link. */
@@ -56,7 +56,9 @@ const signIn = async ({ app, params }: PageCall, token: string) => {
   const accountId = await accountOfSlug(app, params.slug!)
   if (accountId === null) return notFoundPage
   const memberId = memberOfLink(app, token, { accountId, courseId: params.courseId! })
-  return memberId === null ? signedOut : { redirect: `?session=${openSession(app, accountId, memberId)}` }
+  return memberId === null
+    ? { ...signedOut, accountId }
+    : { redirect: `?session=${openSession(app, accountId, memberId)}` }
 }
 
 /** Saves a query for texts that can't be ids. */
@@ -80,7 +82,7 @@ const showCourse = async (
   const others = (await publishedCourses(reader)).filter(({ id }) => id !== holder.courseId)
   const certificate = progress.isCompleted ? await findCertificate(reader, holder) : null
   const own = certificate && { ...certificate, path: certificatePath(app, accountId, holder) }
-  return courseView(visitor, progress, others, own, entry)
+  return { ...courseView(visitor, progress, others, own, entry), accountId }
 }
 
 const progressIn = async ({ app, params }: PageCall, { accountId, memberId }: Visitor): Promise<Progress | null> =>
@@ -95,19 +97,20 @@ const show: Page = {
     const visitor = await visitorOf(call, query.session)
     if ('title' in visitor) return visitor
     const progress = await progressIn(call, visitor)
-    if (!progress) return notOpen
+    const { accountId } = visitor
+    if (!progress) return { ...notOpen, accountId }
     if (query.lesson === undefined) return showCourse(call, visitor, progress, { isSaved: query.saved === 'name' })
     const lesson = progress.lessons.find(({ id }) => id === query.lesson)
     if (!lesson) return notFoundPage
-    const content = await lessonHtml({ sql: app.sql, accountId: visitor.accountId }, progress.course.id, lesson.id)
-    return lessonView(visitor, progress, lesson, { text: content })
+    const content = await lessonHtml({ sql: app.sql, accountId }, progress.course.id, lesson.id)
+    return { ...lessonView(visitor, progress, lesson, { text: content }), accountId }
   },
 }
 
 const saveName = async (call: PageCall, visitor: Visitor, given: string): Promise<PageAnswer> => {
   const { accountId, memberId, session } = visitor
   const progress = await progressIn(call, visitor)
-  if (!progress) return notOpen
+  if (!progress) return { ...notOpen, accountId }
   const holder = { memberId, courseId: progress.course.id }
   try {
     await call.app.work(accountId, 'page:portal', (work) => nameCertificate(work, holder, given))
@@ -146,8 +149,10 @@ const certificate: Page = {
     const courseId = params.courseId!
     const memberId = memberOfCertificate(app, params.token!, { accountId, courseId })
     if (memberId === null) return noCertificate
-    const found = await findCertificate({ sql: app.sql, accountId }, { memberId, courseId })
-    return found ? certificateView(found, new URL(app.config.publicUrl).host) : noCertificate
+    const reader = { sql: app.sql, accountId }
+    const found = await findCertificate(reader, { memberId, courseId })
+    if (!found) return noCertificate
+    return { ...certificateView(found, new URL(app.config.publicUrl).host, await readBrand(reader)), accountId }
   },
 }
 

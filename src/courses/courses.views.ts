@@ -1,3 +1,4 @@
+import { dateText, type Locale } from '../lib/dates.ts'
 import { maskedEmail } from '../lib/email.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { PageView } from '../pages/page.ts'
@@ -285,8 +286,6 @@ dd { margin: 0; font-weight: 600 }
 }
 `
 
-const dateOf = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' })
-
 /** Number of characters that fit a printed page at the usual sizes, if all of them are wide. */
 const usualLength = 200
 
@@ -294,6 +293,7 @@ const usualLength = 200
 export const certificateView = (
   { course, account, name: given, email, completedAt }: Certificate,
   host: string,
+  locale: Locale,
 ): PageView => {
   const name = given ?? maskedEmail(email)
   const isLong = name.length + course.length + account.length > usualLength
@@ -309,7 +309,7 @@ export const certificateView = (
 <div><dt>Issued by</dt><dd><bdi>${account}</bdi></dd></div>
 <div>
 <dt>Completed on</dt>
-<dd><time datetime="${completedAt.toISOString().slice(0, 10)}">${dateOf.format(completedAt)}</time></dd>
+<dd><time datetime="${completedAt.toISOString().slice(0, 10)}">${dateText(completedAt, { ...locale, timezone: null })}</time></dd>
 </div>
 </dl>
 <p class="valid"><strong>✓ Valid.</strong> <span class="quiet">Checked by ${host} when this page was opened.${

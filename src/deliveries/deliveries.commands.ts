@@ -58,8 +58,8 @@ interface FilterOptions {
 interface BulkOptions extends FilterOptions, Confirmation {}
 
 const filterOf = async (
+  { app, timezone }: Context,
   { status, webhook, type, since }: FilterOptions,
-  nowMs: number,
   ids?: string[],
 ): Promise<DeliveryFilter> => {
   const [{ DeliveryFilter }, { parse }, { parseSince }] = await Promise.all([
@@ -67,21 +67,22 @@ const filterOf = async (
     import('../lib/parse.ts'),
     import('../lib/since.ts'),
   ])
-  return parse(DeliveryFilter, { ids, status, webhook, type, ...(since && { since: parseSince(since, nowMs) }) })
+  const start = since ? { since: parseSince(since, app.now().getTime(), await timezone()) } : {}
+  return parse(DeliveryFilter, { ids, status, webhook, type, ...start })
 }
 
 /** Returns the filter of a bulk command: ids, or conditions. Throws Problem `usage` without either, so it never means all. */
-const chosen = async ({ app, work }: Context, ids: string[], options: FilterOptions): Promise<DeliveryFilter> => {
+const chosen = async (context: Context, ids: string[], options: FilterOptions): Promise<DeliveryFilter> => {
   const { status, webhook, type, since } = options
   const isFiltered = [status, webhook, type, since].some((value) => value !== undefined)
   if (ids.length === 0 && !isFiltered) {
     throw new Problem('usage', 'Name deliveries by id, or by --status, --webhook, --type or --since')
   }
   if (ids.length > 0 && isFiltered) throw new Problem('usage', 'Name deliveries by id or by a filter, not by both')
-  const filter = await filterOf(options, app.now().getTime(), ids.length > 0 ? ids : undefined)
+  const filter = await filterOf(context, options, ids.length > 0 ? ids : undefined)
   if (ids.length > 0) {
     const { requireDeliveries } = await import('./deliveries.replay.ts')
-    await work((w) => requireDeliveries(w, ids))
+    await context.work((w) => requireDeliveries(w, ids))
   }
   return filter
 }
@@ -158,9 +159,9 @@ export const commands: CommandSet = (cli) => {
     .option(...statusOption)
   followed(paged(list)).action(
     cli.run(async (context, options: FilterOptions & PageFlags & { follow?: boolean }) => {
-      const { app, pages, work } = context
+      const { pages, work } = context
       const { listDeliveries } = await import('./deliveries.find.ts')
-      const filter = await filterOf(options, app.now().getTime())
+      const filter = await filterOf(context, options)
       if (options.follow) return follow(context, filter, options)
       await pages('deliveries', options, (page) => work((w) => listDeliveries(w, filter, page)), columns)
     }),
@@ -247,9 +248,10 @@ export const commands: CommandSet = (cli) => {
   filtered('stats', 'Count deliveries by state, in all and for each webhook')
     .addHelpText('after', examples('svc deliveries stats', 'svc deliveries stats --since 24h --json'))
     .action(
-      cli.run(async ({ app, out, work }, options: FilterOptions) => {
+      cli.run(async (context, options: FilterOptions) => {
+        const { out, work } = context
         const { deliveryStats } = await import('./deliveries.find.ts')
-        const filter = await filterOf(options, app.now().getTime())
+        const filter = await filterOf(context, options)
         const stats = await work((w) => deliveryStats(w, filter))
         if (out.format === 'json' || out.format === 'jsonl') return out.one(stats)
         await out.list('deliveries', stats.webhooks, statsColumns)

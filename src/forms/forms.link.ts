@@ -1,3 +1,4 @@
+import { readBrand } from '../accounts/accounts.ts'
 import { type Contact, contactAt, contactsOf, lockContact } from '../contacts/contacts.ts'
 import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { inBatches } from '../store/batches.ts'
@@ -41,7 +42,9 @@ export type Mailer = Pick<App, 'config' | 'projects' | 'tokens'>
 
 const send = async (app: Mailer, work: Work, { form, listId, rowId, email }: Signup): Promise<string | null> => {
   const token = app.tokens.sign('confirm', [work.accountId, listId, rowId], work.now.getTime() + confirmMs)
-  const mail = confirmMail({ formName: form.name, url: `${app.config.publicUrl}/f/confirm/${token}` })
+  const { publicUrl } = app.config
+  const brand = { ...(await readBrand(work)), publicUrl }
+  const mail = confirmMail({ formName: form.name, url: `${publicUrl}/f/confirm/${token}`, brand })
   const source = { kind: 'lifecycle', id: form.id } as const
   const queued = await queueMessage(app, work, { ...mail, to: email, type: 'transactional', key: null, source })
   return queued.status === 'known' ? null : queued.id

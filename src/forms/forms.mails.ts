@@ -1,7 +1,7 @@
-import { plainMail } from '../pages/plain-mail.ts'
+import { type MailBrand, plainMail } from '../pages/plain-mail.ts'
 
 /** Returns the email that asks the owner of an address to confirm a signup. */
-export const confirmMail = ({ formName, url }: { formName: string; url: string }) => {
+export const confirmMail = ({ formName, url, brand }: { formName: string; url: string; brand?: MailBrand }) => {
   const { subject, ...content } = plainMail(
     `Please confirm: ${formName}`,
     [
@@ -9,7 +9,7 @@ export const confirmMail = ({ formName, url }: { formName: string; url: string }
       { label: 'Confirm', url, button: true },
       'If it was not you, ignore this email: without the confirmation nothing happens.',
     ],
-    'One more step',
+    { heading: 'One more step', brand },
   )
   return { subject, content }
 }

@@ -43,7 +43,7 @@ const show: Page = {
   path,
   async handle({ app, params }) {
     const form = await findPublicForm(app, params.id!)
-    return form ? formPage(form) : noForm
+    return form ? { ...formPage(form), accountId: form.accountId } : noForm
   },
 }
 
@@ -110,13 +110,14 @@ const answerBrowser = async (call: PageCall, form: PublicForm | null): Promise<P
   if (call.raw.length > formBytes(lengths)) return tooLarge
   if (!form) return noForm
   const { submission, faults } = readSubmission(form, call.form, { isWhole: true })
-  if (!submission) return formPage(form, { values: call.form, faults })
+  const { accountId } = form
+  if (!submission) return { ...formPage(form, { values: call.form, faults }), accountId }
   try {
     const status = await submit(call, form, submission)
     return { redirect: `${ownPath(call.app, `/f/${form.id}`)}/thanks${status === 'pending' ? '?status=pending' : ''}` }
   } catch (error) {
     if (error instanceof Problem && error.kind === 'not_found') return noForm
-    if (error instanceof Problem && error.kind === 'conflict') return closedPage(form.name)
+    if (error instanceof Problem && error.kind === 'conflict') return { ...closedPage(form.name), accountId }
     throw error
   }
 }
@@ -139,7 +140,9 @@ const thank: Page = {
   path: '/f/:id/thanks',
   async handle({ app, params, query }) {
     const form = await findPublicForm(app, params.id!)
-    return form ? thanksPage(form.name, query.status === 'pending' ? 'pending' : 'active') : noForm
+    if (!form) return noForm
+    const status = query.status === 'pending' ? 'pending' : 'active'
+    return { ...thanksPage(form.name, status), accountId: form.accountId }
   },
 }
 

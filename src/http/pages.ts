@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { requireHere, requirePublicWrite } from '../accounts/accounts.ts'
+import { readBrand, requireHere, requirePublicWrite } from '../accounts/accounts.ts'
 import { notFound, Problem } from '../lib/problem.ts'
 import { html } from '../pages/html.ts'
 import {
@@ -7,6 +7,7 @@ import {
   fileHeaders,
   largeForm,
   notFoundPage,
+  ownPath,
   type Page,
   type PageAnswer,
   type PageView,
@@ -18,7 +19,27 @@ import type { App } from '../store/work.ts'
 import { bodyLimits, isJson, type ReadBody, textOf, timeoutCode } from './bodies.ts'
 import { answerError, isAborted, unavailableSeconds } from './errors.ts'
 
-const send = (page: Page, request: FastifyRequest, reply: FastifyReply, answer: PageAnswer) => {
+interface Asked {
+  app: App
+  page: Page
+  request: FastifyRequest
+  reply: FastifyReply
+  /** The account that the page's token names. */
+  accountId: string | undefined
+}
+
+/** Returns the brand of the account that a page belongs to. A failure is shown without it. */
+const brandOf = async ({ app, accountId }: Asked, view: PageView) => {
+  const id = view.accountId ?? accountId
+  if (id === undefined) return null
+  return readBrand({ sql: app.sql, accountId: id }).catch((error: unknown) => {
+    if (view.status === 503 && isUnavailable(error)) return null
+    throw error
+  })
+}
+
+const send = async (asked: Asked, answer: PageAnswer) => {
+  const { app, page, request, reply } = asked
   if ('redirect' in answer) {
     const headers = {
       'referrer-policy': 'no-referrer',
@@ -35,10 +56,11 @@ const send = (page: Page, request: FastifyRequest, reply: FastifyReply, answer: 
       .headers(fileHeaders(answer))
       .send(answer.content)
   }
+  const brand = await brandOf(asked, answer)
   return reply
     .code(answer.status ?? 200)
-    .headers(pageHeaders(answer, page.isFramed))
-    .send(document(answer))
+    .headers(pageHeaders(answer, page.isFramed, brand))
+    .send(document(answer, brand, ownPath(app, '')))
 }
 
 const failure = (status: number, sentence: string): PageView => ({
@@ -154,7 +176,7 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
           if (error instanceof Problem && error.detail.retryAfterSeconds)
             reply.header('retry-after', String(error.detail.retryAfterSeconds))
           else if (view.status === 503) reply.header('retry-after', unavailableSeconds)
-          return send(page, request, reply, view)
+          return send({ app, page, request, reply, accountId: subjects.get(request)?.[0] }, view)
         },
         onRequest: async (request) => {
           if (page.isAt && !page.isAt(request.params as Record<string, string>)) return
@@ -182,7 +204,8 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
           }
           const token = page.tokenField && new Map(Object.entries(call.form)).get(page.tokenField)
           if (token) await requirePublicWrite(app.sql, { token, limit: app.config.rateLimitPublic })
-          return send(page, request, reply, await page.handle(call))
+          const accountId = subjects.get(request)?.[0]
+          return send({ app, page, request, reply, accountId }, await page.handle(call))
         },
       })
     }

@@ -14,17 +14,31 @@ export const parseDuration = (text: string): number => {
 const localTime = (text: string, timezone: string): number =>
   Temporal.PlainDateTime.from(text).toZonedDateTime(timezone).epochMilliseconds
 
-/** A time without an offset is in the time zone, a date is its midnight there. */
-const timeOf = (text: string, timezone = 'UTC'): number => {
-  const time = isoTime.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(time) || timezone === 'UTC' || /(Z|[+-]\d\d:\d\d)$/.test(text) ? time : localTime(text, timezone)
+/** Whether an ISO time says nothing of its time zone. */
+const isLocal = (text: string): boolean => !/(?:Z|[+-]\d\d:\d\d)$/.test(text)
+
+/** A time without an offset is in the time zone (null: UTC), a date is its midnight there. */
+const timeOf = (text: string, timezone: string | null): number => {
+  if (!isoTime.test(text)) return Number.NaN
+  if (!isLocal(text)) return Date.parse(text)
+  try {
+    return localTime(text, timezone ?? 'UTC')
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** Returns an ISO time without an offset as the time in UTC that it is in the time zone, and any other text as it is. */
+export const inTimezone = (text: string, timezone: string | null): string => {
+  const time = timezone !== null && isLocal(text) ? timeOf(text, timezone) : Number.NaN
+  return Number.isNaN(time) ? text : new Date(time).toISOString()
 }
 
 /**
  * Returns a future time in epoch ms, from an ISO time (without an offset it is in `timezone`, and a date is its midnight), epoch ms, or a duration (`30m`,
  * `2h`, `2d`) after `nowMs`. Throws Problem `invalid`.
  */
-export const parseTime = (text: string, nowMs: number, timezone = 'UTC'): number => {
+export const parseTime = (text: string, nowMs: number, timezone: string | null = null): number => {
   if (/^\d{1,6}[smhdw]$/.test(text)) return nowMs + parseDuration(text)
   const time = /^\d{9,15}$/.test(text) ? Number(text) : timeOf(text, timezone)
   if (!(time >= 0)) throw invalid('time must be a time such as 2026-11-20T08:00:00Z or a duration from now such as 2h')
@@ -33,12 +47,12 @@ export const parseTime = (text: string, nowMs: number, timezone = 'UTC'): number
 
 /**
  * Returns the start of a period in epoch ms, from an age (`30m`, `2h`, `7d`) before `nowMs` or an ISO time (a date without a
- * time is midnight UTC). Throws Problem `invalid`.
+ * time is midnight), as in `parseTime`. Throws Problem `invalid`.
  */
-export const parseSince = (text: string, nowMs: number): number => {
+export const parseSince = (text: string, nowMs: number, timezone: string | null = null): number => {
   const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   if (amount && unit) return Math.max(nowMs - Number(amount) * secondsOf[unit]! * 1000, 0)
-  const time = timeOf(text)
+  const time = timeOf(text, timezone)
   if (!(time >= 0)) throw invalid('since must be an age such as 2h or a time such as 2026-11-20T08:00:00Z')
   return time
 }

@@ -141,7 +141,7 @@ const send: CommandSet = (cli) => {
     .option('--header <header>', 'a header, such as "X-Campaign: spring" (repeatable)', gather, [])
     .action(
       cli.run(async (context, flags: SendFlags) => {
-        const { app, account, actor, out, exit, work } = context
+        const { app, account, actor, out, exit, timezone, work } = context
         const input = await bodyOf(context, flags)
         const [{ SendBody, sendMessage }, { parse }, { parseTime }] = await Promise.all([
           import('./messages.ts'),
@@ -150,7 +150,7 @@ const send: CommandSet = (cli) => {
         ])
         const body = parse(SendBody, {
           ...input,
-          ...(flags.at !== undefined && { scheduledAt: parseTime(flags.at, app.now().getTime()) }),
+          ...(flags.at !== undefined && { scheduledAt: parseTime(flags.at, app.now().getTime(), await timezone()) }),
         })
         const { projectId, topicId } = body
         if (topicId !== undefined) {
@@ -242,7 +242,7 @@ const sends: CommandSet = (cli) => {
       .option('--to <email>', 'only emails to this address')
       .option('--since <age|time>', 'created since, such as 2h or 2026-11-20T08:00:00Z'),
   ).action(
-    cli.run(async ({ app, pages, work }, flags: ListFlags) => {
+    cli.run(async ({ app, pages, timezone, work }, flags: ListFlags) => {
       const [{ listMessages, SendResult }, { parse }, { parseSince }, { normalizeEmail }, { idAt }, { z }] =
         await Promise.all([
           import('./messages.ts'),
@@ -255,7 +255,7 @@ const sends: CommandSet = (cli) => {
       const { status } = parse(z.object({ status: SendResult.shape.status.nullable() }), {
         status: flags.status ?? null,
       })
-      const sinceId = flags.since ? idAt('msg', parseSince(flags.since, app.now().getTime())) : null
+      const sinceId = flags.since ? idAt('msg', parseSince(flags.since, app.now().getTime(), await timezone())) : null
       const filter = { status, email: flags.to ? normalizeEmail(flags.to) : null, sinceId }
       await pages('sends', flags, (page) => work((w) => listMessages(w, filter, page)), columns)
     }),

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { Brand } from '../accounts/accounts.ts'
 import type { TokenPurpose } from '../lib/token.ts'
 import type { App } from '../store/work.ts'
+import { brandFooter, brandHeader, brandStyle } from './brand.ts'
 import { type Html, html } from './html.ts'
 import { style } from './style.ts'
 
@@ -8,7 +10,9 @@ import { style } from './style.ts'
 export interface PageView {
   status?: number
   title: string
-  /** The language of the author's content. Default: English. */
+  /** The account whose brand it shows, if the page has no token: a token names its account. */
+  accountId?: string
+  /** The language of the author's content. Default: that of the account, or English. */
   lang?: string
   /** The content of `<main>`, including the heading. */
   body: Html
@@ -138,10 +142,10 @@ const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(
 
 const styleHash = hashOf(style)
 
-const policy = (view: PageView, isFramed: boolean): string =>
+const policy = (view: PageView, isFramed: boolean, styles: readonly string[]): string =>
   [
     "default-src 'none'",
-    `style-src ${styleHash}${view.style ? ` ${hashOf(view.style)}` : ''}`,
+    `style-src ${[styleHash, ...styles.map(hashOf)].join(' ')}`,
     ...(view.script ? [`script-src ${hashOf(view.script)}`, "connect-src 'self'"] : []),
     "img-src 'self'",
     ...(view.loads ? [`${view.loads.kind}-src ${view.loads.origin}`] : []),
@@ -151,11 +155,15 @@ const policy = (view: PageView, isFramed: boolean): string =>
     isFramed ? 'frame-ancestors *' : "frame-ancestors 'none'",
   ].join('; ')
 
+/** Returns the styles that follow the common one. */
+const ownStyles = (view: PageView, brand: Brand | null): string[] =>
+  [brandStyle(brand), view.style ?? ''].filter(Boolean)
+
 /** Returns the headers of a page: nothing from other hosts but what it `loads`, and not in a frame unless `isFramed`. */
-export const pageHeaders = (view: PageView, isFramed = false): Record<string, string> => ({
+export const pageHeaders = (view: PageView, isFramed = false, brand: Brand | null = null): Record<string, string> => ({
   ...publicHeaders,
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': policy(view, isFramed),
+  'content-security-policy': policy(view, isFramed, ownStyles(view, brand)),
   ...(!isFramed && { 'x-frame-options': 'DENY' }),
   ...view.headers,
 })
@@ -167,26 +175,25 @@ export const fileHeaders = ({ type, headers }: File): Record<string, string> => 
   ...headers,
 })
 
-/** Renders the whole document. */
-export const document = (view: PageView): string =>
+/** Renders the whole document. `base` is the path of the public URL, for the brand's logo. */
+export const document = (view: PageView, brand: Brand | null = null, base = ''): string =>
   html`<!doctype html>
-<html lang="${view.lang ?? 'en'}">
+<html lang="${view.lang ?? brand?.lang ?? 'en'}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${view.title}</title>
 <style>${{ text: style }}</style>
-${
-  view.style &&
-  html`<style>${{ text: view.style }}</style>
-`
-}</head>
+${ownStyles(view, brand).map(
+  (own) => html`<style>${{ text: own }}</style>
+`,
+)}</head>
 <body>
 <main>
-${view.body}
+${brand && brandHeader(brand, base)}${view.body}
 </main>
-${
+${brand && brandFooter(brand)}${
   view.script &&
   html`<script>${{ text: view.script }}</script>
 `

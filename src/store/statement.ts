@@ -11,11 +11,13 @@ type ColumnType<Value> = unknown extends Value
           ? 'bool'
           : [NonNullable<Value>] extends [Date]
             ? 'timestamptz'
-            : [NonNullable<Value>] extends [readonly string[]]
-              ? '_text' | 'json' | 'jsonb'
-              : [NonNullable<Value>] extends [readonly boolean[]]
-                ? '_bool' | 'json' | 'jsonb'
-                : 'json' | 'jsonb'
+            : [NonNullable<Value>] extends [Buffer]
+              ? 'bytea'
+              : [NonNullable<Value>] extends [readonly string[]]
+                ? '_text' | 'json' | 'jsonb'
+                : [NonNullable<Value>] extends [readonly boolean[]]
+                  ? '_bool' | 'json' | 'jsonb'
+                  : 'json' | 'jsonb'
 
 /** A statement of fixed text. test/store/statements.test.ts prepares each declared one and compares its columns. */
 export interface Statement<Row extends object> {

@@ -1,20 +1,9 @@
 import { z } from 'zod'
 import { parseAmount } from '../lib/money.ts'
+import { Color, Lang } from '../lib/shapes.ts'
 import { text } from '../lib/text.ts'
 import { Timezone } from '../lib/timezone.ts'
-import {
-  BlockId,
-  ClockTime,
-  Color,
-  Currency,
-  currencyDigits,
-  Font,
-  Lang,
-  Line,
-  Options,
-  pixels,
-  Ref,
-} from './studio.shapes.ts'
+import { BlockId, ClockTime, Currency, currencyDigits, Font, Line, Options, pixels, Ref } from './studio.shapes.ts'
 import { isUrlTemplate } from './studio.urls.ts'
 
 /*

@@ -1,27 +1,11 @@
+import { mixed, readableOn } from '../lib/colors.ts'
 import type { Block } from './studio.blocks.ts'
-import { type FullTheme, readableOn } from './studio.theme.ts'
+import type { FullTheme } from './studio.theme.ts'
 
 /*
  * Dark mode for a theme that was designed for light mode: backgrounds become dark and keep their hue, text becomes light. Colours that
  * are already dark stay. Buttons stay, because they have a background of their own.
  */
-
-type Channels = readonly [red: number, green: number, blue: number]
-
-const channelsOf = (color: string): Channels => {
-  const digits = color.slice(1)
-  const pairs = digits.length === 3 ? [...digits].map((digit) => digit + digit) : digits.match(/../g)!
-  return pairs.map((pair) => Number.parseInt(pair, 16)) as unknown as Channels
-}
-
-const mixed = (color: string, other: Channels, share: number): string =>
-  `#${channelsOf(color)
-    .map((channel, i) =>
-      Math.round(channel * share + other[i]! * (1 - share))
-        .toString(16)
-        .padStart(2, '0'),
-    )
-    .join('')}`
 
 const isLight = (color: string): boolean => readableOn(color) === '#000000'
 

@@ -1,8 +1,9 @@
+import { readableOn } from '../lib/colors.ts'
 import { tagParts } from '../lib/tags.ts'
 import type { LeafBlock } from './studio.blocks.ts'
 import { type Node, node, type Placeholders, textParts } from './studio.nodes.ts'
 import type { Part } from './studio.template.ts'
-import { type FullTheme, fontFamily, readableOn } from './studio.theme.ts'
+import { type FullTheme, fontFamily } from './studio.theme.ts'
 import { urlParts } from './studio.urls.ts'
 import { bookingLine, priceLines, words } from './studio.words.ts'
 

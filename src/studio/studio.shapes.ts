@@ -10,8 +10,6 @@ export const Line = text(500).trim().min(1)
 
 export const BlockId = z.string().regex(/^(?!__proto__$)[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, - or _')
 
-export const Color = z.string().regex(/^#([0-9a-f]{3}|[0-9a-f]{6})$/i, 'must be a colour such as #1a2b3c')
-
 const family = /^([A-Za-z0-9 -]+|'[A-Za-z0-9 -]+'|"[A-Za-z0-9 -]+")$/
 export const Font = z
   .string()
@@ -20,11 +18,6 @@ export const Font = z
     (names) => names.split(',').every((name) => family.test(name.trim())),
     'must be font names with commas between them',
   )
-
-/** A BCP 47 language tag. */
-export const Lang = z
-  .string()
-  .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'must be a language such as en or pt-BR')
 
 /** A length in pixels. */
 export const pixels = (min: number, max: number) => z.int().min(min).max(max)

@@ -17,18 +17,3 @@ export const fullTheme = (theme: Theme): FullTheme => ({ ...themeDefaults, ...th
 
 /** Returns the fonts for use inside a double-quoted attribute. */
 export const fontFamily = (font: string): string => font.replaceAll('"', "'")
-
-const channels = (color: string): number[] => {
-  const digits = color.slice(1)
-  const pairs = digits.length === 3 ? [...digits].map((digit) => digit + digit) : digits.match(/../g)!
-  return pairs.map((pair) => Number.parseInt(pair, 16) / 255)
-}
-
-/** Returns the relative luminance of WCAG 2, from 0 (black) to 1 (white). */
-const luminance = (color: string): number => {
-  const [red, green, blue] = channels(color).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!
-}
-
-/** Returns black or white, whichever is more readable on the colour. */
-export const readableOn = (color: string): string => (luminance(color) > 0.179 ? '#000000' : '#ffffff')

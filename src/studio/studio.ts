@@ -24,7 +24,7 @@ export { loadTemplate, renderProject } from './studio.render.ts'
 export { sampleProject } from './studio.sample.ts'
 export { currencyDigits } from './studio.shapes.ts'
 export { type Links, linksIn, type Mail, previewLinks } from './studio.template.ts'
-export { type FullTheme, fontFamily, fullTheme, readableOn } from './studio.theme.ts'
+export { type FullTheme, fontFamily, fullTheme } from './studio.theme.ts'
 export { fillUrl, type UrlKind, urlParts } from './studio.urls.ts'
 export { priceLines, words } from './studio.words.ts'
 

@@ -134,14 +134,15 @@ export const commands: CommandSet = (cli) => {
     ),
   ).action(
     cli.run(async (context, options: PageFlags & { type?: string; since?: string; follow?: boolean }) => {
-      const { app, pages, work } = context
+      const { app, pages, timezone, work } = context
       const [{ EventFilter, listEvents }, { parse }, { parseSince }] = await Promise.all([
         import('../deliveries/deliveries.ts'),
         import('../lib/parse.ts'),
         import('../lib/since.ts'),
       ])
       const { type, since } = options
-      const filter = parse(EventFilter, { type, ...(since && { since: parseSince(since, app.now().getTime()) }) })
+      const start = since ? { since: parseSince(since, app.now().getTime(), await timezone()) } : {}
+      const filter = parse(EventFilter, { type, ...start })
       if (options.follow) return follow(context, filter, options)
       await pages('events', options, (page) => work((w) => listEvents(w, filter, page)), columns)
     }),

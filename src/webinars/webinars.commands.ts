@@ -176,7 +176,10 @@ const planOf = async ({ duration, timezone, description }: PlanFlags) => {
 const addPlanOptions = (command: Command): Command =>
   command
     .option('--duration <duration>', 'how long it is planned for, such as 45m or 2h (default: 60m)')
-    .option('--timezone <name>', 'time zone of its times in emails, and of --at without an offset (default: UTC)')
+    .option(
+      '--timezone <name>',
+      'time zone of its times in emails, and of --at without an offset (default: that of the account)',
+    )
     .option('--description <text>', 'what it is about: on the page to register and in calendars')
 
 interface CreateFlags extends PlanFlags {
@@ -210,7 +213,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
       .option('--access-mode <mode>', 'registration or subscribers (default: registration)')
       .option('--stream <url>', 'URL that the join page opens while the webinar is live'),
   ).action(
-    cli.run(async ({ app, out, require, work }, flags: CreateFlags) => {
+    cli.run(async ({ app, out, require, timezone, work }, flags: CreateFlags) => {
       const { title } = await require({ title: flags.title })
       const [{ createWebinar, NewWebinar }, { findCourseNamed }, { parse }, { parseTime }, { Problem }] =
         await Promise.all([
@@ -228,7 +231,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
         await planOf(flags),
       )
       const nowMs = app.now().getTime()
-      const scheduledAt = at && parseTime(at, nowMs, plan.timezone ?? undefined)
+      const scheduledAt = at && parseTime(at, nowMs, plan.timezone ?? (await timezone()))
       if (scheduledAt && scheduledAt <= nowMs) throw new Problem('usage', '--at must be in the future')
       const webinar = await work(async (w) =>
         createWebinar(
@@ -272,7 +275,7 @@ const parseChange = async (flags: UpdateFlags, nowMs: number, timezone: string |
       'usage',
       'Nothing to change: give --title, --at, --duration, --timezone, --description, --capacity, --stream or --replay-url',
     )
-  const { timezone: zone = timezone ?? undefined } = parse(WebinarChange.pick({ timezone: true }), {
+  const { timezone: zone = timezone } = parse(WebinarChange.pick({ timezone: true }), {
     timezone: flags.timezone,
   })
   if (capacity !== undefined && capacity !== 'none' && !isCount(capacity))
@@ -317,11 +320,12 @@ const addUpdate = (noun: Command, cli: Cli): void => {
     ),
     'show what would change, and how many people would get an email',
   ).action(
-    cli.run(async ({ app, out, work, confirm }, ref: string, flags: UpdateFlags) => {
+    cli.run(async (context, ref: string, flags: UpdateFlags) => {
+      const { app, out, work, confirm } = context
       const { findWebinar, planUpdate, readDetails, updateWebinar } = await import('./webinars.ts')
       const { id, title } = await work((w) => findWebinar(w, ref))
       const { timezone } = await work((w) => readDetails(w, id))
-      const change = await parseChange(flags, app.now().getTime(), timezone)
+      const change = await parseChange(flags, app.now().getTime(), timezone ?? (await context.timezone()))
       // Fails before the confirmation if the webinar can't be changed. Only a change that emails people asks.
       const { webinar, moved, promoted } = await work((w) => planUpdate(w, id, change))
       const mails = moved + promoted

@@ -269,10 +269,13 @@ const others: Record<string, string[]> = {
     'courses revoke --email',
   ],
   'the command continues after this contact': ['journeys trigger --after'],
+  'values of their own': ['accounts update --color', 'accounts update --timezone', 'accounts update --lang'],
   'a signed token names the account': ['liveview show <token>'],
   'events of lifecycle emails': ['bindings set <event>', 'bindings unset <event>'],
   'accounts and caught email are those of the installation': [
     'accounts show <account>',
+    'accounts update <account>',
+    'accounts export <account>',
     'accounts claim-slug <slug>',
     'accounts delete <account>',
     'mail list --to',

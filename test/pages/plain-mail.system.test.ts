@@ -21,7 +21,6 @@ const mails = {
     name: 'Ada',
     title: 'Tour',
     scheduledAt: new Date(booking.startAt),
-    timezone: null,
     links,
   }).html,
 }

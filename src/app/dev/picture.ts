@@ -61,7 +61,7 @@ const encoded = [
   'CTCSACNJgJEEGEmAkSTASAKMJMBIEmAkAUYSYCQJMJIAIwkwknRe/wdEEAnlxUf3VwAAAABJRU5ErkJggg==',
 ]
 
-const harbourPng: Buffer = Buffer.from(encoded.join(''), 'base64')
+export const harbourPng: Buffer = Buffer.from(encoded.join(''), 'base64')
 
 export const picturePath = '/sample/harbour.png'
 

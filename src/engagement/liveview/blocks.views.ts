@@ -16,6 +16,8 @@ export interface BlockPage {
   chosen: string | undefined
   /** epoch ms */
   now: number
+  /** The language of dates and numbers; null: English. */
+  lang: string | null
   /** What was posted, if the answer was refused; else empty. */
   entered: Entered
 }

@@ -1,3 +1,4 @@
+import { readBrand } from '../../accounts/accounts.ts'
 import { Problem } from '../../lib/problem.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } from '../../pages/page.ts'
@@ -45,7 +46,10 @@ interface Shown {
   forms: readonly BlockForm[]
   /** The levels of headings by block id. */
   levels: ReadonlyMap<string, number>
-  lang: string
+  /** That of the author's content. */
+  lang: string | undefined
+  /** The language of dates and numbers. */
+  dateLang: string | null
   /** The answer that the followed link names. */
   chosen?: { blockId: string; value: string }
   /** Why an answer was refused, and what was posted. */
@@ -85,6 +89,7 @@ const interactive = (shown: Shown, block: LeafBlock): Html => {
     state: Object.hasOwn(view.state, block.id) ? view.state[block.id] : undefined,
     chosen: chosen?.blockId === block.id ? chosen.value : undefined,
     now: shown.app.now().getTime(),
+    lang: shown.dateLang,
     entered: refusal?.blockId === block.id ? refusal.entered : {},
   }
   const url = ownPath(shown.app, `/v/${token}`)
@@ -155,7 +160,7 @@ const pageOf = (given: Omit<Shown, 'levels'>): PageView => {
   return {
     ...(shown.refusal && { status: shown.refusal.status }),
     title: project.name,
-    lang: shown.lang,
+    ...(shown.lang !== undefined && { lang: shown.lang }),
     style: liveViewStyle(theme, boxesOf(blocks)),
     script,
     formsLeave: leavesOf(blocks).some((block) => shown.forms.some(({ type, leaves }) => leaves && type === block.type)),
@@ -175,7 +180,10 @@ const sentenceOf = ({ message }: Problem, form: BlockForm, block: LeafBlock): st
   return longest ? `${longest[1]}${message.slice(`value.${longest[0]}`.length)}` : message
 }
 
-const langOf = ({ content }: SentMail): string => content.lang ?? 'en'
+const langsOf = async (app: App, { content, accountId }: SentMail) => ({
+  lang: content.lang,
+  dateLang: (await readBrand({ sql: app.sql, accountId })).lang,
+})
 
 const path = '/v/:token'
 
@@ -220,7 +228,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       await recordVisit(app, sent, { method, headers }, blockId)
       const view = await showLiveView(app, sent, kinds)
       const chosen = blockId !== undefined && value !== undefined ? { chosen: { blockId, value } } : {}
-      return pageOf({ app, view, token, forms, lang: langOf(sent), ...chosen })
+      return pageOf({ app, view, token, forms, ...(await langsOf(app, sent)), ...chosen })
     },
   },
   {
@@ -251,7 +259,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
           view,
           token,
           forms,
-          lang: langOf(sent),
+          ...(await langsOf(app, sent)),
           refusal: { blockId, sentence: sentenceOf(error, blockForm, block), status, entered: form },
         })
       }

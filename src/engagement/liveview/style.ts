@@ -1,4 +1,5 @@
-import { darkGround, darkTheme, type FullTheme, fontFamily, readableOn } from '../../studio/studio.ts'
+import { readableOn } from '../../lib/colors.ts'
+import { darkGround, darkTheme, type FullTheme, fontFamily } from '../../studio/studio.ts'
 
 const variables = ({ primary, background, text }: FullTheme): string => `:root {
   color-scheme: ${readableOn(background) === '#ffffff' ? 'dark' : 'light'};

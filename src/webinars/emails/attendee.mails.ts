@@ -1,4 +1,5 @@
-import { type PlainMail, plainMail } from '../../pages/plain-mail.ts'
+import { type Locale, timeText } from '../../lib/dates.ts'
+import { type MailBrand, type PlainMail, type PlainPart, plainMail } from '../../pages/plain-mail.ts'
 import type { App } from '../../store/work.ts'
 
 /** The page URLs of a registration. Each is authorised only by its token. */
@@ -26,29 +27,22 @@ export interface MailFacts {
   name: string
   title: string
   scheduledAt: Date | null
-  timezone: string | null
+  /** How dates are written; default: in English, in UTC. */
+  locale?: Locale
   links: Links
   /** The recording. */
   replayUrl?: string | null
+  brand?: MailBrand
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>()
-
-/** `Monday, 23 November 2026 at 14:00 UTC`, or `… at 15:00 (Europe/Berlin)` in a time zone. */
-export const timeText = (time: Date, timezone: string | null): string => {
-  const timeZone = timezone ?? 'UTC'
-  const format = formats.getOrInsertComputed(
-    timeZone,
-    () => new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short', timeZone }),
-  )
-  return `${format.format(time)} ${timeZone === 'UTC' ? 'UTC' : `(${timeZone})`}`
-}
-
-const when = ({ scheduledAt, timezone }: MailFacts, verb: string): string[] =>
-  scheduledAt ? [`It ${verb} on ${timeText(scheduledAt, timezone)}.`] : []
+const when = ({ scheduledAt, locale }: MailFacts, verb: string): string[] =>
+  scheduledAt ? [`It ${verb} on ${timeText(scheduledAt, locale)}.`] : []
 
 const calendar = ({ scheduledAt, links }: MailFacts) =>
   scheduledAt ? [{ label: 'Add to your calendar', url: links.calendar }] : []
+
+const mailOf = ({ brand }: Pick<MailFacts, 'brand'>, subject: string, parts: readonly PlainPart[]): PlainMail =>
+  plainMail(subject, parts, { brand })
 
 /** The beginning of an email about a new time. */
 const movedParts = (facts: MailFacts): string[] => [
@@ -59,7 +53,7 @@ const movedParts = (facts: MailFacts): string[] => [
 
 /** For a person with a seat. The calendar entry is attached. */
 export const movedMail = (facts: MailFacts): PlainMail =>
-  plainMail(`New time: ${facts.title}`, [
+  mailOf(facts, `New time: ${facts.title}`, [
     ...movedParts(facts),
     'You keep your seat. The attached file updates your calendar.',
     { label: 'Join the session', url: facts.links.join, button: true },
@@ -68,7 +62,7 @@ export const movedMail = (facts: MailFacts): PlainMail =>
 
 /** For a person on the waitlist, who has no link to join and no calendar entry. */
 export const movedWaitlistMail = (facts: MailFacts): PlainMail =>
-  plainMail(`New time: ${facts.title}`, [
+  mailOf(facts, `New time: ${facts.title}`, [
     ...movedParts(facts),
     'You keep your place on the waitlist.',
     { label: 'Leave the waitlist', url: facts.links.leave },
@@ -76,7 +70,7 @@ export const movedWaitlistMail = (facts: MailFacts): PlainMail =>
 
 /** For a person who got a seat, directly or from the waitlist. */
 export const confirmationMail = (facts: MailFacts): PlainMail =>
-  plainMail(`You are registered: ${facts.title}`, [
+  mailOf(facts, `You are registered: ${facts.title}`, [
     `Hello ${facts.name},`,
     `You have a seat in ${facts.title}.`,
     ...when(facts, 'begins'),
@@ -86,7 +80,7 @@ export const confirmationMail = (facts: MailFacts): PlainMail =>
   ])
 
 export const waitlistMail = (facts: MailFacts): PlainMail =>
-  plainMail(`You are on the waitlist: ${facts.title}`, [
+  mailOf(facts, `You are on the waitlist: ${facts.title}`, [
     `Hello ${facts.name},`,
     `All seats in ${facts.title} are taken. You are on the waitlist: we’ll email you when a seat is free.`,
     ...when(facts, 'begins'),
@@ -94,7 +88,7 @@ export const waitlistMail = (facts: MailFacts): PlainMail =>
   ])
 
 export const reminderMail = (facts: MailFacts): PlainMail =>
-  plainMail(`Reminder: ${facts.title}`, [
+  mailOf(facts, `Reminder: ${facts.title}`, [
     `Hello ${facts.name},`,
     `You have a seat in ${facts.title}.`,
     ...when(facts, 'begins'),
@@ -104,16 +98,16 @@ export const reminderMail = (facts: MailFacts): PlainMail =>
   ])
 
 export const cancellationMail = (facts: Omit<MailFacts, 'links'>): PlainMail =>
-  plainMail(`Cancelled: ${facts.title}`, [
+  mailOf(facts, `Cancelled: ${facts.title}`, [
     `Hello ${facts.name},`,
     facts.scheduledAt
-      ? `${facts.title}, planned for ${timeText(facts.scheduledAt, facts.timezone)}, has been cancelled.`
+      ? `${facts.title}, planned for ${timeText(facts.scheduledAt, facts.locale)}, has been cancelled.`
       : `${facts.title} has been cancelled.`,
   ])
 
 /** For a person who has cancelled their seat. */
 export const leftMail = (facts: MailFacts): PlainMail =>
-  plainMail(`Registration cancelled: ${facts.title}`, [
+  mailOf(facts, `Registration cancelled: ${facts.title}`, [
     `Hello ${facts.name},`,
     `You have cancelled your registration for ${facts.title}. The attached file removes it from your calendar.`,
   ])
@@ -122,14 +116,14 @@ const recording = ({ replayUrl, links }: MailFacts) =>
   replayUrl ? [{ label: 'Watch the recording', url: links.join, button: true as const }] : []
 
 export const attendedMail = (facts: MailFacts): PlainMail =>
-  plainMail(`Thank you for attending: ${facts.title}`, [
+  mailOf(facts, `Thank you for attending: ${facts.title}`, [
     `Hello ${facts.name},`,
     `Thank you for attending ${facts.title}.`,
     ...recording(facts),
   ])
 
 export const missedMail = (facts: MailFacts): PlainMail =>
-  plainMail(`You missed: ${facts.title}`, [
+  mailOf(facts, `You missed: ${facts.title}`, [
     `Hello ${facts.name},`,
     `You had a seat in ${facts.title}, and we missed you.`,
     ...recording(facts),

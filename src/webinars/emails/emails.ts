@@ -1,3 +1,5 @@
+import { readBrand } from '../../accounts/accounts.ts'
+import { timeText } from '../../lib/dates.ts'
 import { type LifecycleMail, queueManyLifecycleMails } from '../../lifecycle/lifecycle.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
@@ -12,12 +14,11 @@ import {
   movedMail,
   movedWaitlistMail,
   reminderMail,
-  timeText,
   waitlistMail,
 } from './attendee.mails.ts'
 import { calendarOf } from './calendar.ts'
 
-export { linksOf, timeText } from './attendee.mails.ts'
+export { linksOf } from './attendee.mails.ts'
 export { calendarOf } from './calendar.ts'
 
 /** The recipient of an email. */
@@ -86,6 +87,8 @@ export const notifyAttendees = async (
 ): Promise<void> => {
   const { id: webinarId, title, scheduledAt, timezone, replayUrl } = webinar
   const { event, plain, entry } = kinds[notice]
+  const brand = { ...(await readBrand(work)), publicUrl: app.config.publicUrl }
+  const locale = { lang: brand.lang, timezone: timezone ?? brand.timezone }
   for (let from = 0; from < attendees.length; from += batchSize) {
     const mails = attendees.slice(from, from + batchSize).map((attendee): LifecycleMail => {
       const { id, email, name, minutes } = attendee
@@ -100,12 +103,12 @@ export const notifyAttendees = async (
           name,
           email,
           title,
-          scheduledAt: scheduledAt ? timeText(scheduledAt, timezone) : '',
+          scheduledAt: scheduledAt ? timeText(scheduledAt, locale) : '',
           joinUrl: links.join,
           cancelUrl: links.cancel,
           ...(minutes !== undefined && { minutes: String(minutes), replayUrl: replayUrl ?? '' }),
         },
-        plain: plain({ name, title, scheduledAt, timezone, links, replayUrl }),
+        plain: plain({ name, title, scheduledAt, locale, links, replayUrl, brand }),
         entry:
           entry && session
             ? (organizer) =>

@@ -1,8 +1,9 @@
+import { timeText } from '../../lib/dates.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { json, notFoundPage, type Page, type PageView } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
 import { recordPresence } from '../attendance/attendance.ts'
-import { calendarOf, linksOf, timeText } from '../emails/emails.ts'
+import { calendarOf, linksOf } from '../emails/emails.ts'
 import { cancelRegistration } from '../seats/seats.ts'
 import { joinScript, presenceScript } from './join.script.ts'
 import { type Place, placeOf } from './place.ts'
@@ -37,9 +38,11 @@ const closedText = ({ status, registration }: Place): string | null => {
     : null
 }
 
-const timeOf = ({ scheduledAt, timezone }: Pick<Place, 'scheduledAt' | 'timezone'>): Html | false =>
+const timeOf = ({ scheduledAt, locale }: Place): Html | false =>
   scheduledAt !== null &&
-  html`<p>It begins on <time id="time" datetime="${scheduledAt.toISOString()}">${timeText(scheduledAt, timezone)}</time>.</p>
+  html`<p>It begins on <time id="time" datetime="${scheduledAt.toISOString()}"${
+    locale.lang && html` data-lang="${locale.lang}"`
+  }>${timeText(scheduledAt, locale)}</time>.</p>
 <p id="local" hidden></p>`
 
 /** What the script reports to, and the state that the page shows. */

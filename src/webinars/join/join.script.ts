@@ -8,7 +8,7 @@ if (time) {
   const at = Date.parse(time.dateTime)
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
   const local = document.getElementById('local')
-  const format = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeStyle: 'short' })
+  const format = new Intl.DateTimeFormat(time.dataset.lang || 'en-GB', { dateStyle: 'full', timeStyle: 'short' })
   local.textContent = 'For you (' + zone + '): ' + format.format(at)
   local.hidden = false
   const count = document.getElementById('count')

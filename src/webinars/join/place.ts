@@ -1,10 +1,10 @@
-import { presentAccounts, requireHere } from '../../accounts/accounts.ts'
+import { presentAccounts, readLocale, requireHere } from '../../accounts/accounts.ts'
+import type { Locale } from '../../lib/dates.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
 
-/** The registration and webinar of a page. */
-export interface Place {
+interface Row {
   accountId: string
   registrationId: string
   registration: 'confirmed' | 'waitlisted' | 'cancelled'
@@ -20,7 +20,13 @@ export interface Place {
   description: string
 }
 
-const readPlace = preparedStatement<Place>(
+/** The registration and webinar of a page. */
+export interface Place extends Row {
+  /** How its dates are written. */
+  locale: Locale
+}
+
+const readPlace = preparedStatement<Row>(
   'place-of-token',
   {
     accountId: 'text',
@@ -57,5 +63,5 @@ export const placeOf = async (
   if (!accountId || !registrationId) return null
   await requireHere(app, accountId)
   const [place] = await app.sql(readPlace, [accountId, registrationId])
-  return place ?? null
+  return place ? { ...place, locale: await readLocale({ sql: app.sql, accountId }, place.timezone) } : null
 }

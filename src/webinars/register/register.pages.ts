@@ -1,9 +1,9 @@
 import { requireAdmission, requirePublicWrite } from '../../accounts/accounts.ts'
 import { honeypotName } from '../../forms/forms.ts'
+import { type Locale, timeText } from '../../lib/dates.ts'
 import { Problem } from '../../lib/problem.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { notFoundPage, ownPath, type Page, type PageCall, type PageView } from '../../pages/page.ts'
-import { timeText } from '../emails/emails.ts'
 import { registerAttendees } from '../seats/seats.ts'
 import { RegistrationBody } from '../sessions/sessions.ts'
 import { findPublicWebinar, type PublicWebinar } from './register.ts'
@@ -27,12 +27,12 @@ input {
 .trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
 `
 
-const beginning = (at: Date, timezone: string | null): Html =>
-  html`<p>It begins on <time datetime="${at.toISOString()}">${timeText(at, timezone)}</time>.</p>`
+const beginning = (at: Date, locale: Locale): Html =>
+  html`<p>It begins on <time datetime="${at.toISOString()}">${timeText(at, locale)}</time>.</p>`
 
-const about = ({ title, description, scheduledAt, timezone }: PublicWebinar): Html =>
+const about = ({ title, description, scheduledAt, locale }: PublicWebinar): Html =>
   html`<h1>${title}</h1>
-${scheduledAt !== null && beginning(scheduledAt, timezone)}
+${scheduledAt !== null && beginning(scheduledAt, locale)}
 ${description !== '' && html`<p class="about">${description}</p>`}`
 
 const closedTexts: Partial<Record<PublicWebinar['status'], string>> = {
@@ -43,6 +43,7 @@ const closedTexts: Partial<Record<PublicWebinar['status'], string>> = {
 const closed = (webinar: PublicWebinar, text: string): PageView => ({
   status: 409,
   title: webinar.title,
+  accountId: webinar.accountId,
   style,
   body: html`${about(webinar)}<p><strong>${text}</strong></p>`,
 })
@@ -56,6 +57,7 @@ interface Entered {
 const formPage = (webinar: PublicWebinar, entered?: Entered): PageView => ({
   status: entered ? 400 : 200,
   title: entered ? `Please check: ${webinar.title}` : webinar.title,
+  accountId: webinar.accountId,
   style,
   body: html`${about(webinar)}
 ${entered && html`<p class="fault" role="alert" id="fault">${entered.fault}</p>`}
@@ -140,6 +142,7 @@ const thank: Page = {
     if (!webinar) return notFoundPage
     return {
       title: webinar.title,
+      accountId: webinar.accountId,
       style,
       body: html`<h1>${webinar.title}</h1>
 <p>Thank you. We have sent you an email: it says whether you have a seat, and has your link to join.</p>

@@ -1,15 +1,20 @@
-import { activeAccounts } from '../../accounts/accounts.ts'
+import { activeAccounts, readLocale } from '../../accounts/accounts.ts'
+import type { Locale } from '../../lib/dates.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
 
-/** A webinar that anyone can register for. */
-export interface PublicWebinar
-  extends Pick<WebinarRow, 'id' | 'title' | 'description' | 'status' | 'scheduledAt' | 'timezone'> {
+interface Row extends Pick<WebinarRow, 'id' | 'title' | 'description' | 'status' | 'scheduledAt' | 'timezone'> {
   accountId: string
 }
 
-const readPublic = preparedStatement<PublicWebinar>(
+/** A webinar that anyone can register for. */
+export interface PublicWebinar extends Row {
+  /** How its dates are written. */
+  locale: Locale
+}
+
+const readPublic = preparedStatement<Row>(
   'find-public-webinar',
   {
     accountId: 'text',
@@ -26,8 +31,10 @@ const readPublic = preparedStatement<PublicWebinar>(
 )
 
 /** Returns a webinar of any account; null if it does not take registrations, or its account is deleted. */
-export const findPublicWebinar = async ({ sql }: Pick<App, 'sql'>, id: string): Promise<PublicWebinar | null> =>
-  /^\w{1,100}$/.test(id) ? ((await sql(readPublic, [id]))[0] ?? null) : null
+export const findPublicWebinar = async ({ sql }: Pick<App, 'sql'>, id: string): Promise<PublicWebinar | null> => {
+  const [row] = /^\w{1,100}$/.test(id) ? await sql(readPublic, [id]) : []
+  return row ? { ...row, locale: await readLocale({ sql, accountId: row.accountId }, row.timezone) } : null
+}
 
 /** Returns the URL of the page to register. */
 export const registerUrl = ({ config }: Pick<App, 'config'>, id: string): string => `${config.publicUrl}/webinar/${id}`

@@ -197,6 +197,8 @@ const cellOf = (table: Table, column: Column, k: number, facts: string): unknown
       return timeOf(k)
     case 'tstzmultirange':
       return `{["${timeOf(k)}","${timeOf(k - 1)}")}`
+    case 'bytea':
+      return `${name} ${k} of m`
     case 'date':
       return timeOf(24 * k).slice(0, 10)
     case 'bool':

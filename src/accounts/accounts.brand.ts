@@ -1,0 +1,140 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import type { Locale } from '../lib/dates.ts'
+import { parse } from '../lib/parse.ts'
+import { invalid } from '../lib/problem.ts'
+import { Color, Lang } from '../lib/shapes.ts'
+import { text } from '../lib/text.ts'
+import { Timezone } from '../lib/timezone.ts'
+import type { Sql } from '../store/database.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import type { Operation } from '../store/work.ts'
+import { lockAccount } from './accounts.rows.ts'
+
+/** What hosted pages and built-in emails show of an account, and how they write dates. null: nothing, or the default. */
+export interface Brand extends Locale {
+  brandName: string | null
+  /** The path of the logo, from the public URL. */
+  logo: string | null
+  color: string | null
+  postalAddress: string | null
+  privacyUrl: string | null
+}
+
+const isWebUrl = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
+
+const isLocale = (lang: string): boolean => {
+  try {
+    return Intl.getCanonicalLocales(lang).length === 1
+  } catch {
+    return false
+  }
+}
+
+/** null removes the value. */
+const BrandChange = z.object({
+  brandName: text(200).trim().min(1).nullable().optional(),
+  color: Color.toLowerCase().nullable().optional(),
+  postalAddress: text(500).trim().min(1).nullable().optional(),
+  privacyUrl: text(2_000).refine(isWebUrl, 'must be an http or https URL').nullable().optional(),
+  timezone: Timezone.nullable().optional(),
+  lang: Lang.refine(isLocale, 'must be a language such as en or pt-BR').nullable().optional(),
+})
+
+export type BrandChange = z.input<typeof BrandChange> & { logo?: Buffer | null }
+
+/** The maximum size of a logo in bytes. */
+export const logoMaxBytes = 200 * 1024
+
+const types: readonly [type: string, matches: (start: string) => boolean][] = [
+  ['image/png', (start) => start.startsWith('89504e470d0a1a0a')],
+  ['image/jpeg', (start) => start.startsWith('ffd8ff')],
+  ['image/webp', (start) => /^52494646.{8}57454250/.test(start)],
+]
+
+/** Returns the media type of a logo by its first bytes. Throws Problem `invalid`. */
+const logoTypeOf = (logo: Buffer): string => {
+  if (logo.length > logoMaxBytes) throw invalid(`logo must have at most ${logoMaxBytes / 1024} KB`)
+  const start = logo.subarray(0, 12).toString('hex')
+  const [type] = types.find(([, matches]) => matches(start)) ?? []
+  if (type === undefined) throw invalid('logo must be a PNG, JPEG or WebP image')
+  return type
+}
+
+type Row = Omit<Brand, 'logo'> & { logoHash: string | null }
+
+const readRow = preparedStatement<Row>(
+  'read-brand',
+  {
+    ...{ brandName: 'text', logoHash: 'text', color: 'text', postalAddress: 'text' },
+    ...{ privacyUrl: 'text', timezone: 'text', lang: 'text' },
+  },
+  `select brand_name as "brandName", logo_hash as "logoHash", color, postal_address as "postalAddress",
+     privacy_url as "privacyUrl", timezone, lang
+   from brands where account_id = $1`,
+)
+
+const empty: Row = {
+  ...{ brandName: null, logoHash: null, color: null, postalAddress: null },
+  ...{ privacyUrl: null, timezone: null, lang: null },
+}
+
+/** Returns the path of an account's logo. The hash changes with the image, so that browsers load a new one. */
+const logoPath = (accountId: string, logoHash: string): string => `/assets/${accountId}/logo?v=${logoHash}`
+
+/** Returns the brand of an account. One without any has only nulls. */
+export const readBrand = async ({ sql, accountId }: { sql: Sql; accountId: string }): Promise<Brand> => {
+  const [row = empty] = await sql(readRow, [accountId])
+  const { logoHash, ...brand } = row
+  return { ...brand, logo: logoHash && logoPath(accountId, logoHash) }
+}
+
+/** Returns how an account writes dates. `timezone` precedes that of the account. */
+export const readLocale = async (reader: { sql: Sql; accountId: string }, timezone: string | null): Promise<Locale> => {
+  const brand = await readBrand(reader)
+  return { lang: brand.lang, timezone: timezone ?? brand.timezone }
+}
+
+const saveRow = statement(
+  'save-brand',
+  {},
+  `insert into brands (account_id, brand_name, color, postal_address, privacy_url, timezone, lang)
+   values ($1, $2, $3, $4, $5, $6, $7)
+   on conflict (account_id) do update set brand_name = excluded.brand_name, color = excluded.color,
+     postal_address = excluded.postal_address, privacy_url = excluded.privacy_url, timezone = excluded.timezone,
+     lang = excluded.lang`,
+)
+
+const saveLogo = statement(
+  'save-logo',
+  {},
+  'update brands set logo = $2, logo_type = $3, logo_hash = $4 where account_id = $1',
+)
+
+/** Changes the named values of an account's brand. Throws Problem `invalid`. */
+export const changeBrand = async ({ sql }: Operation, accountId: string, change: BrandChange): Promise<Brand> => {
+  const { logo, ...given } = change
+  const named = Object.fromEntries(Object.entries(parse(BrandChange, given)).filter(([, value]) => value !== undefined))
+  const logoType = logo && logoTypeOf(logo)
+  await lockAccount({ sql, accountId })
+  const { brandName, color, postalAddress, privacyUrl, timezone, lang } = {
+    ...(await readBrand({ sql, accountId })),
+    ...named,
+  }
+  const canonical = lang && Intl.getCanonicalLocales(lang)[0]
+  await sql(saveRow, [accountId, brandName, color, postalAddress, privacyUrl, timezone, canonical])
+  if (logo !== undefined) await sql(saveLogo, [accountId, logo, logoType, logo && hash('sha256', logo).slice(0, 12)])
+  return readBrand({ sql, accountId })
+}
+
+const readLogo = preparedStatement<{ content: Buffer; type: string }>(
+  'read-logo',
+  { content: 'bytea', type: 'text' },
+  'select logo as content, logo_type as type from brands where account_id = $1 and logo is not null',
+)
+
+/** Returns the logo of an account; null if it has none. */
+export const logoOf = async ({ sql, accountId }: { sql: Sql; accountId: string }) => {
+  const [logo = null] = await sql(readLogo, [accountId])
+  return logo
+}
