@@ -49,6 +49,8 @@ interface Within {
   readonly counted: { comparisons: number }
   /** Every bare name that is no term is a field. */
   readonly isAnyField?: boolean
+  /** What ages, `now` and `today` are relative to; default: the time of the unit of work. */
+  readonly at?: Date | undefined
 }
 
 const maxComparisons = 100
@@ -235,9 +237,9 @@ export const compileSegment = async (
   within?: Within,
 ): Promise<Matcher> => {
   const [row] = await work.sql(readNames, [work.accountId, id])
-  const { segments = [], counted = { comparisons: 0 } } = within ?? {}
+  const { segments = [], counted = { comparisons: 0 }, at } = within ?? {}
   try {
-    return await compileFilter(work, where, listId, row?.names, { segments: [...segments, id], counted })
+    return await compileFilter(work, where, listId, row?.names, { segments: [...segments, id], counted, at })
   } catch (error) {
     if (!(error instanceof Problem) || error.kind !== 'not_found') throw error
     throw notFound(`The list of the segment ${shown(name)} was deleted`, { hint: `svc segments delete ${shown(name)}` })
@@ -269,7 +271,7 @@ const compileUsed = async (work: Work, id: string, { column }: Named, within: Wi
 }
 
 /**
- * Compiles a filter for contacts of a list, or of any list. Ages are relative to `work.now`. `stored`: what the names of a stored filter
+ * Compiles a filter for contacts of a list, or of any list. `stored`: what the names of a stored filter
  * stand for. Throws Problem `invalid` with the column of the first mistake.
  */
 export const compileFilter = async (
@@ -279,7 +281,8 @@ export const compileFilter = async (
   stored: FilterNames | null = null,
   within: Within = { segments: [], counted: { comparisons: 0 } },
 ): Promise<Matcher> => {
-  const { accountId, now } = work
+  const { accountId } = work
+  const now = within.at ?? work.now
   const { terms: later, findScope } = await work.filterParts()
   const { isAnyField = false } = within
   const listed = async () => (listId === null ? listLists(work) : [await requireList(work, listId)])

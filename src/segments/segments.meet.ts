@@ -12,15 +12,23 @@ interface Place {
   rowId: string
 }
 
-const compile = (work: Work, where: string) =>
-  compileFilter(work, where, null, null, { segments: [], counted: { comparisons: 0 }, isAnyField: true })
+const compile = (work: Work, where: string, at?: Date) =>
+  compileFilter(work, where, null, null, { segments: [], counted: { comparisons: 0 }, isAnyField: true, at })
 
 /** Checks a filter and returns it with ids instead of names. Throws Problem `invalid` with the column of the first mistake. */
 export const resolveFilter = async (work: Work, where: string): Promise<string> => (await compile(work, where)).withIds
 
-/** Returns whether each of the contacts meets a filter now, in their order. Throws Problem `invalid` with the column of the first mistake. */
-export const meetFilter = async (work: Work, where: string, contacts: readonly Place[]): Promise<boolean[]> => {
-  const { condition } = await compile(work, where)
+/**
+ * Returns whether each of the contacts meets a filter, in their order. `at` is the time for ages, `now` and `today`. Throws Problem `invalid`
+ * with the column of the first mistake.
+ */
+export const meetFilter = async (
+  work: Work,
+  where: string,
+  contacts: readonly Place[],
+  at: Date,
+): Promise<boolean[]> => {
+  const { condition } = await compile(work, where, at)
   const params: unknown[] = [work.accountId, contacts.map(({ listId }) => listId), contacts.map(({ rowId }) => rowId)]
   const met = condition((value) => `$${params.push(value)}`)
   const rows = await work.sql<{ place: number }>(

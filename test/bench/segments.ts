@@ -1,5 +1,5 @@
 import { createList, listContacts } from '../../src/contacts/contacts.ts'
-import { countSegment, narrow } from '../../src/segments/segments.ts'
+import { countSegment, createSegment, narrow } from '../../src/segments/segments.ts'
 import { fill } from './lookup.ts'
 import { type Bench, below, benchAccount, median, percentile, type Row, timed } from './support.ts'
 
@@ -13,8 +13,16 @@ const step = 1_000_000
 const counted: readonly [name: string, where: string, seconds: number][] = [
   ['a field', 'plan = pro', 1],
   ['fields', '(plan = pro or city ~ "city 1") and not first_name is empty and domain = example.org', 1],
+  ['a number, a date and a sample', '(plan = 7 or city < today) and sample < 50', 1],
   ['opened', 'opened < 30d', 3],
   ['fields with engagement', 'plan = pro and (opened > 30d or not clicked < 90d)', 3],
+  ['a link', 'link ~ "/offer"', 3],
+  ['an answer', 'answer.q = Yes', 3],
+  ['an answer in a project', 'not answer.q in Welcome in (Yes, No)', 3],
+  ['suppression', 'suppression is empty', 3],
+  ['an event', 'event.upgraded < 30d', 3],
+  ['another list', 'list = other', 3],
+  ['a segment of another list', 'segment = Openers', 3],
   ['verification and sent', 'verification != invalid and sent in Welcome < 30d', 3],
 ]
 
@@ -22,6 +30,9 @@ const counted: readonly [name: string, where: string, seconds: number][] = [
 const paged: readonly [name: string, where: string][] = [
   ['of a field', 'plan = pro'],
   ['with engagement', 'plan = pro and not opened < 30d'],
+  ['with an answer', 'plan = pro and answer.q = Yes'],
+  ['with another list', 'plan = pro and list = other'],
+  ['with a segment', 'plan = pro and not segment = Openers'],
 ]
 
 /**
@@ -51,12 +62,34 @@ export const bench = async (b: Bench, size = 1_000_000): Promise<Row[]> => {
     [account.id],
   )
   await app.sql(
-    `insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, at)
-     select account_id, id, k.kind, '', '', false, id || k.kind, project_id, email, created_at
-     from messages cross join (values ('open'), ('click')) as k(kind) where account_id = $1 and random() < 0.5`,
+    `insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, value, at)
+     select account_id, id, k.kind, k.block, '', false, id || k.kind, project_id, email, k.value::jsonb, created_at
+     from messages cross join (values
+       ('open', '', 'null'), ('click', '', '"https://shop.example/offer"'), ('vote', 'q', '"Yes"')
+     ) as k(kind, block, value) where account_id = $1 and random() < 0.5`,
     [account.id],
   )
+  const other = await app.work(account.id, 'cli:bench', (work) => createList(work, { name: 'other' }))
+  await app.sql(
+    `insert into contacts (account_id, row_id, list_id, email, fields, status, created_at, updated_at)
+     select account_id, row_id, $2, email, '{}', 'active', now(), now() from contacts where account_id = $1 and random() < 0.3`,
+    [account.id, other.id],
+  )
+  await app.sql(
+    `insert into suppressions (account_id, email, reason, created_at)
+     select account_id, email, 'unsubscribed', now() from contacts where account_id = $1 and list_id = $2 and random() < 0.1`,
+    [account.id, list.id],
+  )
+  await app.sql(
+    `insert into activities (account_id, id, email, name, at)
+     select account_id, 'act_' || row_id, email, 'upgraded', now() - random() * interval '90 days'
+     from contacts where account_id = $1 and list_id = $2 and random() < 0.3`,
+    [account.id, list.id],
+  )
   await app.sql('vacuum analyze')
+  await app.work(account.id, 'cli:bench', (work) =>
+    createSegment(work, { name: 'Openers', list: 'other', where: 'opened < 90d' }),
+  )
   const rows: Row[] = []
   const millions = size / 1_000_000
   const work = <T>(run: Parameters<typeof app.work<T>>[2]) => app.work(account.id, 'cli:bench', run)

@@ -157,7 +157,7 @@ export const rehearse = async (work: Work, sendMails: SendMails, request: Reques
   const add = async (path: string, given: Partial<RehearsedStep>) => {
     const step = byPath.get(path)!
     const { nowMs: at, state, contact, lastContact } = walk
-    const atStep = { runId: run.id, journeyId: run.journeyId, stepNo: state.stepNo, context: state.context }
+    const atStep = { runId: run.id, journeyId: run.journeyId, stepNo: state.stepNo, context: state.context, nowMs: at }
     const described = await describe(work, step, { ...atStep, contact: contact ?? lastContact! }, journey)
     steps.push({ at, step: path, kind: step.kind, outcome: '', detail: null, ...given, ...described })
   }

@@ -122,6 +122,7 @@ const branch = async (work: Work, { where }: StepOf<'branch'>, runs: readonly Ru
     work,
     where!,
     runs.map(({ contact }) => contact),
+    new Date(runs[0]!.nowMs),
   )
   return met.map((isMet) => ({ side: isMet ? 'then' : 'else' }))
 }

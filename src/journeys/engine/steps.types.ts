@@ -26,4 +26,6 @@ export interface RunAtStep {
   stepNo: number
   contact: Contact
   context: RunContext
+  /** The time of the step: of the unit of work, or of a rehearsal. */
+  nowMs: number
 }

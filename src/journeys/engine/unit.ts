@@ -72,12 +72,13 @@ const nextStep = (walks: readonly Walk[]): { step: Step; doing: Walk[] } | null 
 }
 
 const doForRuns = async (work: Work, step: Step, doing: readonly Walk[], ports: Ports): Promise<Effect[]> => {
-  const runs = doing.map(({ run, state: { stepNo, context }, contact }) => ({
+  const runs = doing.map(({ run, state: { stepNo, context }, contact, nowMs }) => ({
     runId: run.id,
     journeyId: run.journeyId,
     stepNo,
     contact: contact!,
     context,
+    nowMs,
   }))
   return doStep(work, step, runs, ports)
 }

@@ -359,6 +359,19 @@ test('a rehearsal walks through waits, branches, webhooks and emails with their 
   expect([await countRows(), await bench.contacts('ada@example.com')]).toEqual([before, contact])
 })
 
+test('a rehearsal asks the filter of a branch at the time of the step', async () => {
+  await bench.add(listId, ['ada@example.com'], { plan: 'free' })
+  const branch = { kind: 'branch', where: 'created > 1d and plan = free', then: [{ kind: 'exit' }] }
+  const steps = [{ ...branch, then: [], else: [{ kind: 'delay', for: '2d' }] }, branch]
+  const rehearsed = await rehearseFile({ name: 'J', trigger: { kind: 'api' }, steps })
+  expect(rehearsed.steps.map(({ step, outcome, detail }) => [step, outcome, detail])).toEqual([
+    ['steps[0]', 'else', 'the filter is created > 1d and plan = free'],
+    ['steps[0].else[0]', 'waits', null],
+    ['steps[1]', 'then', 'the filter is created > 1d and plan = free'],
+    ['steps[1].then[0]', 'exited', null],
+  ])
+})
+
 test('a rehearsal says that a suppressed address gets no email, and refuses a bad file and an unknown address', async () => {
   await bench.add(listId, ['ada@example.com'])
   await suppress('ada@example.com', 'complained')

@@ -103,7 +103,7 @@ test('a journey that creates a deal and the deletion of a stage do not deadlock'
   const [first, second] = await bench.stages()
   const { deal: held } = await deal(email, { stageId: first!.id })
   const [contact] = await bench.contacts(email)
-  const doer = { runId: 'run_1', journeyId: moved, stepNo: 1, contact: contact!, context: {} }
+  const doer = { runId: 'run_1', journeyId: moved, stepNo: 1, contact: contact!, context: {}, nowMs: 0 }
   const step = { kind: 'create-deal', title: 'Made', value: 0, currency: 'EUR', stage: second!.id } as never
   let begun = 0
   const units: Promise<unknown>[] = []
