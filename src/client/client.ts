@@ -4,7 +4,7 @@
  */
 import { keyedRoutes } from './api.ts'
 import { ApiError, type FailedCall, NoAnswerError } from './errors.ts'
-import type { CallOptions, InputsOf, Method, PathOf, ResultOf } from './types.ts'
+import type { CallOptions, InputsOf, Method, PagedPath, PathOf, ResultOf } from './types.ts'
 
 export type { components } from './api.ts'
 export { ApiError, type ErrorKind, type FailedCall, NoAnswerError } from './errors.ts'
@@ -31,6 +31,8 @@ export interface Client {
   put: Caller<'PUT'>
   patch: Caller<'PATCH'>
   delete: Caller<'DELETE'>
+  /** Iterates over the pages of a list, each as GET answers it. It begins at the `cursor` of the query, if there is one. */
+  pages<Path extends PagedPath>(path: Path, ...input: InputsOf<'GET', Path>): AsyncGenerator<ResultOf<'GET', Path>>
 }
 
 interface Input extends CallOptions {
@@ -211,6 +213,15 @@ export const createClient = ({ baseUrl, key, fetch: own, ...settings }: ClientOp
     }
   }
 
+  async function* pages(path: string, input: Input = {}) {
+    for (let query = input.query; ; ) {
+      const page = (await call('GET', path, { ...input, ...(query && { query }) })) as { next: string | null }
+      yield page
+      if (page.next === null) return
+      query = { ...query, cursor: page.next }
+    }
+  }
+
   const caller = (method: Method) => (path: string, input?: Input) => call(method, path, input)
   return {
     get: caller('GET'),
@@ -218,5 +229,6 @@ export const createClient = ({ baseUrl, key, fetch: own, ...settings }: ClientOp
     put: caller('PUT'),
     patch: caller('PATCH'),
     delete: caller('DELETE'),
+    pages,
   } as Client
 }

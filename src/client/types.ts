@@ -63,3 +63,8 @@ type Responses<O> = PropertyOf<O, 'responses'>
 export type ResultOf<M extends Method, Path extends PathOf<M>, R = Responses<OperationOf<M, Path>>> = Json<
   R[Extract<keyof R, 200 | 201>]
 >
+
+/** The paths of lists that answer pages. */
+export type PagedPath = {
+  [Path in PathOf<'GET'>]: ResultOf<'GET', Path> extends { next: string | null } ? Path : never
+}[PathOf<'GET'>]

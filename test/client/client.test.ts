@@ -57,6 +57,24 @@ describe('against a server that answers as it is told', () => {
   const body = { title: 'A', email: 'ada@example.org' }
   const soon = { 'retry-after': '0' }
 
+  test('pages are read one after the other, with the query of the first', async () => {
+    answers.push(says(200, { sends: [{ id: 'a' }], next: 'x y' }), says(200, { sends: [{ id: 'b' }], next: null }))
+    const ids: string[] = []
+    for await (const { sends } of client().pages('/sends', { query: { status: 'sent' } }))
+      ids.push(...sends.map(({ id }) => id))
+    expect(ids).toEqual(['a', 'b'])
+    expect(requests.map(({ url }) => url)).toEqual([
+      '/api/v1/sends?status=sent',
+      '/api/v1/sends?status=sent&cursor=x+y',
+    ])
+  })
+
+  test('a page is only read when it is asked for', async () => {
+    answers.push(says(200, { sends: [], next: 'x' }))
+    for await (const _ of client().pages('/sends')) break
+    expect(requests).toHaveLength(1)
+  })
+
   test('paths, queries and bodies arrive as they were given', async () => {
     answers.push(says(200, { contacts: [] }), says(200, { deal: {} }), says(200, { ok: true }))
     const svc = client({ baseUrl: `${stub.baseUrl}/behind/` })
