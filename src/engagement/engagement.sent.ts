@@ -76,6 +76,7 @@ export const linksOf = (app: Signer, accountId: string, messageId: string, unsub
   return {
     view,
     unsubscribe,
+    trap: `${config.publicUrl}/t/h/${tokens.sign('trap', [accountId, messageId], null)}`,
     open: `${config.publicUrl}/t/o/${tokens.sign('open', [accountId, messageId], null)}.gif`,
     answer: (blockId, value) => `${view}?${new URLSearchParams({ block: blockId, value })}#${blockId}`,
     click(url) {

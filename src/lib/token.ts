@@ -9,6 +9,7 @@ const tokenPurposes = [
   'payment',
   'portal',
   'portal-session',
+  'trap',
   'certificate',
   'join',
   'waitlist',

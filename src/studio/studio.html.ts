@@ -137,6 +137,22 @@ const footerLink = (link: 'view' | 'unsubscribe', theme: FullTheme): Part[] => [
   `" class="ink-link" style="color:${theme.text}">${words[link]}</a>`,
 ]
 
+/**
+ * A link that nobody can see, before all others: a program that follows it is following all links. It has no text, and screen readers and
+ * keyboards skip it.
+ */
+const trap = ({ placeholders }: RenderContext): Node =>
+  node(
+    'mj-raw',
+    {},
+    placeholders.html([
+      {
+        given: 'trap',
+        parts: ['<a href="', { link: 'trap' }, '" style="display:none" aria-hidden="true" tabindex="-1"></a>'],
+      },
+    ]),
+  )
+
 /** The link to the live view, the unsubscribe link and the open pixel, the last two only if given. */
 const footer = ({ theme, placeholders }: RenderContext): Node[] => {
   const parts: Part[] = [
@@ -176,6 +192,7 @@ export const renderHtml = async (content: Content): Promise<Part[]> => {
   const placeholders = createPlaceholders()
   const context = { theme, placeholders, levels: headingLevels(content.blocks, 0) }
   const body = [
+    trap(context),
     ...logoRow(theme, content.name, placeholders),
     ...rowsOf(content.blocks, { side: 0 }, context),
     ...footer(context),

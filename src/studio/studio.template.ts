@@ -12,6 +12,8 @@ export interface Links {
   click(url: string, written: string): string
   /** Returns the URL for an option of a vote, rating or quiz. */
   answer(blockId: string, value: string): string
+  /** The URL of a link that only programs see; null: no such link. */
+  trap: string | null
   /** The URL of the open pixel; null: no pixel. */
   open: string | null
   /** The unsubscribe URL, which marketing emails must show; null: no link. */
@@ -23,6 +25,7 @@ export const previewLinks: Links = {
   view: '#view',
   click: (url) => url,
   answer: (blockId) => `#${blockId}`,
+  trap: null,
   open: null,
   unsubscribe: '#unsubscribe',
 }
@@ -33,9 +36,9 @@ export type Part =
   | { url: readonly UrlPart[]; kind: UrlKind }
   | { answer: string; value: readonly TagPart[] }
   /** A link of the email itself; `at` is the block to show in the live view. */
-  | { link: 'view' | 'open' | 'unsubscribe'; at?: string }
+  | { link: 'view' | 'open' | 'trap' | 'unsubscribe'; at?: string }
   /** Parts that are left out if that link is null. */
-  | { given: 'open' | 'unsubscribe'; parts: readonly Part[] }
+  | { given: 'open' | 'trap' | 'unsubscribe'; parts: readonly Part[] }
   /** A block with a condition. */
   | { when: Filter; parts: readonly Part[] }
 
@@ -132,7 +135,7 @@ export const linksIn = (template: Template, mergeData: MergeData): { url: string
     found.getOrInsert(url, written)
     return url
   }
-  const links = { view: '', click, answer: () => '', open: '', unsubscribe: '' }
+  const links = { view: '', click, answer: () => '', open: '', trap: '', unsubscribe: '' }
   fillTemplate(template, { mergeData, links, nowMs: 0 })
   return [...found].flatMap(([url, written]) => (/^https?:/i.test(url) ? { url, written } : []))
 }

@@ -48,6 +48,11 @@ const score = async () => {
   return Math.round(row?.points ?? 0)
 }
 
+const linked = (urls: string[]) => ({
+  name: 'Links',
+  blocks: urls.map((url, i) => ({ id: `b${i}`, type: 'button', props: { label: 'Go', url } })),
+})
+
 test('a link in the email redirects with 302 to its URL and emits one event per link and message', async () => {
   const [harbour, start] = mail.clicks
   const reply = await ask(harbour!)
@@ -80,13 +85,32 @@ test('who follows an answer’s link and answers nothing has opened and clicked,
   expect(stats).toMatchObject({ opened: 1, clicked: 1, answered: 0, links: [] })
 })
 
-test('the text part has the same links', () => {
-  for (const path of mail.clicks) expect(mail.text).toContain(`${publicUrl}${path}`)
+test('a scanner with a browser’s user agent that follows every link, also the one that nobody can see, is a machine', async () => {
+  const trap = /href="https:\/\/svc\.example(\/t\/h\/[^"]+)"/.exec(mail.html)![1]!
+  expect(mail.html.indexOf(trap)).toBeLessThan(mail.html.indexOf(mail.clicks[0]!))
+  expect(mail.text).not.toContain('/t/h/')
+  await ok(ask(trap), 302)
+  for (const path of mail.clicks) await ok(ask(path), 302)
+  await ok(ask(mail.open))
+  await ok(ask(`/v/${mail.token}`))
+  expect(await emittedInteractions()).toEqual([])
+  expect(await score()).toBe(0)
+  expect(await ask('/t/h/no-token')).toMatchObject({ status: 404 })
+  // A person who reads the email later counts.
+  await t.app.sql(`update interactions set at = at - interval '61 seconds' where account_id = $1`, [account.id])
+  await ok(ask(mail.clicks[0]!), 302)
+  expect(await emittedInteractions()).toHaveLength(1)
 })
 
-const linked = (urls: string[]) => ({
-  name: 'Links',
-  blocks: urls.map((url, i) => ({ id: `b${i}`, type: 'button', props: { label: 'Go', url } })),
+test('more than three links within a second are a machine’s from the fourth one on', async () => {
+  account = await engagedAccount(t, linked([0, 1, 2, 3, 4].map((n) => `https://example.com/${n}`)))
+  mail = await sendProject(t, sink, account)
+  for (const path of mail.clicks) await ok(ask(path), 302)
+  expect(await emittedInteractions()).toHaveLength(3)
+})
+
+test('the text part has the same links', () => {
+  for (const path of mail.clicks) expect(mail.text).toContain(`${publicUrl}${path}`)
 })
 
 test('non-ASCII characters are encoded in the redirect URL, over a real connection', async () => {

@@ -4,6 +4,7 @@ import { type Html, html } from '../../pages/html.ts'
 import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
 import { type Block, headingLevels, type LeafBlock, leavesOf } from '../../studio/studio.ts'
+import { isScanned } from '../engagement.scanners.ts'
 import { findSentByToken, type SentMail } from '../engagement.sent.ts'
 import { isMachine, type Visit } from '../engagement.visits.ts'
 import { type BlockKind, recipientActor, recordInteraction } from '../interactions/interactions.ts'
@@ -200,13 +201,13 @@ const noLongerShown: PageView = {
  */
 const recordVisit = async (app: App, sent: SentMail, visit: Visit, block: string | undefined): Promise<void> => {
   const blockId = filledLeaves(sent).find(({ id }) => id === block)?.id ?? null
-  await app.work(sent.accountId, recipientActor, (work) =>
+  await app.work(sent.accountId, recipientActor, async (work) =>
     recordInteraction(work, sent, {
       ...{
         kind: 'click',
         blockId,
         value: `${app.config.publicUrl}/v`,
-        isBot: isMachine(visit, 'click'),
+        isBot: isMachine(visit, 'click') || (await isScanned(work, sent)),
         onOther: 'keep',
       },
     }),

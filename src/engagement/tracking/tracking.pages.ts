@@ -1,5 +1,5 @@
 import { notFoundPage, type Page } from '../../pages/page.ts'
-import { followLink, recordOpen } from './tracking.ts'
+import { followLink, followTrap, recordOpen } from './tracking.ts'
 
 /** A transparent GIF of one pixel, as the body of `/t/o/…`. */
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
@@ -24,4 +24,13 @@ const open: Page = {
   },
 }
 
-export const pages: readonly Page[] = [click, open]
+/** A link that nobody can see. */
+const trap: Page = {
+  method: 'GET',
+  path: '/t/h/:token',
+  token: 'trap',
+  handle: async ({ app, params }) =>
+    (await followTrap(app, params.token!)) ? { redirect: app.config.publicUrl } : notFoundPage,
+}
+
+export const pages: readonly Page[] = [click, open, trap]

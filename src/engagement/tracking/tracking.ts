@@ -1,5 +1,6 @@
 import type { App } from '../../store/work.ts'
 import { linksIn, loadTemplate } from '../../studio/studio.ts'
+import { isScanned, recordTrap } from '../engagement.scanners.ts'
 import { loadSent, type SentMail } from '../engagement.sent.ts'
 import { isMachine, type Visit } from '../engagement.visits.ts'
 import { recipientActor, recordInteraction } from '../interactions/interactions.ts'
@@ -15,11 +16,26 @@ export const recordOpen = async (app: App, token: string, visit: Visit): Promise
   const [accountId, messageId] = app.tokens.read('open', token, app.now().getTime()) ?? []
   const sent = accountId && messageId ? await loadSent(app, accountId, messageId) : null
   if (!sent) return false
-  await app.work(sent.accountId, recipientActor, (work) =>
+  await app.work(sent.accountId, recipientActor, async (work) =>
     recordInteraction(work, sent, {
-      ...{ kind: 'open', blockId: null, value: null, isBot: isMachine(visit, 'open'), onOther: 'keep' },
+      ...{
+        kind: 'open',
+        blockId: null,
+        value: null,
+        isBot: isMachine(visit, 'open') || (await isScanned(work, sent)),
+        onOther: 'keep',
+      },
     }),
   )
+  return true
+}
+
+/** Records that a program followed the link that nobody can see. Returns false if the token is not valid or its email was deleted. */
+export const followTrap = async (app: App, token: string): Promise<boolean> => {
+  const [accountId, messageId] = app.tokens.read('trap', token, app.now().getTime()) ?? []
+  const sent = accountId && messageId ? await loadSent(app, accountId, messageId) : null
+  if (!sent) return false
+  await app.work(sent.accountId, recipientActor, (work) => recordTrap(work, sent))
   return true
 }
 
@@ -41,10 +57,10 @@ export const followLink = async (app: App, token: string, visit: Visit): Promise
   const { url, written } = linksIn(template, mergeData)[Number(number)] ?? {}
   // A link that can't be followed is not counted.
   if (url === undefined || !URL.canParse(url)) return null
-  await app.work(sent.accountId, recipientActor, (work) =>
+  await app.work(sent.accountId, recipientActor, async (work) =>
     recordInteraction(work, sent, {
       ...{ kind: 'click', blockId: blockOf(sent, url), value: url, link: Number(number), written },
-      ...{ isBot: isMachine(visit, 'click'), onOther: 'keep' },
+      ...{ isBot: isMachine(visit, 'click') || (await isScanned(work, sent)), onOther: 'keep' },
     }),
   )
   return url
