@@ -75,7 +75,7 @@ test('an export whose reader stops early ends with exit 0 and leaves no server',
   child.stdout.on('data', (text) => (stdout += text))
   child.stderr.on('data', (text) => (stderr += text))
   await once(child, 'close')
-  expect([stdout, stderr]).toEqual(['email\r\n', 'exit 0\n'])
+  expect([stdout, stderr]).toEqual(['email,suppression\r\n', 'exit 0\n'])
   expect(existsSync(pidFile())).toBe(false)
 })
 
