@@ -18,6 +18,10 @@ export const allAccounts = '(select id from accounts)'
 /** SQL query, in parentheses: the ids of the accounts that are being deleted, or are exported. Nothing of them runs. */
 export const closedAccountIds = '(select id from accounts where deleted_at is not null or move is not null)'
 
+/** SQL expression: the postal address of an account; null if it has none. */
+export const postalAddressOf = (accountId: string): string =>
+  `(select postal_address from brands where account_id = ${accountId})`
+
 const findAnyAccount = statement('find-any-account', {}, 'select from accounts limit 1')
 
 /** Returns whether the installation has an account, also one that is being deleted. */

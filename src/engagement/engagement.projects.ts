@@ -26,6 +26,6 @@ export const projects: Projects = {
   renderProject: (app, { accountId, messageId, id, version, mergeData, links, nowMs }) =>
     renderProject(app, {
       ...{ accountId, id, version, mergeData, nowMs },
-      links: linksOf(app, accountId, messageId, links.unsubscribe),
+      links: linksOf(app, accountId, messageId, links),
     }),
 }

@@ -4,7 +4,7 @@ import { notFound } from '../lib/problem.ts'
 import { findProjectMail, findProjectMails, type MessageKey, type ProjectMail } from '../messages/messages.ts'
 import { isSharedFailure } from '../store/database.ts'
 import type { App } from '../store/work.ts'
-import { type Content, type Links, loadVersion } from '../studio/studio.ts'
+import { type Content, type Links, loadVersion, numberLinks } from '../studio/studio.ts'
 
 /** A sent email of a project, with the content that its recipient sees and answers. */
 export interface SentMail extends ProjectMail {
@@ -69,19 +69,25 @@ export const viewUrl = ({ tokens, config }: Signer, accountId: string, messageId
  * email and looked up there, so a token can't redirect to any other URL. An answer's link opens the page with that answer selected;
  * it records nothing, because programs follow links too.
  */
-export const linksOf = (app: Signer, accountId: string, messageId: string, unsubscribe: string | null): Links => {
+export const linksOf = (
+  app: Signer,
+  accountId: string,
+  messageId: string,
+  { unsubscribe, postalAddress = null }: { unsubscribe: string | null; postalAddress?: string | null },
+): Links => {
   const { tokens, config } = app
   const view = viewUrl(app, accountId, messageId)
-  const numbers = new Map<string, number>()
+  const numberOf = numberLinks()
   return {
     view,
     unsubscribe,
     trap: `${config.publicUrl}/t/h/${tokens.sign('trap', [accountId, messageId], null)}`,
+    postalAddress,
     open: `${config.publicUrl}/t/o/${tokens.sign('open', [accountId, messageId], null)}.gif`,
     answer: (blockId, value) => `${view}?${new URLSearchParams({ block: blockId, value })}#${blockId}`,
-    click(url) {
+    click(url, _written, isInText) {
       if (!/^https?:/i.test(url)) return url
-      const number = numbers.getOrInsertComputed(url, () => numbers.size)
+      const number = numberOf(url, isInText)
       return `${config.publicUrl}/t/c/${tokens.sign('click', [accountId, messageId, String(number)], null)}`
     },
   }

@@ -55,7 +55,7 @@ const dropFound = statement<{ id: string }>(
 const keptFields = async (sql: Sql, { accountId, projectId, projectVersion }: Row): Promise<string[]> => {
   if (projectId === null || projectVersion === null) return []
   try {
-    return linkFields(await loadVersion({ sql, accountId }, projectId, projectVersion))
+    return await linkFields(await loadVersion({ sql, accountId }, projectId, projectVersion))
   } catch (error) {
     if (error instanceof Problem && error.kind === 'not_found') return []
     throw error

@@ -128,7 +128,7 @@ export {
 export interface Projects {
   /** Returns the newest version of the account's project; null if there is no such project. */
   loadProject(work: Work, id: string): Promise<{ id: string; name: string; version: number } | null>
-  /** Renders the email of a version for one recipient. `links.unsubscribe`: the visible link, in marketing email. */
+  /** Renders the email of a version for one recipient. `links.unsubscribe`: the visible link, in marketing email, which ends with `postalAddress`. */
   renderProject(
     app: App,
     mail: {
@@ -137,7 +137,7 @@ export interface Projects {
       id: string
       version: number
       mergeData: Record<string, string>
-      links: { unsubscribe: string | null }
+      links: { unsubscribe: string | null; postalAddress?: string | null }
       /** What conditions of blocks mean by now, in epoch ms. */
       nowMs: number
     },

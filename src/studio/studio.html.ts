@@ -158,6 +158,7 @@ const footer = ({ theme, placeholders }: RenderContext): Node[] => {
   const parts: Part[] = [
     ...footerLink('view', theme),
     { given: 'unsubscribe', parts: [' &nbsp;·&nbsp; ', ...footerLink('unsubscribe', theme)] },
+    { given: 'unsubscribe', parts: [{ given: 'postalAddress', parts: ['<br><br>', { addressBetween: '<br>' }] }] },
     { given: 'open', parts: ['<img src="', { link: 'open' }, '" width="1" height="1" alt="" style="display:block">'] },
   ]
   const text = { align: 'center', 'font-size': '13px', padding: '8px 20px' }

@@ -1,7 +1,8 @@
 import { readableOn } from '../lib/colors.ts'
 import { tagParts } from '../lib/tags.ts'
 import type { LeafBlock } from './studio.blocks.ts'
-import { type Node, node, type Placeholders, textParts } from './studio.nodes.ts'
+import { type Node, node, type Placeholders } from './studio.nodes.ts'
+import { type Look, richHtml } from './studio.rich.ts'
 import type { Part } from './studio.template.ts'
 import { type FullTheme, fontFamily } from './studio.theme.ts'
 import { urlParts } from './studio.urls.ts'
@@ -31,18 +32,20 @@ const heading = (
   return node('mj-text', { align }, `<${tag} style="${style}">${placeholders.text(text)}</${tag}>`)
 }
 
-const withBreaks = (parts: Part[]): Part[] =>
-  parts.map((part) => (typeof part === 'string' ? part.replace(/\n/g, '<br>') : part))
+const look = ({ text }: FullTheme): Look => ({
+  paragraph: (isLast) => ` style="margin:${isLast ? '0' : '0 0 12px'}"`,
+  list: (isLast) => ` style="margin:${isLast ? '0' : '0 0 12px'};padding-left:24px"`,
+  item: ' style="margin:0 0 4px"',
+  link: ` class="ink-link" style="color:${text}"`,
+  code: ' style="font-family:monospace"',
+})
 
-/** A blank line separates paragraphs; a single line break stays a line break. */
-const paragraphs = ({ text, level, align = 'left' }: Props<'text'>, placeholders: Placeholders): Node => {
-  const all = text.replace(/\r\n?/g, '\n').split(/\n{2,}/)
-  const content = all.map((paragraph, i) => {
-    const margin = i < all.length - 1 ? '0 0 12px' : '0'
-    return `<p style="margin:${margin}">${placeholders.html(withBreaks(textParts(paragraph)))}</p>`
-  })
-  return node('mj-text', { align, ...(level && { 'font-size': sizes[level as Level] }) }, content.join('\n'))
-}
+const paragraphs = ({ text, level, align = 'left' }: Props<'text'>, { theme, placeholders }: RenderContext): Node =>
+  node(
+    'mj-text',
+    { align, ...(level && { 'font-size': sizes[level as Level] }) },
+    placeholders.html(richHtml(text, look(theme))),
+  )
 
 const image = ({ src, alt, href, width }: Props<'image'>, placeholders: Placeholders): Node =>
   node('mj-image', {
@@ -129,7 +132,7 @@ export const leafNodes = (block: LeafBlock, context: RenderContext): Node[] => {
     case 'heading':
       return [heading(block.id, block.props, context)]
     case 'text':
-      return [paragraphs(block.props, placeholders)]
+      return [paragraphs(block.props, context)]
     case 'image':
       return [image(block.props, placeholders)]
     case 'button': {

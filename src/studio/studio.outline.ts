@@ -35,7 +35,12 @@ const linksOf = (block: LeafBlock): string[] => {
 }
 
 /** Returns the distinct merge fields in the links of a version: what a click on an old email needs. */
-export const linkFields = ({ blocks }: Pick<Content, 'blocks'>): string[] => {
-  const parts = leavesOf(blocks).flatMap(linksOf).flatMap(tagParts)
+export const linkFields = async ({ blocks }: Pick<Content, 'blocks'>): Promise<string[]> => {
+  // Loads the parser of texts.
+  const { richLinks } = await import('./studio.rich.ts')
+  const inTexts = (block: LeafBlock) => (block.type === 'text' ? richLinks(block.props.text) : [])
+  const parts = leavesOf(blocks)
+    .flatMap((block) => [...linksOf(block), ...inTexts(block)])
+    .flatMap(tagParts)
   return [...new Set(parts.flatMap((part) => (typeof part === 'string' ? [] : part.tag)))]
 }

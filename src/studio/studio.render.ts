@@ -4,10 +4,18 @@ import { tagParts } from '../lib/tags.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
-import { fillTemplate, type Links, type Mail, type MergeData, type Part, type Template } from './studio.template.ts'
+import {
+  fillHtml,
+  fillTemplate,
+  type Links,
+  type Mail,
+  type MergeData,
+  type Part,
+  type Template,
+} from './studio.template.ts'
 
 /** Increase it with every change of the rendered output: stored templates of a lower revision are rendered again. */
-const renderer = 5
+const renderer = 6
 
 /** A process caches the templates that it used last, about 25 kB each. Templates over `maxKeptLength` characters are not cached. */
 const maxKept = 100
@@ -28,6 +36,15 @@ const render = async (content: Content): Promise<Template> => {
     html: await renderHtml(content),
     text: renderText(content),
   }
+}
+
+const noStyle = () => ''
+const plainLook = { paragraph: noStyle, list: noStyle, item: '', link: ' rel="noopener noreferrer"', code: '' }
+
+/** Returns the HTML of a text without inline styles, filled with merge data. Its values are no markup. */
+export const textHtml = async (text: string, data: MergeData): Promise<string> => {
+  const { richHtml } = await import('./studio.rich.ts')
+  return fillHtml(richHtml(text, plainLook), data)
 }
 
 const readTemplate = preparedStatement<{ content: Content; template: Template | null }>(

@@ -9,7 +9,7 @@ export interface Links {
   /** The hosted live view. */
   view: string
   /** Returns the URL that replaces a link of the author. `written`: with its merge tags. */
-  click(url: string, written: string): string
+  click(url: string, written: string, isInText?: boolean): string
   /** Returns the URL for an option of a vote, rating or quiz. */
   answer(blockId: string, value: string): string
   /** The URL of a link that only programs see; null: no such link. */
@@ -18,6 +18,8 @@ export interface Links {
   open: string | null
   /** The unsubscribe URL, which marketing emails must show; null: no link. */
   unsubscribe: string | null
+  /** The account's postal address, which marketing emails show. */
+  postalAddress?: string | null
 }
 
 /** Links for an email without a recipient: the author's links stay, all others point to fragments of the page itself. */
@@ -33,12 +35,15 @@ export const previewLinks: Links = {
 /** A piece of a template. A string is literal, already escaped for its medium; everything else is filled for each recipient. */
 export type Part =
   | TagPart
-  | { url: readonly UrlPart[]; kind: UrlKind }
+  /** `isInText`: a link inside a text, which is numbered apart from those of blocks. */
+  | { url: readonly UrlPart[]; kind: UrlKind; isInText?: true }
   | { answer: string; value: readonly TagPart[] }
   /** A link of the email itself; `at` is the block to show in the live view. */
   | { link: 'view' | 'open' | 'trap' | 'unsubscribe'; at?: string }
   /** Parts that are left out if that link is null. */
-  | { given: 'open' | 'trap' | 'unsubscribe'; parts: readonly Part[] }
+  | { given: 'open' | 'trap' | 'unsubscribe' | 'postalAddress'; parts: readonly Part[] }
+  /** The lines of the account's postal address; `between` is their separator. */
+  | { addressBetween: string }
   /** A block with a condition. */
   | { when: Filter; parts: readonly Part[] }
 
@@ -78,12 +83,17 @@ const fillTagParts = (parts: readonly TagPart[], data: MergeData): string =>
 const writtenUrl = (parts: readonly UrlPart[]): string =>
   parts.map((part) => (typeof part === 'string' ? part : `{{ ${part.tag} }}`)).join('')
 
-const fillLink = ({ links, data }: Filling, { url, kind }: { url: readonly UrlPart[]; kind: UrlKind }): string => {
+const fillLink = (
+  { links, data }: Filling,
+  { url, kind, isInText }: { url: readonly UrlPart[]; kind: UrlKind; isInText?: true },
+): string => {
   const filled = fillUrl(url, (tag) => read(data, tag), kind)
   // An unsafe URL is replaced by one without effect.
   if (filled === null) return kind === 'link' ? '#' : ''
-  return kind === 'link' ? links.click(filled, writtenUrl(url)) : filled
+  return kind === 'link' ? links.click(filled, writtenUrl(url), isInText) : filled
 }
+
+const addressLines = ({ postalAddress }: Links): string[] => postalAddress?.split(/\r?\n/) ?? []
 
 const fillPart = (part: Exclude<Part, string>, filling: Filling): string => {
   const { links, data, nowMs, write } = filling
@@ -95,7 +105,8 @@ const fillPart = (part: Exclude<Part, string>, filling: Filling): string => {
     const inside = fill(part.parts, filling)
     return meetsCondition(part.when, data, nowMs) ? inside : ''
   }
-  if ('given' in part) return links[part.given] === null ? '' : fill(part.parts, filling)
+  if ('given' in part) return (links[part.given] ?? null) === null ? '' : fill(part.parts, filling)
+  if ('addressBetween' in part) return addressLines(links).map(write).join(part.addressBetween)
   return write(`${links[part.link] ?? ''}${part.at === undefined ? '' : `#${part.at}`}`)
 }
 
@@ -125,20 +136,37 @@ export const fillTemplate = (template: Template, { mergeData: data, links, nowMs
     .concat('\n'),
 })
 
+/** The number of the first link inside a text. Those of blocks are before, so the links of emails from before texts had any stay. */
+const firstInText = 10_000
+
+/** Returns a function that numbers the links of an email: each distinct URL once in blocks, and once inside texts. */
+export const numberLinks = () => {
+  const series = { blocks: new Map<string, number>(), texts: new Map<string, number>() }
+  return (url: string, isInText = false): number => {
+    const own = isInText ? series.texts : series.blocks
+    return own.getOrInsertComputed(url, () => own.size + (isInText ? firstInText : 0))
+  }
+}
+
 /**
- * Returns the email's links with distinct http(s) URLs, in the order of its HTML, then of its text. `written`: the URL as its author
- * wrote it, with merge tags. Links of hidden blocks are included.
+ * Returns the email's links with distinct http(s) URLs by their number. `written`: the URL as its author wrote it, with merge tags. Links
+ * of hidden blocks are included.
  */
-export const linksIn = (template: Template, mergeData: MergeData): { url: string; written: string }[] => {
-  const found = new Map<string, string>()
-  const click = (url: string, written: string): string => {
-    found.getOrInsert(url, written)
+export const linksIn = (template: Template, mergeData: MergeData): Map<number, { url: string; written: string }> => {
+  const found = new Map<number, { url: string; written: string }>()
+  const numberOf = numberLinks()
+  const click = (url: string, written: string, isInText?: boolean): string => {
+    if (/^https?:/i.test(url)) found.getOrInsert(numberOf(url, isInText), { url, written })
     return url
   }
   const links = { view: '', click, answer: () => '', open: '', trap: '', unsubscribe: '' }
   fillTemplate(template, { mergeData, links, nowMs: 0 })
-  return [...found].flatMap(([url, written]) => (/^https?:/i.test(url) ? { url, written } : []))
+  return found
 }
+
+/** Fills parts of HTML, such as those of a text in the live view; links stay as their author wrote them. */
+export const fillHtml = (parts: readonly Part[], data: MergeData): string =>
+  fill(parts, { data, links: previewLinks, nowMs: 0, write: escapeHtml })
 
 /** Returns the parts with adjacent literals merged. */
 export const mergeLiterals = (parts: readonly Part[]): Part[] => {

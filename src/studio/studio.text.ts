@@ -1,6 +1,7 @@
 import { tagParts } from '../lib/tags.ts'
 import type { Block, Content, LeafBlock } from './studio.blocks.ts'
 import { conditionOf } from './studio.conditions.ts'
+import { richText } from './studio.rich.ts'
 import { mergeLiterals, type Part } from './studio.template.ts'
 import { urlParts } from './studio.urls.ts'
 import { bookingLine, priceLines, words } from './studio.words.ts'
@@ -21,8 +22,9 @@ const invitation = (id: string, title: string, lines: readonly string[], label: 
 const leafParts = (block: LeafBlock): Part[] => {
   const { id, type, props } = block
   switch (type) {
-    case 'heading':
     case 'text':
+      return richText(props.text)
+    case 'heading':
       return tagParts(props.text.replace(/\r\n?/g, '\n'))
     case 'image':
       if (props.href) return linked(props.alt || 'Image', link(props.href))
@@ -71,4 +73,5 @@ export const renderText = ({ blocks }: Content): Part[] =>
     `-- \n${words.view}: `,
     { link: 'view' },
     { given: 'unsubscribe', parts: [`\n${words.unsubscribe}: `, { link: 'unsubscribe' }] },
+    { given: 'unsubscribe', parts: [{ given: 'postalAddress', parts: ['\n\n', { addressBetween: '\n' }] }] },
   ])

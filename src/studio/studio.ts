@@ -20,10 +20,10 @@ export {
   projectNameOf,
 } from './studio.find.ts'
 export { headingLevels, leavesOf, linkFields } from './studio.outline.ts'
-export { loadTemplate, renderProject } from './studio.render.ts'
+export { loadTemplate, renderProject, textHtml } from './studio.render.ts'
 export { sampleProject } from './studio.sample.ts'
 export { currencyDigits } from './studio.shapes.ts'
-export { type Links, linksIn, type Mail, previewLinks } from './studio.template.ts'
+export { type Links, linksIn, type Mail, numberLinks, previewLinks } from './studio.template.ts'
 export { type FullTheme, fontFamily, fullTheme } from './studio.theme.ts'
 export { fillUrl, type UrlKind, urlParts } from './studio.urls.ts'
 export { priceLines, words } from './studio.words.ts'

@@ -56,7 +56,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   )
   const clicks: number[] = []
   for (const id of ids.messages.slice(0, 500)) {
-    const path = linksOf(app, account.id, id, null)
+    const path = linksOf(app, account.id, id, { unsubscribe: null })
       .click('https://example.com/harbour', 'https://example.com/harbour')
       .replace('http://svc.example', '')
     clicks.push(await timed(() => ask(path, 302)))

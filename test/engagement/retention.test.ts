@@ -221,7 +221,7 @@ test('linkFields returns the merge fields of the URLs in the rendered email', as
     })
   const content = await loadVersion({ sql: t.app.sql, accountId: other.id }, ref.id, ref.version)
   const found = [...new Set([...fieldsOf(template.html), ...fieldsOf(template.text)])]
-  expect(linkFields(content).sort()).toEqual(found.sort())
+  expect((await linkFields(content)).sort()).toEqual(found.sort())
   expect(found).toEqual(expect.arrayContaining(['email', 'start', 'a', 'look']))
 })
 

@@ -10,7 +10,7 @@ import { isMachine, type Visit } from '../engagement.visits.ts'
 import { type BlockKind, recipientActor, recordInteraction } from '../interactions/interactions.ts'
 import type { BlockForm, BlockPage, Entered } from './blocks.views.ts'
 import { liveViewStyle } from './style.ts'
-import { answerBlock, filledLeaves, type LiveView, showLiveView } from './view.ts'
+import { answerBlock, filledLeaves, type LiveView, showLiveView, textsOf } from './view.ts'
 
 /** Submits a block without leaving the page: posts the form, and replaces the block with its new version from the response. */
 const script = `
@@ -49,6 +49,8 @@ interface Shown {
   levels: ReadonlyMap<string, number>
   /** That of the author's content. */
   lang: string | undefined
+  /** The HTML of texts by block id. */
+  texts: ReadonlyMap<string, string>
   /** The language of dates and numbers. */
   dateLang: string | null
   /** The answer that the followed link names. */
@@ -56,12 +58,6 @@ interface Shown {
   /** Why an answer was refused, and what was posted. */
   refusal?: { blockId: string; sentence: string; status: number; entered: Entered }
 }
-
-const paragraphs = (text: string): Html[] =>
-  text
-    .replace(/\r\n?/g, '\n')
-    .split(/\n{2,}/)
-    .map((paragraph) => html`<p>${paragraph.split('\n').map((line, i) => [i > 0 && html`<br>`, line])}</p>`)
 
 const link = (url: string, content: Html | string, className?: string): Html =>
   url
@@ -112,7 +108,7 @@ const leaf = (shown: Shown, block: LeafBlock): Html => {
     case 'heading':
       return heading(shown.levels.get(block.id)!, block.props)
     case 'text':
-      return html`<div class="${block.props.align ?? 'left'}">${paragraphs(block.props.text)}</div>`
+      return html`<div class="${block.props.align ?? 'left'}">${{ text: shown.texts.get(block.id) ?? '' }}</div>`
     case 'image':
       return image(shown, block.props)
     case 'button':
@@ -181,9 +177,11 @@ const sentenceOf = ({ message }: Problem, form: BlockForm, block: LeafBlock): st
   return longest ? `${longest[1]}${message.slice(`value.${longest[0]}`.length)}` : message
 }
 
-const langsOf = async (app: App, { content, accountId }: SentMail) => ({
-  lang: content.lang,
-  dateLang: (await readBrand({ sql: app.sql, accountId })).lang,
+/** Returns what else the page of an email shows. */
+const detailsOf = async (app: App, sent: SentMail) => ({
+  lang: sent.content.lang,
+  texts: await textsOf(sent),
+  dateLang: (await readBrand({ sql: app.sql, accountId: sent.accountId })).lang,
 })
 
 const path = '/v/:token'
@@ -229,7 +227,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       await recordVisit(app, sent, { method, headers }, blockId)
       const view = await showLiveView(app, sent, kinds)
       const chosen = blockId !== undefined && value !== undefined ? { chosen: { blockId, value } } : {}
-      return pageOf({ app, view, token, forms, ...(await langsOf(app, sent)), ...chosen })
+      return pageOf({ app, view, token, forms, ...(await detailsOf(app, sent)), ...chosen })
     },
   },
   {
@@ -260,7 +258,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
           view,
           token,
           forms,
-          ...(await langsOf(app, sent)),
+          ...(await detailsOf(app, sent)),
           refusal: { blockId, sentence: sentenceOf(error, blockForm, block), status, entered: form },
         })
       }

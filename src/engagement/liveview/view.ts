@@ -9,6 +9,7 @@ import {
   type LeafBlock,
   leavesOf,
   shownBlocks,
+  textHtml,
   type UrlKind,
   urlParts,
 } from '../../studio/studio.ts'
@@ -68,6 +69,14 @@ export const filledLeaves = (sent: SentMail): LeafBlock[] => {
   const { content, isDropped, mergeData, dueAt } = sent
   const blocks = isDropped ? content.blocks : shownBlocks(content.blocks, mergeData, dueAt)
   return leavesOf(blocks).map((block) => filledLeaf(block, read))
+}
+
+/** Returns the HTML of the texts in an email by block id. */
+export const textsOf = async ({ content, mergeData }: SentMail): Promise<ReadonlyMap<string, string>> => {
+  const texts = new Map<string, string>()
+  for (const { id, type, props } of leavesOf(content.blocks))
+    if (type === 'text') texts.set(id, await textHtml(props.text, mergeData))
+  return texts
 }
 
 /** Returns an email as its recipient sees it now. */

@@ -54,7 +54,7 @@ export const followLink = async (app: App, token: string, visit: Visit): Promise
   if (!sent) return null
   const { projectId: id, projectVersion: version, mergeData } = sent
   const template = await loadTemplate(app, { accountId: sent.accountId, id, version })
-  const { url, written } = linksIn(template, mergeData)[Number(number)] ?? {}
+  const { url, written } = linksIn(template, mergeData).get(Number(number)) ?? {}
   // A link that can't be followed is not counted.
   if (url === undefined || !URL.canParse(url)) return null
   await app.work(sent.accountId, recipientActor, async (work) =>

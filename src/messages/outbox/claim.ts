@@ -65,6 +65,8 @@ export interface Content {
   /** The sealed DKIM key of its domain; null: the domain is not verified. */
   sealedKey: string | null
   domain: string
+  /** The account's postal address, for marketing email of projects. undefined: not loaded. */
+  postalAddress?: string | null
 }
 
 /** Messages that wait together, ordered by due time: a batch of an account, or all its messages without a batch (''). */

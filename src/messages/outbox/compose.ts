@@ -1,3 +1,4 @@
+import { readBrand } from '../../accounts/accounts.ts'
 import type { Mail } from '../../net/mime.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
 import type { App } from '../../store/work.ts'
@@ -36,6 +37,9 @@ export const createComposer = (app: App) => {
     return accessOf(relay, (sealed) => open(sealed, accountId))
   }
 
+  const addressOf = async ({ accountId, postalAddress }: Content): Promise<string | null> =>
+    postalAddress === undefined ? (await readBrand({ sql: app.sql, accountId })).postalAddress : postalAddress
+
   const bodyOf = async (
     content: Content,
     unsubscribe: string | null,
@@ -49,7 +53,7 @@ export const createComposer = (app: App) => {
       id,
       version: version!,
       mergeData: mergeData ?? {},
-      links: { unsubscribe },
+      links: { unsubscribe, postalAddress: unsubscribe === null ? null : await addressOf(content) },
       nowMs: content.dueAt.getTime(),
     })
   }

@@ -1,3 +1,4 @@
+import { postalAddressOf } from '../../accounts/accounts.rows.ts'
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Sql } from '../../store/database.ts'
@@ -43,6 +44,7 @@ const loading = preparedStatement<Loaded>(
       createdAt: 'timestamptz',
       dueAt: 'timestamptz',
       domain: 'text',
+      postalAddress: 'text',
       reason: 'text',
       sealedKey: 'text',
     },
@@ -62,6 +64,7 @@ const loading = preparedStatement<Loaded>(
                where c.account_id = m.account_id and c.copy_of = coalesce(m.copy_of, m.id) and c.copy = 'cc'
                  and c.email <> '' and not ${isLeftOut('c')})
       ) end as addressees, case when m.attachments > 0 then coalesce(m.copy_of, m.id) end as "attachmentsOf", m.created_at as "createdAt", coalesce(m.scheduled_at, m.created_at) as "dueAt", split_part(m.from_email, '@', -1) as domain,
+      case when m.type = 'marketing' and m.project_id is not null then ${postalAddressOf('m.account_id')} end as "postalAddress",
       case when m.scheduled_at is not null then array(
         select s.email from senders s where s.account_id = m.account_id
       ) end as senders,
