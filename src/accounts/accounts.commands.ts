@@ -145,9 +145,13 @@ const accounts: CommandSet = (cli) => {
   ).action(
     cli.run(async ({ app, out, operate, account }, ref: string | undefined, flags: BrandFlags) => {
       const { logoMaxBytes, updateAccount } = await import('./accounts.ts')
-      const { yes: _, dryRun: __, logo, ...texts } = flags
+      const { logo, brandName, color, postalAddress, privacyUrl, timezone, lang } = flags
+      const given = { brandName, color, postalAddress, privacyUrl, timezone, lang }
+      const texts = Object.entries(given).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value] as const],
+      )
       const change = {
-        ...Object.fromEntries(Object.entries(texts).map(([name, value]) => [name, value.trim() || null])),
+        ...Object.fromEntries(texts.map(([name, value]) => [name, value.trim() || null])),
         ...(logo !== undefined && { logo: logo === '' ? null : await readBytes(logo, '--logo', logoMaxBytes) }),
       }
       if (Object.keys(change).length === 0)

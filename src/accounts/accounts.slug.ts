@@ -10,7 +10,7 @@ const pattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const reserved = new Set(
   `account accounts admin app assets api auth dashboard dev docs embed favicon graphql health healthz help join livez
   live login logout mail metrics oauth openapi pages portal public readyz robots signin signup static status svc
-  support webhooks well-known www`.split(/\s+/),
+  support webhooks webinar webinars well-known www`.split(/\s+/),
 )
 
 /** Returns whether paths that begin with this segment belong to the server, so no account can claim it. */

@@ -21,7 +21,7 @@ const without: Readonly<Record<string, RegExp>> = {
   'one of some words':
     /\.(status|verification_status|.*kind|type|.*_type|metric|copy|finding|.*reasons?|currency|timezone|cancelled_by|source|outcome|quota|queue|provider|access_mode|created_via|plan|counts|scopes|events|link_kind|event|awaited|step|trigger_key|family|actor|job|disabled_reason|content_type|rule|found|lang)$/,
   'what operators set up':
-    /^(accounts|api_keys|bounce_mailboxes|contact_lists|deleted_lists|domains|mail_domains|forms|journeys|journey_versions|courses|lessons|lifecycle_bindings|payment_providers|pipelines|plans|project_versions|projects|relays|senders|stages|topics|webhooks|webinars|delivery_targets|installation|busy_calendars|mikro_orm_migrations)\./,
+    /^(accounts|api_keys|bounce_mailboxes|brands|contact_lists|deleted_lists|domains|mail_domains|forms|journeys|journey_versions|courses|lessons|lifecycle_bindings|payment_providers|pipelines|plans|project_versions|projects|relays|senders|stages|topics|webhooks|webinars|delivery_targets|installation|busy_calendars|mikro_orm_migrations)\./,
   'names and states of what operators send and import':
     /^(broadcasts\.(?!filter$).+|segments\.(name|filter_names)|imports\.(file|options))$/,
   'the sender': /^messages\.from_/,
