@@ -1,6 +1,6 @@
 import { type CommandSet, type Context, examples } from '../cli/command.ts'
 import { readInput, readText } from '../cli/input.ts'
-import { jsonText, printable } from '../cli/output.ts'
+import { jsonText, type Output, printable } from '../cli/output.ts'
 import { Problem, type ProblemKind, shown } from '../lib/problem.ts'
 
 /** The problem kind of an HTTP status, so that the exit status is that of the equivalent command. */
@@ -26,8 +26,8 @@ const pathOf = (given: string): string => {
   return unprefixed.test(path) ? path : `/api/v1${path}`
 }
 
-const bodyOf = async (data: string | undefined): Promise<string | null> =>
-  data === undefined ? null : readText(data, '--data')
+const bodyOf = async (data: string | undefined, out: Output): Promise<string | null> =>
+  data === undefined ? null : readText(data, '--data', out)
 
 /** Reads the API key from the environment: flags never take secrets. */
 const readKey = async (): Promise<string | null> => {
@@ -48,7 +48,7 @@ const call = async (context: Context, method: string, path: string, { data }: { 
   if (!/^[A-Z]+$/.test(verb)) throw new Problem('usage', `${shown(method)} is not an HTTP method`)
   if (data !== undefined && (verb === 'GET' || verb === 'HEAD')) throw new Problem('usage', `${verb} takes no --data`)
   const { readAddress } = await import('./config.ts')
-  const [address, key, body] = [readAddress(), await readKey(), await bodyOf(data)]
+  const [address, key, body] = [readAddress(), await readKey(), await bodyOf(data, context.out)]
   const answer = await fetch(`${address}${pathOf(path)}`, {
     method: verb,
     body,

@@ -31,10 +31,28 @@ export const readBytes = async (name: string, flag: string, maxBytes: number): P
   }
 }
 
-/** Returns the value of a flag that takes text, `@file`, or `-` for standard input. Throws Problem `usage` if the file can't be read. */
-export const readText = async (value: string, flag: string): Promise<string> => {
+const isFile = async (name: string): Promise<boolean> => {
+  const { stat } = await import('node:fs/promises')
+  return stat(name).then(
+    (found) => found.isFile(),
+    () => false,
+  )
+}
+
+/**
+ * Returns the value of a flag that takes text, `@file`, or `-` for standard input. The name of an existing file is read, too, with a
+ * remark. Throws Problem `usage` if the file can't be read.
+ */
+export const readText = async (
+  value: string,
+  flag: string,
+  { note }: { note(text: string): void },
+): Promise<string> => {
   if (value === '-') return readInput('-', flag)
-  return value.startsWith('@') ? readInput(value.slice(1), flag) : value
+  if (value.startsWith('@')) return readInput(value.slice(1), flag)
+  if (!(await isFile(value))) return value
+  note(`${flag} was read from the file ${value}; write @${value} to say so.`)
+  return readInput(value, flag)
 }
 
 /**

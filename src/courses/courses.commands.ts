@@ -107,7 +107,7 @@ const addCourses = (noun: Command, cli: Cli): void => {
     .action(
       cli.run(async (context, flags: { title?: string; publish?: boolean }) => {
         const { app, out, require, work } = context
-        const { title } = await require({ title: flags.title })
+        const { title } = await require(flags, 'title')
         const { createCourse, portalPage } = await import('./courses.ts')
         const { course, portal } = await work(async (w) => {
           const course = await createCourse(w, { title, published: flags.publish === true })
@@ -130,7 +130,7 @@ const addCourses = (noun: Command, cli: Cli): void => {
       .option('--title <title>', 'its new title'),
   ).action(
     cli.run(async ({ out, require, work }, ref: string, flags: { title?: string }) => {
-      const { title } = await require({ title: flags.title })
+      const { title } = await require(flags, 'title')
       const { updateCourse } = await import('./courses.ts')
       out.one(await work((w) => updateCourse(w, ref, { title })))
     }),
@@ -221,7 +221,7 @@ const addLessonChanges = (noun: Command, cli: Cli): void => {
       const [{ updateLesson }, { Problem }] = await Promise.all([import('./courses.ts'), import('../lib/problem.ts')])
       if (title === undefined && content === undefined && videoUrl === undefined)
         throw new Problem('usage', 'Nothing to change: give --title, --content or --video-url')
-      const text = content && (await readText(content, '--content'))
+      const text = content && (await readText(content, '--content', out))
       out.one(await work((w) => updateLesson(w, ref, lesson, { title, content: text, videoUrl })))
     }),
   )
@@ -296,18 +296,18 @@ const addLessons = (noun: Command, cli: Cli): void => {
     .option('--content <@file|-|text>', lessonContent)
     .option('--video-url <url>', 'video on YouTube or Vimeo, or an https file')
     .action(
-      cli.run(async ({ out, require, work }, ref: string, { title, content, videoUrl }: LessonFlags) => {
-        const lesson = await require({ title, content })
-        const text = await readText(lesson.content, '--content')
+      cli.run(async ({ out, require, work }, ref: string, flags: LessonFlags) => {
+        const { title, content, videoUrl } = await require(flags, 'title', 'content')
+        const text = await readText(content, '--content', out)
         const { addLesson } = await import('./courses.ts')
-        out.one(await work((w) => addLesson(w, ref, { ...lesson, content: text, videoUrl })))
+        out.one(await work((w) => addLesson(w, ref, { title, content: text, videoUrl })))
       }),
     )
 }
 
 const setKey = async (context: Context, ref: string, flags: { email?: string }, active: boolean): Promise<void> => {
   const { app, out, require, work } = context
-  const given = await require({ email: flags.email })
+  const given = await require(flags, 'email')
   const email = await parseEmail(given.email)
   const { enrolMember, findCourseNamed, portalPage } = await import('./courses.ts')
   const { result, portal } = await work(async (w) => {
@@ -372,7 +372,7 @@ const addMembers = (noun: Command, cli: Cli): void => {
     .option('--email <email>', 'the member')
     .action(
       cli.run(async ({ app, out, require, work }, ref: string, flags: { email?: string }) => {
-        const given = await require({ email: flags.email })
+        const given = await require(flags, 'email')
         const email = await parseEmail(given.email)
         const { findCourseNamed, mintPortalUrl } = await import('./courses.ts')
         const portalUrl = await work(async (w) => mintPortalUrl(app, w, (await findCourseNamed(w, ref)).id, email))

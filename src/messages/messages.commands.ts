@@ -1,5 +1,5 @@
 import { type CommandSet, type Context, changing, examples, gather, paged } from '../cli/command.ts'
-import { readData, readInput } from '../cli/input.ts'
+import { readData, readText } from '../cli/input.ts'
 import { type Letter, type LetterFlags, lettered, showLetter } from '../cli/letter.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
@@ -82,16 +82,18 @@ const fromOf = (text: string): { email: string; name?: string } => {
 
 const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
   const { asks, require } = context
-  const { subject, type, from, sender, replyTo } = flags
   // On a terminal, a call without any content asks for a project.
   const isChosen = asks && [flags.project, flags.html, flags.text].every((flag) => flag === undefined)
-  const { project } = isChosen ? await require({ project: flags.project }) : flags
+  if (isChosen) await require(flags, 'project')
+  const { project } = flags
   if (project !== undefined && (flags.html !== undefined || flags.text !== undefined))
     throw new Problem('usage', 'Use either --project, or --html and --text')
-  const { to } = await require({
-    to: flags.to,
-    ...(project === undefined && { subject, html: flags.html, text: flags.text }),
-  })
+  const isBare = flags.html === undefined && flags.text === undefined
+  const content = ['subject', ...(isBare ? ['html', 'text'] : [])] as ('subject' | 'html' | 'text')[]
+  const { to, subject, type, from, sender, replyTo } = await require(flags, 'to', ...(project === undefined
+    ? content
+    : []))
+  if (subject?.trim() === '') throw new Problem('usage', '--subject is empty')
   const headers = flags.header.length > 0 ? headersOf(flags.header) : undefined
   const copies = { ...(flags.cc.length > 0 && { cc: flags.cc }), ...(flags.bcc.length > 0 && { bcc: flags.bcc }) }
   const attachments = await attachmentsOf(flags.attach)
@@ -110,7 +112,12 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
   if (project !== undefined) return { ...common, projectId: project, mergeData: readData(flags.data) }
   if (flags.html === '-' && flags.text === '-')
     throw new Problem('usage', 'Only one of --html and --text can be read from stdin')
-  return { ...common, html: await readInput(flags.html!, '--html'), text: await readInput(flags.text!, '--text') }
+  const [html, text] = [
+    await readText(flags.html ?? '', '--html', context.out),
+    await readText(flags.text ?? '', '--text', context.out),
+  ]
+  if ((html + text).trim() === '') throw new Problem('usage', 'The email is empty: give --html or --text')
+  return { ...common, html, text }
 }
 
 const send: CommandSet = (cli) => {
@@ -120,7 +127,7 @@ const send: CommandSet = (cli) => {
       'after',
       examples(
         'svc send --to ada@example.com --project Welcome --data name=Ada',
-        'svc send --to ada@example.com --subject Hello --html mail.html --text mail.txt',
+        'svc send --to ada@example.com --subject Hello --html @mail.html --text @mail.txt',
       ),
     )
     .option('--to <email>', 'the recipient (exactly one)')
@@ -129,8 +136,8 @@ const send: CommandSet = (cli) => {
     .option('--project <id|name>', 'the project to render')
     .option('--data <name=value>', 'a merge field of the project (repeatable)', gather, [])
     .option('--subject <subject>', 'the subject (default: the name of the project)')
-    .option('--html <file|->', 'the HTML part, sent unchanged')
-    .option('--text <file|->', 'the text part')
+    .option('--html <@file|-|text>', 'the HTML part, sent unchanged: from a file, from standard input, or given here')
+    .option('--text <@file|-|text>', 'the text part, in the same way')
     .option('--type <type>', 'transactional (default) or marketing')
     .option('--topic <id|name>', 'the topic of marketing email: people who left it get none')
     .option('--from <address>', 'From address, such as "The Shop <hello@shop.example>" (default: the default sender)')

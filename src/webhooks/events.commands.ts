@@ -1,6 +1,6 @@
 import { type CommandSet, type Context, examples, followed, paged, requireNoPage } from '../cli/command.ts'
-import { readInput } from '../cli/input.ts'
-import { type Column, jsonText } from '../cli/output.ts'
+import { readInput, readText } from '../cli/input.ts'
+import { type Column, jsonText, type Output } from '../cli/output.ts'
 import type { newEvents } from '../deliveries/deliveries.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import type { EmittedEvent, EventType } from '../events/types.ts'
@@ -53,12 +53,12 @@ const readSecret = async ({ out }: Context, file: string | undefined): Promise<s
   return secret
 }
 
-const readData = async (option: string): Promise<unknown> => {
-  if (!option.startsWith('@')) throw new Problem('usage', '--data must be @<file>, or @- for stdin')
+const readData = async (option: string, out: Output): Promise<unknown> => {
+  const text = await readText(option, '--data', out)
   try {
-    return JSON.parse(await readInput(option.slice(1), '--data'))
-  } catch (error) {
-    throw error instanceof Problem ? error : new Problem('usage', 'The file of --data is not valid JSON')
+    return JSON.parse(text)
+  } catch {
+    throw new Problem('usage', `${/^[@-]/.test(option) ? 'The file of --data' : '--data'} is not valid JSON`)
   }
 }
 
@@ -75,20 +75,25 @@ interface SendOptions {
   data?: string
 }
 
-const buildEvent = async (type: EventType, { set, data }: SendOptions, nowMs: number): Promise<WebhookEvent> => {
+const buildEvent = async (
+  type: EventType,
+  { set, data }: SendOptions,
+  nowMs: number,
+  out: Output,
+): Promise<WebhookEvent> => {
   const [{ sampleEvent }, { overrideData, replaceData }] = await Promise.all([
     import('../events/samples.ts'),
     import('../events/override.ts'),
   ])
   const sample: WebhookEvent = sampleEvent(type, { now: nowMs, test: true })
-  const event = data === undefined ? sample : replaceData(sample, await readData(data))
+  const event = data === undefined ? sample : replaceData(sample, await readData(data, out))
   return overrideData(event, set.map(pathAndValue))
 }
 
 const send = async (context: Context, name: string, options: SendOptions): Promise<void> => {
   const { out, exit, require } = context
-  const { to } = await require({ to: options.to })
-  if (options.secretFile === '-' && options.data === '@-') {
+  const { to } = await require(options, 'to')
+  if (options.secretFile === '-' && (options.data === '-' || options.data === '@-')) {
     throw new Problem('usage', 'Only one of --secret-file and --data can be read from stdin')
   }
   const [{ parseTarget, sendEvent }, { parseServers }] = await Promise.all([
@@ -98,7 +103,7 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
   const target = parseTarget(to)
   const dnsServers = parseServers(process.env.SVC_DNS_SERVERS ?? '')
   const nowMs = Date.now()
-  const event = await buildEvent(await eventName(name), options, nowMs)
+  const event = await buildEvent(await eventName(name), options, nowMs, out)
   const secret = await readSecret(context, options.secretFile)
   const { ok, status, error, durationMs, snippet } = await sendEvent(event, target, secret, nowMs, dnsServers)
   if (out.format === 'json' || out.format === 'jsonl')
@@ -228,6 +233,6 @@ export const commands: CommandSet = (cli) => {
       (text, all: string[]) => [...all, text],
       [],
     )
-    .option('--data <@file>', 'read data from a JSON file, @- for stdin')
+    .option('--data <@file|-|text>', 'the data as JSON: from a file, from standard input, or given here')
     .action(cli.run(send, { app: 'none' }))
 }

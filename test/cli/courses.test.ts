@@ -141,7 +141,8 @@ test('the content of a lesson comes from a file, from standard input or from the
       content: '@ada has **this** rope.',
     })
     expect(await contentOf('-', '# Piped')).toBe('# Piped')
-    expect(await contentOf('one.md')).toBe('one.md')
+    expect(await contentOf('two.md')).toBe('two.md')
+    expect(await contentOf('one.md')).toBe('@ada has **this** rope.')
     expect(await contentOf('@one.md')).toBe('@ada has **this** rope.')
     for (const change of [
       ['update', id, 'One'],

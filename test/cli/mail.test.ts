@@ -46,7 +46,17 @@ test('a first email is sent with a sender and parts from files; its result is pr
   const sender = await addSender()
   expect(sender).toMatchObject({ email: 'hello@shop.example', isDefault: true, replyTo: null })
   const [html, text] = [await file('m.html', '<p>Hi</p>'), await file('m.txt', 'Hi')]
-  const sent = await json(['send', '--to', 'ada@people.example', '--subject', 'Hi', '--html', html, '--text', text])
+  const sent = await json([
+    'send',
+    '--to',
+    'ada@people.example',
+    '--subject',
+    'Hi',
+    '--html',
+    `@${html}`,
+    '--text',
+    `@${text}`,
+  ])
   expect(sent).toEqual({ id: expect.stringMatching(/^msg_/), status: 'sent' })
   expect(sink.mails[0]!.header('message-id')).toBe(`<${sent.id}@shop.example>`)
   const { sends } = await json(['sends', 'list', '--to', 'Ada@people.example'])
@@ -106,10 +116,39 @@ test('a project is named by its id or its name', async () => {
   ])
 })
 
+test('one of html and text is enough, from the flag or a file; a bare path is read with a remark', async () => {
+  await addSender()
+  const path = await file('bare.txt', 'From a file')
+  const send = (...flags: string[]) =>
+    run(['send', '--to', 'ada@people.example', '--subject', 'Hi', '--json', ...flags])
+  expect(await send('--text', 'Given here')).toMatchObject({ status: 0, stderr: '' })
+  expect(await send('--html', `@${path}`)).toMatchObject({ status: 0, stderr: '' })
+  const bare = await send('--text', path)
+  expect([bare.status, bare.stderr]).toEqual([0, `--text was read from the file ${path}; write @${path} to say so.\n`])
+  const parts = (await json(['sends', 'list'])).sends.map(({ id }: { id: string }) => json(['sends', 'show', id]))
+  expect(await Promise.all(parts)).toMatchObject([
+    { html: '', text: 'From a file' },
+    { html: 'From a file', text: '' },
+    { html: '', text: 'Given here' },
+  ])
+  expect(sink.mails[0]!.raw).not.toContain('text/html')
+})
+
+test.each([
+  [['--subject', ' ', '--text', 'Hi'], 'error: --subject is empty'],
+  [['--subject', 'Hi', '--text', ''], 'error: The email is empty: give --html or --text'],
+  [['--subject', 'Hi', '--text', '', '--html', ' '], 'error: The email is empty: give --html or --text'],
+])('send %j is exit 2', async (flags, error) => {
+  await addSender()
+  const ran = await run(['send', '--to', 'ada@people.example', ...flags])
+  expect([ran.status, ran.stdout, ran.stderr]).toEqual([2, '', expect.stringContaining(error)])
+  expect(sink.mails).toEqual([])
+})
+
 test('the HTML is read from stdin for -', async () => {
   await addSender()
   const text = await file('m.txt', 'Hi')
-  await json(['send', '--to', 'ada@people.example', '--subject', 'Hi', '--html', '-', '--text', text], {
+  await json(['send', '--to', 'ada@people.example', '--subject', 'Hi', '--html', '-', '--text', `@${text}`], {
     stdin: '<p>From a pipe</p>',
   })
   expect(sink.mails[0]!.raw).toContain('From a pipe')

@@ -339,7 +339,7 @@ describe('svc events', () => {
     [[], /^error: Missing --to/],
     [['--to', 'http://127.0.0.1:1/', '--set', 'data.nothing=1'], /^error: The sample has no data.nothing/],
     [['--to', 'http://127.0.0.1:1/', '--set', 'data'], /^error: --set takes path=value/],
-    [['--to', 'http://127.0.0.1:1/', '--data', '{}'], /^error: --data must be @<file>/],
+    [['--to', 'http://127.0.0.1:1/', '--data', '{'], /^error: --data is not valid JSON/],
     [['--to', 'http://127.0.0.1:1/', '--data', '@-'], /^error: The file of --data is not valid JSON/],
     [
       ['--to', 'http://127.0.0.1:1/', '--secret-file', '/nowhere/x'],

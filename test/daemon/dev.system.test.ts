@@ -224,7 +224,7 @@ test.each([
     await svc(target, ['contacts', 'upsert', '--list', 'Sample contacts', '--email', `at${port}@sample.example`])
     expect(await deliveriesAt(dev.receiver, 1)).toMatchObject({ notVerified: 0 })
     const part = join(folder, 'demo.json')
-    const mail = ['--to', `second${port}@example.com`, '--subject', 'Still', '--html', part, '--text', part]
+    const mail = ['--to', `second${port}@example.com`, '--subject', 'Still', '--html', `@${part}`, '--text', `@${part}`]
     expect((await svc(target, ['send', ...mail, '--json'])).json).toMatchObject({ status: 'sent' })
     expect((await svc(target, ['mail', 'list', '--to', `second${port}@example.com`, '--json'])).json.mail).toHaveLength(
       1,
@@ -307,7 +307,7 @@ test('without a name server, reserved domains are valid, by the API and by a com
     await add('gone@shop.invalid')
   expect(await verdictOf('gone@shop.invalid')).toMatchObject({ status: 'invalid', reasons: ['domain_not_found'] })
   const part = join(folder, 'demo.json')
-  const mail = ['--subject', 'Hi', '--html', part, '--text', part]
+  const mail = ['--subject', 'Hi', '--html', `@${part}`, '--text', `@${part}`]
   const unsent = await svc(target, ['send', '--to', 'gone@shop.invalid', ...mail])
   expect(unsent.stderr).toBe(
     'not sent: the address failed verification (domain_not_found)\n  next: svc contacts verify gone@shop.invalid\n',
@@ -363,9 +363,9 @@ test('emails that are sent by the API and by the CLI are caught and shown by svc
     '--subject',
     'Two',
     '--html',
-    part,
+    `@${part}`,
     '--text',
-    part,
+    `@${part}`,
     '--json',
   ])
   expect(sent.json).toMatchObject({ status: 'sent' })

@@ -166,7 +166,17 @@ test('the erasure of the address, and retention, delete them', async () => {
 })
 
 test('`svc send --attach` attaches files by their names', async () => {
-  const flags = ['--subject', 'Hi', '--html', '-', '--text', import.meta.filename, '--account', account.name, '--json']
+  const flags = [
+    '--subject',
+    'Hi',
+    '--html',
+    '-',
+    '--text',
+    `@${import.meta.filename}`,
+    '--account',
+    account.name,
+    '--json',
+  ]
   const sending = (path: string) =>
     svc(t, ['send', '--to', 'ada@people.example', '--attach', path, ...flags], { stdin: '<p>Hi</p>' })
   expect((await sending('/nowhere')).status).toBe(2)

@@ -204,7 +204,17 @@ test('the erasure of a copy’s address removes it from the other copies; that o
 })
 
 test('`svc send --cc --bcc` sends copies; `svc sends` shows them', async () => {
-  const flags = ['--subject', 'Hi', '--html', '-', '--text', import.meta.filename, '--account', account.name, '--json']
+  const flags = [
+    '--subject',
+    'Hi',
+    '--html',
+    '-',
+    '--text',
+    `@${import.meta.filename}`,
+    '--account',
+    account.name,
+    '--json',
+  ]
   const copies = ['--cc', bob, '--bcc', cleo, '--bcc', dan]
   await suppress(dan)
   const { status, json } = await svc(t, ['send', '--to', ada, ...copies, ...flags], { stdin: '<p>Hi</p>' })

@@ -126,7 +126,17 @@ test('a mail job that takes the message over sends them, too', async () => {
 test('`svc send --header` adds them, `svc sends show` shows them', async () => {
   const account = await sendingAccount(t)
   const before = sink.mails.length
-  const flags = ['--subject', 'Hi', '--html', '-', '--text', import.meta.filename, '--account', account.name, '--json']
+  const flags = [
+    '--subject',
+    'Hi',
+    '--html',
+    '-',
+    '--text',
+    `@${import.meta.filename}`,
+    '--account',
+    account.name,
+    '--json',
+  ]
   const sending = (header: string) =>
     svc(t, ['send', '--to', 'ada@people.example', '--header', header, ...flags], { stdin: '<p>Hi</p>' })
   const refused = await sending('Bcc')

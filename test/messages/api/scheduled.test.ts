@@ -334,7 +334,17 @@ test('two cancellations at once give the volume back once', async () => {
 })
 
 test('`svc send --at` takes a time or a duration', async () => {
-  const flags = ['--subject', 'Hi', '--html', '-', '--text', import.meta.filename, '--account', account.name, '--json']
+  const flags = [
+    '--subject',
+    'Hi',
+    '--html',
+    '-',
+    '--text',
+    `@${import.meta.filename}`,
+    '--account',
+    account.name,
+    '--json',
+  ]
   const sending = (at: string) =>
     svc(t, ['send', '--to', 'ada@people.example', '--at', at, ...flags], { stdin: '<p>Hi</p>' })
   expect((await sending('2d')).json).toMatchObject({ status: 'pending' })

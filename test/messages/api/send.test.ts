@@ -389,7 +389,7 @@ describe('suppression', () => {
 
   test('svc send explains why the email was not sent, and suggests the next command', async () => {
     const part = import.meta.filename
-    const given = ['send', '--to', 'ada@people.example', '--subject', 'Hi', '--html', part, '--text', part]
+    const given = ['send', '--to', 'ada@people.example', '--subject', 'Hi', '--html', `@${part}`, '--text', `@${part}`]
     const noteOf = async (...more: string[]) => {
       const ran = await svc(t, [...given, '--account', account.id, '--json', ...more])
       expect(ran.status).toBe(0)
