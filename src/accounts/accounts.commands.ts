@@ -86,16 +86,14 @@ const accounts: CommandSet = (cli) => {
         ) => {
           // Asks for the plan only if it also has to ask for the name.
           const isAsked = asks && options.name === undefined
-          const { name, plan } = await require({
-            name: options.name,
-            plan: options.plan ?? (isAsked ? undefined : 'free'),
-          })
+          const { name, plan = 'free' } = await require(options, 'name', ...(isAsked ? ['plan' as const] : []))
           const { createAccount, createKey } = await import('./accounts.ts')
           const account = await operate((operation) => createAccount(operation, { name, plan }))
           if (!options.withKey) return out.one(account)
           const key = await app.work(account.id, actor, (work) => createKey(work, { name: 'default' }))
           out.secret({ ...account, keyId: key.id, key: key.key }, 'key')
         },
+        { account: 'none' },
       ),
     )
 
@@ -245,6 +243,7 @@ const accounts: CommandSet = (cli) => {
           if (!isDone) out.note('Stopped before the end. Its keys are revoked. Run the same command again to continue.')
           out.one({ id, name, deleted }, { id, name, ...deleted })
         },
+        { account: 'none' },
       ),
     )
 }
@@ -269,10 +268,13 @@ const plans: CommandSet = (cli) => {
     .addHelpText('after', examples('svc plans show starter', 'svc plans show starter --json'))
     .argument('<plan>')
     .action(
-      cli.run(async ({ out, operate }, name: string) => {
-        const { showPlan } = await import('./accounts.ts')
-        out.one(await operate((operation) => showPlan(operation, name)))
-      }),
+      cli.run(
+        async ({ out, operate }, name: string) => {
+          const { showPlan } = await import('./accounts.ts')
+          out.one(await operate((operation) => showPlan(operation, name)))
+        },
+        { account: 'none' },
+      ),
     )
 
   changing(
@@ -294,15 +296,18 @@ const plans: CommandSet = (cli) => {
       .option('--broadcast-minutes <n|unlimited>', 'maximum live minutes a month')
       .option('--webinar-courses <yes|no>', 'whether a webinar can include a course'),
   ).action(
-    cli.run(async ({ out, operate }, name: string, options: Record<string, string>) => {
-      const { yes: _, dryRun: __, ...limits } = options
-      const change = Object.fromEntries(Object.entries(limits).map(([flag, text]) => [flag, limitOf(flag, text)]))
-      if (Object.keys(change).length === 0) {
-        throw new Problem('usage', 'Name at least one limit', { hint: 'svc plans set --help' })
-      }
-      const { setPlanLimits } = await import('./accounts.ts')
-      out.one(await operate((operation) => setPlanLimits(operation, name, change)))
-    }),
+    cli.run(
+      async ({ out, operate }, name: string, options: Record<string, string>) => {
+        const { yes: _, dryRun: __, ...limits } = options
+        const change = Object.fromEntries(Object.entries(limits).map(([flag, text]) => [flag, limitOf(flag, text)]))
+        if (Object.keys(change).length === 0) {
+          throw new Problem('usage', 'Name at least one limit', { hint: 'svc plans set --help' })
+        }
+        const { setPlanLimits } = await import('./accounts.ts')
+        out.one(await operate((operation) => setPlanLimits(operation, name, change)))
+      },
+      { account: 'none' },
+    ),
   )
 }
 
@@ -345,7 +350,7 @@ const keys: CommandSet = (cli) => {
     .action(
       cli.run(async ({ app, confirm, out, require, timezone, work }, options: KeyOptions) => {
         const { scope, expires, dryRun } = options
-        const { name } = await require({ name: options.name })
+        const { name } = await require(options, 'name')
         const [{ createKey, planKey }, { parseTime }] = await Promise.all([
           import('./accounts.ts'),
           import('../lib/since.ts'),

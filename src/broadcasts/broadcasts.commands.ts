@@ -172,15 +172,14 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
   const { app, confirm, out, trial, work } = context
   if (flags.follow && !flags.send) throw new Problem('usage', '--follow needs --send: a draft sends nothing')
   const isNamed = flags.all || flags.list.length + flags.segment.length > 0
-  const given = isNamed
-    ? await context.require({ project: flags.project })
-    : await context.require({ list: undefined as string | undefined, project: flags.project })
+  const asked: { list?: string; project?: string } = { ...(flags.project !== undefined && { project: flags.project }) }
+  await context.require(asked, ...(isNamed ? [] : (['list'] as const)), 'project')
   const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
   const { createBroadcast, planBroadcast, sendBroadcast } = operations
   const { name, topic, sender, replyTo, rate } = flags
   const at = await timeOf(context, flags.at)
   const letter = { name, topic, sender, replyTo, at, rate, ...subjectsOf(flags) }
-  const input = parse(operations.NewBroadcast, { ...letter, ...audienceOf(flags), ...given })
+  const input = parse(operations.NewBroadcast, { ...letter, ...audienceOf(flags), ...asked })
   if (flags.send || flags.dryRun) {
     const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
     const what = flags.send ? sending(plan) : `make a draft that can ${sending(plan)}`
@@ -268,7 +267,7 @@ export const commands: CommandSet = (cli) => {
     .action(
       cli.run(async (context, ref: string, flags: { to?: string }) => {
         const { account, actor, app, exit, out, require } = context
-        const { to } = await require({ to: flags.to })
+        const { to } = await require(flags, 'to')
         const { testBroadcast } = await import('./broadcasts.ts')
         const result = await testBroadcast(app, (await account()).id, actor, ref, to)
         out.one(result)

@@ -66,11 +66,9 @@ const addProvider = (noun: Command, cli: Cli): void => {
         throw new Problem('usage', '--provider must be stripe')
       const { setStripe, setTest } = await import('./checkout.ts')
       if (isTest) return out.one(await work(setTest))
-      const { provider: name } = await require({
-        provider: flags.provider,
-        // On a terminal the command asks for the secrets, so the files are optional.
-        ...(!asks && { 'key-file': keyFile, 'webhook-secret-file': webhookSecretFile }),
-      })
+      // On a terminal the command asks for the secrets, so the files are optional.
+      const files = asks ? [] : (['keyFile', 'webhookSecretFile'] as const)
+      const { provider: name } = await require(flags, 'provider', ...files)
       if (name !== 'stripe') throw new Problem('usage', '--provider must be stripe')
       if (keyFile === '-' && webhookSecretFile === '-')
         throw new Problem('usage', 'Only one of --key-file and --webhook-secret-file can be read from stdin')

@@ -65,8 +65,8 @@ export const askFlag = async (
   name: string,
   choicesOf: ChoicesOf,
 ): Promise<string> => {
-  const option = command.options.find(({ long }) => long === `--${name}`)
-  const place = option ? placeOfOption(option) : { name: `--${name}`, description: '', flags: '' }
+  const option = command.options.find(({ long }) => long === name)
+  const place = option ? placeOfOption(option) : { name, description: '', flags: '' }
   return (await askValue(context, command, place, choicesOf)).join(',')
 }
 

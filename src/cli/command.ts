@@ -23,6 +23,8 @@ export interface Cli {
 export interface RunOptions {
   /** `none`: the command needs no database. */
   app?: 'open' | 'none'
+  /** `none`: the command is for the installation, so that no account is chosen before its questions. */
+  account?: 'none'
   /** For commands without the app: how far the clock that relative times refer to is ahead of the system's, in ms. */
   aheadMs?: () => Promise<number>
 }
@@ -50,7 +52,7 @@ export interface Context {
   readonly out: Output
   /** `cli:<user>` */
   readonly actor: string
-  /** Returns the account of `--account` or `SVC_ACCOUNT`, or the only existing one. */
+  /** Returns the account of `--account` or `SVC_ACCOUNT`, or the only existing one. On a terminal it asks which if there are several. */
   account(): Promise<{ id: string; name: string }>
   /** Returns the time zone of that account, in which times without an offset are read; null: none is set. */
   timezone(): Promise<string | null>
@@ -87,8 +89,14 @@ export interface Context {
    * `{ dryRun: true, ...planned }`, says what would happen and returns false.
    */
   confirm(what: string, options: Confirmation, planned?: object): Promise<boolean>
-  /** Asks for missing flags on a terminal. Elsewhere throws Problem `usage` that names every missing flag. */
-  require<T extends Record<string, string | undefined>>(flags: T): Promise<Record<keyof T, string>>
+  /**
+   * Asks for the named flags that are missing, on a terminal. Elsewhere throws Problem `usage` that names all of them. Answers are added to
+   * `flags` itself, which it returns: no copy without them remains.
+   */
+  require<Flags extends object, Name extends keyof Flags & string>(
+    flags: Flags,
+    ...names: readonly Name[]
+  ): Promise<Flags & Record<Name, string>>
 }
 
 /** Adds `--yes` and `--dry-run` to a command that asks first (`confirm`). */

@@ -13,8 +13,8 @@ export const withFlags = (...flags: readonly string[]): string =>
 
 /** Returns a flag with its placeholder, as its command declares it: `--name <name>`. */
 export const declaredFlag = (command: Command, name: string): string => {
-  const option = command.options.find(({ long }) => long === `--${name}`)
-  return option?.flags.replace(/^-\w, /, '') ?? `--${name} <${name}>`
+  const option = command.options.find(({ long }) => long === name)
+  return option?.flags.replace(/^-\w, /, '') ?? `${name} <${name.slice(2)}>`
 }
 
 /**

@@ -147,6 +147,29 @@ interface Run {
   context: Context
   /** Whether the command handles the signal itself. */
   handlesSignal(): boolean
+  /** Chooses the account, if the command has one: before other questions, whose choices are those of the account. */
+  settleAccount(): Promise<void>
+}
+
+/** `replyTo` as `--reply-to`. */
+const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+
+/** Returns the account of a command. On a terminal it offers the accounts if there are several and none is named. */
+const chooseAccount = async (
+  context: Context,
+  ref: string | undefined,
+  loadChoices: () => Promise<ChoicesOf>,
+): Promise<{ id: string; name: string }> => {
+  const accounts = await import('../accounts/accounts.ts')
+  const choose = (named?: string) => context.operate((operation) => accounts.chooseAccount(operation, named))
+  try {
+    return await choose(ref)
+  } catch (error) {
+    const areSeveral = !ref && error instanceof Problem && error.kind === 'usage'
+    if (!areSeveral || !context.asks) throw error
+  }
+  const [{ askChoice }, choicesOf] = await Promise.all([import('./ask.ts'), loadChoices()])
+  return choose(await askChoice('Account:', (await choicesOf('', '<account>')?.load(context)) ?? []))
 }
 
 /** Creates the context of one run of one command. */
@@ -157,11 +180,15 @@ const createContext = (
   { signal }: Interruption,
   exit: (status: number) => void,
   loadChoices: () => Promise<ChoicesOf>,
+  run: RunOptions,
 ): Run => {
   const options = command.optsWithGlobals<GlobalOptions>()
   const actor = `cli:${operator()}`
   let handlesSignal = false
   let account: Promise<{ id: string; name: string }> | undefined
+  const settleAccount = async () => {
+    if (run.app !== 'none' && run.account !== 'none') await context.account()
+  }
   const context: Context = {
     get app() {
       if (!app) throw new Error('This command runs without the app')
@@ -175,9 +202,7 @@ const createContext = (
     },
     exit,
     account: () => {
-      account ??= import('../accounts/accounts.ts').then(({ chooseAccount }) =>
-        context.operate((operation) => chooseAccount(operation, options.account ?? process.env.SVC_ACCOUNT)),
-      )
+      account ??= chooseAccount(context, options.account ?? process.env.SVC_ACCOUNT, loadChoices)
       return account
     },
     timezone: async () => {
@@ -201,27 +226,28 @@ const createContext = (
       if (!isPerson()) throw new Problem('usage', `This would ${what}: it needs --yes`, { hint: withFlags('--yes') })
       return (await import('./ask.ts')).askConfirm(`This will ${what}. Go on?`)
     },
-    require: async (flags) => {
-      const lacking = Object.keys(flags).filter((name) => flags[name] === undefined)
+    require: async (flags, ...names) => {
+      const lacking = names.filter((name) => flags[name] === undefined)
       if (lacking.length > 0 && !isPerson()) {
-        throw new Problem('usage', `Missing ${lacking.map((name) => `--${name}`).join(', ')}`, {
-          hint: withFlags(...lacking.map((name) => declaredFlag(command, name))),
+        throw new Problem('usage', `Missing ${lacking.map(flagOf).join(', ')}`, {
+          hint: withFlags(...lacking.map((name) => declaredFlag(command, flagOf(name)))),
         })
       }
-      const answers: Record<string, string | undefined> = { ...flags }
       if (lacking.length > 0) {
+        await settleAccount()
         const [{ askFlag }, choicesOf] = await Promise.all([import('./choices.ts'), loadChoices()])
-        for (const name of lacking) answers[name] = await askFlag(context, command, name, choicesOf)
+        for (const name of lacking)
+          Object.assign(flags, { [name]: await askFlag(context, command, flagOf(name), choicesOf) })
       }
-      return answers as never
+      return flags as never
     },
   }
-  return { context, handlesSignal: () => handlesSignal }
+  return { context, handlesSignal: () => handlesSignal, settleAccount }
 }
 
 /** Returns the arguments of an action, after asking for required ones that are missing. Without a terminal the parser refuses them. */
 const withAskedArguments = async <Args extends unknown[]>(
-  context: Context,
+  { context, settleAccount }: Run,
   { registeredArguments: declared }: Command,
   args: Args,
   loadChoices: () => Promise<ChoicesOf>,
@@ -232,6 +258,7 @@ const withAskedArguments = async <Args extends unknown[]>(
     argument.required && isLeftOut(args[at]) ? [{ argument, at }] : [],
   )
   if (lacking.length === 0) return args
+  await settleAccount()
   const [{ askValue, placeOfArgument }, choicesOf] = await Promise.all([import('./choices.ts'), loadChoices()])
   const all = [...args] as Args
   for (const { argument, at } of lacking) {
@@ -279,17 +306,16 @@ export const runner =
         const exit = (code: number) => {
           status = code
         }
-        const created = createContext(command, out, app, interruption, exit, loadChoices)
-        const { handlesSignal } = created
+        const created = createContext(command, out, app, interruption, exit, loadChoices, run)
         context = created.context
         // A command without the app closes its own connections, so it is never cut off.
         const isDry = isChanging(command) && command.opts<{ dryRun?: boolean }>().dryRun === true
         await Promise.race([
           act(
             isDry ? dryRunContext(context) : context,
-            ...(await withAskedArguments(context, command, args, loadChoices)),
+            ...(await withAskedArguments(created, command, args, loadChoices)),
           ),
-          interruption.cutOff(() => run.app === 'none' || handlesSignal()),
+          interruption.cutOff(() => run.app === 'none' || created.handlesSignal()),
         ])
         if (isDry) out.note('Nothing was changed.')
       }

@@ -209,8 +209,7 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
         async (context, flags: Selection & { format?: string; email?: string; safe?: boolean; raw?: boolean }) => {
           const { app, out, work, require, account, progress, signal } = context
           if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
-          const { where, segment } = flags
-          const asked = segment === undefined ? { where, ...(await require({ list: flags.list })) } : flags
+          if (flags.segment === undefined) await require(flags, 'list')
           const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
           const format = flags.format ?? given
           if (format !== 'csv' && format !== 'jsonl' && format !== 'json')
@@ -222,7 +221,7 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
             import('./contacts.export.ts'),
           ])
           const { list, condition } = await work(async (w) => {
-            const selected = await narrow(w, asked)
+            const selected = await narrow(w, flags)
             return { list: await findList(w, selected.list!), condition: selected.condition }
           })
           // On a terminal the printed rows show the progress.
@@ -256,7 +255,7 @@ const addWrites = (noun: Command, cli: Cli): void => {
   ).action(
     cli.run(async (context, flags: { list?: string; email?: string; field: string[]; events: boolean }) => {
       const { app, actor, out, require, work, account } = context
-      const given = await require({ list: flags.list, email: flags.email })
+      const given = await require(flags, 'list', 'email')
       const { findList, normalizeFields, upsertContact } = await import('./contacts.ts')
       const fields = normalizeFields(Object.fromEntries(flags.field.map(fieldOf)))
       const email = await parseEmail(given.email)
@@ -297,7 +296,7 @@ const addWrites = (noun: Command, cli: Cli): void => {
   ).action(
     cli.run(async (context, given: string, flags: Confirmation & { list?: string }) => {
       const { out, work, trial, require, confirm } = context
-      const { list: ref } = await require({ list: flags.list })
+      const { list: ref } = await require(flags, 'list')
       const { findList, leaveList, leavingEffects } = await import('./contacts.ts')
       const email = await parseEmail(given)
       const list = await work((w) => findList(w, ref))

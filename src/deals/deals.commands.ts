@@ -154,7 +154,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
     .action(
       cli.run(async ({ out, require, work }, flags: CreateFlags) => {
         const isByRow = flags.list !== undefined && flags.row !== undefined
-        const { title } = await require({ title: flags.title, ...(!isByRow && { email: flags.email }) })
+        const { title } = await require(flags, 'title', ...(isByRow ? [] : ['email' as const]))
         const [{ createDeal, findPipeline, findStage, NewDeal }, { findList }, { parse }] = await Promise.all([
           import('./deals.ts'),
           import('../contacts/contacts.ts'),

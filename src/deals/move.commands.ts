@@ -85,7 +85,7 @@ export const addMove = (noun: Command, cli: Cli): void => {
     .option('--dry-run', 'show what would move and which events would fire')
     .action(
       cli.run(async (context, ids: string[], flags: { to?: string; dryRun?: boolean }) => {
-        const { to } = await context.require({ to: flags.to })
+        const { to } = await context.require(flags, 'to')
         const dryRun = flags.dryRun ?? false
         const result = await moveEach(context, [...new Set(ids)], to, dryRun)
         const [first] = result.failures

@@ -66,7 +66,7 @@ const addPipelines = (noun: Command, cli: Cli): void => {
     .option('--stage <name:kind>', 'a stage in board order, such as Lead:open; kind is open, won or lost', gather, [])
     .action(
       cli.run(async ({ out, require, work }, flags: { name?: string; stage: string[] }) => {
-        const { name } = await require({ name: flags.name })
+        const { name } = await require(flags, 'name')
         const { createPipeline } = await import('./deals.ts')
         const stages = await Promise.all(flags.stage.map(stageOf))
         shown(out, await work((w) => createPipeline(w, { name, ...(stages.length > 0 && { stages }) })))
@@ -118,7 +118,7 @@ const addStageChanges = (noun: Command, cli: Cli): void => {
       .option('--kind <kind>', 'open, won or lost', 'open'),
   ).action(
     cli.run(async ({ out, require, work }, ref: string, flags: { name?: string; kind: string }) => {
-      const { name } = await require({ name: flags.name })
+      const { name } = await require(flags, 'name')
       const { addStage } = await import('./deals.ts')
       const kind = await kindOf(flags.kind)
       shown(out, await work((w) => addStage(w, ref, { name, kind })))

@@ -122,7 +122,7 @@ const addWebhook = (projects: Command, cli: Cli): void => {
     .option('--url <url>', 'the URL that receives interactions')
     .action(
       cli.run(async ({ account, actor, app, out, require }, ref: string, flags: { url?: string }) => {
-        const { url } = await require({ url: flags.url })
+        const { url } = await require(flags, 'url')
         const { setProjectWebhook } = await import('./engagement.webhook.ts')
         const webhook = await setProjectWebhook(app, (await account()).id, actor, ref, url)
         out.secret(webhook, 'secret')
@@ -210,17 +210,20 @@ const addLiveView = (cli: Cli, loadBlocks: () => Promise<readonly BlockKind[]>):
     )
     .argument('<token>', 'the token in its URL')
     .action(
-      cli.run(async ({ app, out }, token: string) => {
-        const [{ showLiveView }, { findViewableByToken }, { notFound }, kinds] = await Promise.all([
-          import('./liveview/liveview.ts'),
-          import('./engagement.sent.ts'),
-          import('../lib/problem.ts'),
-          loadBlocks(),
-        ])
-        const sent = await findViewableByToken(app, token)
-        if (!sent) throw notFound('There is no such live view', { hint: 'svc liveview url <send>' })
-        out.one(await showLiveView(app, sent, kinds))
-      }),
+      cli.run(
+        async ({ app, out }, token: string) => {
+          const [{ showLiveView }, { findViewableByToken }, { notFound }, kinds] = await Promise.all([
+            import('./liveview/liveview.ts'),
+            import('./engagement.sent.ts'),
+            import('../lib/problem.ts'),
+            loadBlocks(),
+          ])
+          const sent = await findViewableByToken(app, token)
+          if (!sent) throw notFound('There is no such live view', { hint: 'svc liveview url <send>' })
+          out.one(await showLiveView(app, sent, kinds))
+        },
+        { account: 'none' },
+      ),
     )
 }
 
@@ -254,7 +257,7 @@ const addScore = (cli: Cli): void => {
       .option('--score <points>', 'the new score, from 0 to 1000000'),
   ).action(
     cli.run(async ({ out, work, require }, email: string, flags: { score?: string }) => {
-      const given = await require({ score: flags.score })
+      const given = await require(flags, 'score')
       const [{ setScore }, { normalizeEmail }, { parse }, { z }] = await Promise.all([
         import('./interactions/interactions.ts'),
         import('../lib/email.ts'),

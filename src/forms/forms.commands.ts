@@ -46,7 +46,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
     .option('--origin <url>', 'a site whose scripts may post to it (repeatable)', gather, [])
     .action(
       cli.run(async ({ app, out, require, work }, flags: CreateFlags) => {
-        const { name, list } = await require({ name: flags.name, list: flags.list })
+        const { name, list } = await require(flags, 'name', 'list')
         const [{ createForm, FormFile, viewForm }, { parse }] = await Promise.all([
           import('./forms.ts'),
           import('../lib/parse.ts'),
@@ -127,7 +127,7 @@ const addApply = (noun: Command, cli: Cli): void => {
     .option('--dry-run', 'check the file and show what would change')
     .action(
       cli.run(async ({ app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
-        const { file } = await require({ file: flags.file })
+        const { file } = await require(flags, 'file')
         const [{ applyForms, viewForm }, { maxFileBytes, readDocuments }] = await Promise.all([
           import('./forms.ts'),
           import('../lib/documents.ts'),
@@ -206,7 +206,7 @@ const addSubmit = (noun: Command, cli: Cli): void => {
     .action(
       cli.run(async (context, ref: string, flags: { email?: string; field: string[] }) => {
         const { app, out, actor, account, require, work } = context
-        const { email } = await require({ email: flags.email })
+        const { email } = await require(flags, 'email')
         const given = Object.fromEntries(flags.field.map(fieldOf))
         const { requireSubmission, findForm, submitForm } = await import('./forms.ts')
         const form = await work((w) => findForm(w, ref))

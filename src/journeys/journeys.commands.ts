@@ -61,7 +61,7 @@ const addApply = (noun: Command, cli: Cli): void => {
     .option('--dry-run', 'check the file and show what would change')
     .action(
       cli.run(async ({ app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
-        const { file } = await require({ file: flags.file })
+        const { file } = await require(flags, 'file')
         const [{ applyJourneys, checkStepUrls }, { maxFileBytes, readDocuments }] = await Promise.all([
           import('./journeys.ts'),
           import('../lib/documents.ts'),
@@ -177,7 +177,7 @@ interface TriggerFlags extends Confirmation {
 
 const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
   const { app, actor, account, out, work } = context
-  const { email, list } = await context.require({ email: flags.email, list: flags.list })
+  const { email, list } = await context.require(flags, 'email', 'list')
   const { EntryRequest, findJourney, triggerJourney } = await import('./journeys.ts')
   const [{ findList }, { parse }] = await Promise.all([import('../contacts/contacts.ts'), import('../lib/parse.ts')])
   const [{ id }, { id: listId }] = await work(
@@ -201,12 +201,12 @@ const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): 
     import('../segments/segments.ts'),
     import('../lib/parse.ts'),
   ])
-  const { where, segment } = flags
   const data = parse(TriggerData, readData(flags.data), 'data')
-  const asked = segment === undefined ? { where, ...(await context.require({ list: flags.list })) } : flags
+  const { where, segment } = flags
+  if (segment === undefined) await context.require(flags, 'list')
   const { journey, target, condition } = await work(async (w) => {
     const journey = await findJourney(w, ref)
-    const { list, condition } = await narrow(w, asked)
+    const { list, condition } = await narrow(w, flags)
     return { journey, target: await findList(w, list!), condition }
   })
   const { name: into } = journey
@@ -302,7 +302,7 @@ const addTest = (noun: Command, cli: Cli): void => {
     .option('--data <name=value>', 'data of the trigger (repeatable)', gather, [])
     .action(
       cli.run(async ({ app, out, require, trial }, flags: { file?: string; contact?: string; data: string[] }) => {
-        const { file, contact } = await require({ file: flags.file, contact: flags.contact })
+        const { file, contact } = await require(flags, 'file', 'contact')
         const [
           { checkStepUrls, TriggerData },
           { rehearse },

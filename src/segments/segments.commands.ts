@@ -32,7 +32,7 @@ export const commands: CommandSet = (cli) => {
     'show how many contacts would be in it, and change nothing',
   ).action(
     cli.run(async ({ out, require, work }, flags: Confirmation & { name?: string; list?: string; where?: string }) => {
-      const { name, list, where } = await require({ name: flags.name, list: flags.list, where: flags.where })
+      const { name, list, where } = await require(flags, 'name', 'list', 'where')
       const [{ countSegment, createSegment, NewSegment }, { parse }] = await Promise.all([
         import('./segments.ts'),
         import('../lib/parse.ts'),

@@ -36,7 +36,7 @@ const addApply = (noun: Command, cli: Cli): void => {
     .option('--dry-run', 'check the file and show what would change')
     .action(
       cli.run(async ({ account, app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
-        const { file } = await require({ file: flags.file })
+        const { file } = await require(flags, 'file')
         const [{ applyProjects, loadTemplate }, { maxFileBytes, readDocuments }] = await Promise.all([
           import('./studio.ts'),
           import('../lib/documents.ts'),

@@ -61,7 +61,7 @@ const webhooks: CommandSet = (cli) => {
     .option('--events <types>', 'event types, separated by commas (svc events types)', appendNames)
     .action(
       cli.run(async ({ app, actor, account, out, require }, options: { url?: string; events?: string }) => {
-        const { url, events } = await require({ url: options.url, events: options.events })
+        const { url, events } = await require(options, 'url', 'events')
         const [{ createWebhook, NewWebhook }, { parse }] = await Promise.all([
           import('./webhooks.ts'),
           import('../lib/parse.ts'),

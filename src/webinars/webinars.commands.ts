@@ -214,7 +214,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
       .option('--stream <url>', 'URL that the join page opens while the webinar is live'),
   ).action(
     cli.run(async ({ app, out, require, timezone, work }, flags: CreateFlags) => {
-      const { title } = await require({ title: flags.title })
+      const { title } = await require(flags, 'title')
       const [{ createWebinar, NewWebinar }, { findCourseNamed }, { parse }, { parseTime }, { Problem }] =
         await Promise.all([
           import('./webinars.ts'),

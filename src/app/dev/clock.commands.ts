@@ -28,13 +28,16 @@ export const commands: CommandSet = (cli) => {
     .description('Move the clock forward by a duration: 30m, 2h, 2d, 1w')
     .addHelpText('after', examples('svc clock advance 2d', 'svc clock advance 30m --json'))
     .action(
-      cli.run(async ({ app, out }, duration: string) => {
-        const [{ advanceClock }, { parseDuration }] = await Promise.all([
-          import('../../store/clock.ts'),
-          import('../../lib/since.ts'),
-        ])
-        print(out, await advanceClock(app.database, parseDuration(duration)))
-      }),
+      cli.run(
+        async ({ app, out }, duration: string) => {
+          const [{ advanceClock }, { parseDuration }] = await Promise.all([
+            import('../../store/clock.ts'),
+            import('../../lib/since.ts'),
+          ])
+          print(out, await advanceClock(app.database, parseDuration(duration)))
+        },
+        { account: 'none' },
+      ),
     )
 
   clock

@@ -310,7 +310,7 @@ export const addImport = (noun: Command, cli: Cli): void => {
     .option('--dry-run', 'show what would happen, including events')
     .action(
       cli.run(async (context, file: string, flags: ImportFlags) => {
-        const { list } = await context.require({ list: flags.list })
+        const { list } = await context.require(flags, 'list')
         const options = await optionsOf(file, flags)
         await context.account()
         await interruptible(context, async () => {

@@ -29,7 +29,7 @@ export const lists: CommandSet = (cli) => {
     .option('--field <name>', 'name of a column, repeatable; writes add new columns automatically', gather, [])
     .action(
       cli.run(async ({ out, require, work }, flags: { name?: string; field: string[] }) => {
-        const { name } = await require({ name: flags.name })
+        const { name } = await require(flags, 'name')
         const [{ createList, NewList }, { parse }] = await Promise.all([
           import('../contacts.ts'),
           import('../../lib/parse.ts'),

@@ -46,11 +46,11 @@ const mailbox = (bounces: Command, cli: Cli): void => {
           'svc bounces mailbox set --url imaps://bounces@imap.example.com:993 --password-file - < password.txt',
         ),
       )
-      .option('--url <url>', 'imaps://user@host[:993][/folder]; imap:// requires STARTTLS')
+      .option('--url <url>', 'the mailbox: imaps://user@host[:993][/folder]; imap:// requires STARTTLS')
       .option('--password-file <file|->', 'the password, from a file or standard input'),
   ).action(
     cli.run(async ({ app, asks, out, require, work }, flags: MailboxFlags) => {
-      const { url } = await require({ url: flags.url })
+      const { url } = await require(flags, 'url')
       const { passwordFile } = flags
       const password = await readSecret(passwordFile, '--password-file', passwordQuestion(asks, url))
       const { setMailbox } = await import('../messages.ts')

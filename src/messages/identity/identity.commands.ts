@@ -47,13 +47,13 @@ const relay: CommandSet = (cli) => {
       )
       .option(
         '--url <url>',
-        'smtp[s]://[user@]host:port; a password requires TLS, unless the URL ends with ?tls=optional',
+        'the relay: smtp[s]://[user@]host:port; a password requires TLS, unless the URL ends with ?tls=optional',
       )
       .option('--password-file <file|->', 'the password, from a file or standard input')
       .option('--bounce-address <email>', 'address for delivery reports; +<message id> is inserted before its @'),
   ).action(
     cli.run(async ({ app, asks, out, require, work }, flags: RelayFlags) => {
-      const { url } = await require({ url: flags.url })
+      const { url } = await require(flags, 'url')
       const { passwordFile, bounceAddress = null } = flags
       const password = await readSecret(passwordFile, '--password-file', passwordQuestion(asks, url))
       const { setRelay } = await import('../messages.ts')
@@ -123,7 +123,7 @@ const senders: CommandSet = (cli) => {
     .option('--reply-to <email>', 'address for replies')
     .action(
       cli.run(async ({ out, require, work }, flags: { email?: string; name?: string; replyTo?: string }) => {
-        const { email, name } = await require({ email: flags.email, name: flags.name })
+        const { email, name } = await require(flags, 'email', 'name')
         const { addSender } = await import('../messages.ts')
         out.one(await work((w) => addSender(w, { email, name, replyTo: flags.replyTo })))
       }),

@@ -30,7 +30,7 @@ export const commands: CommandSet = (cli) => {
       .option('--description <text>', 'what it is about, for recipients'),
   ).action(
     cli.run(async ({ out, require, work }, flags: { name?: string; description?: string }) => {
-      const { name } = await require({ name: flags.name })
+      const { name } = await require(flags, 'name')
       const [{ createTopic, NewTopic }, { parse }] = await Promise.all([
         import('../messages.ts'),
         import('../../lib/parse.ts'),
