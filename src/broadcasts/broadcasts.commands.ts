@@ -323,7 +323,7 @@ export const commands: CommandSet = (cli) => {
       .option('--name <name>', 'the name of the draft'),
   ).action(
     cli.run(async ({ out, require, work }, ref: string, flags: { name?: string }) => {
-      const { name } = await require({ name: flags.name })
+      const { name } = await require(flags, 'name')
       const [{ copyBroadcast, NewBroadcast }, { parse }] = await Promise.all([
         import('./broadcasts.ts'),
         import('../lib/parse.ts'),

@@ -20,6 +20,7 @@ import { useSink } from '../support/smtp.ts'
 const calls = `
   accounts create --name {new}
   bounces mailbox set --url imaps://ada@127.0.0.1:9
+  broadcasts copy {broadcast} --name {new}
   broadcasts create --list {list} --project {project}
   broadcasts test {broadcast} --to {email}
   contacts export --list {list}
@@ -131,6 +132,8 @@ test('every command with a required flag is in this sweep', async () => {
   }
   const swept = new Set(cases.map(({ name, flag }) => `${name} ${flag}`))
   for (const flag of ['journeys trigger --email', 'send --html', 'send --text']) swept.add(flag)
+  // It needs the file of an account that was exported: test/app/move.
+  swept.add('accounts import --secret-file')
   // On a terminal their contents are asked for.
   for (const file of ['key', 'webhook-secret']) swept.add(`payments provider set --${file}-file`)
   expect(required.filter((place) => !swept.has(place))).toEqual([])

@@ -195,8 +195,9 @@ describe('a mail domain', () => {
     for (const domain of domains) dns.set(domain, { mode: 'silent' })
     const facts = Promise.all(domains.map((domain) => resolver.mail(domain, 500)))
     expect(await settlesWithin(facts, 3000)).toBe(true)
-    // 256 are looked up at once; the others get no turn within the time limit.
-    expect(new Set(await facts)).toEqual(new Set(['timeout', null]))
+    // 256 are looked up at once; the others may get no turn within the time limit.
+    expect((await facts).filter((fact) => fact === 'timeout').length).toBeGreaterThanOrEqual(256)
+    expect((await facts).filter((fact) => fact !== 'timeout' && fact !== null)).toEqual([])
   })
 })
 

@@ -1,4 +1,5 @@
 import type { OpenApp } from '../../src/app/app.ts'
+import { isBusy } from '../../src/store/database.ts'
 import { eventually } from './eventually.ts'
 import { atEnd } from './scope.ts'
 
@@ -40,7 +41,16 @@ export const holdUp = async (
     isHeld = false
     const pids = (await stopped()).map(({ pid }) => pid)
     await app.sql('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [pids])
-    await app.sql(`drop function ${name} cascade`)
+    // It waits for what uses the table, longer than a statement may wait for a lock.
+    await eventually(() =>
+      app.sql(`drop function ${name} cascade`).then(
+        () => true,
+        (error) => {
+          if (!isBusy(error)) throw error
+          return false
+        },
+      ),
+    )
     await app.sql(`drop sequence ${name}`)
   }
   atEnd(end)

@@ -25,7 +25,7 @@ const exportTo = async (context: Context, ref: string, flags: Flags): Promise<vo
     out.note('The account works here again.')
     return out.one({ id, name })
   }
-  const given = await context.require({ out: flags.out, secretFile: flags.secretFile })
+  const given = await context.require(flags, 'out', 'secretFile')
   const passphrase = await passphraseOf(given.secretFile)
   const [{ existsSync }, { exportAccount }, { version }] = await Promise.all([
     import('node:fs'),
@@ -58,7 +58,7 @@ const exportTo = async (context: Context, ref: string, flags: Flags): Promise<vo
 
 const importFrom = async (context: Context, file: string, flags: Flags): Promise<void> => {
   const { app, actor, out, signal, progress } = context
-  const { secretFile } = await context.require({ secretFile: flags.secretFile })
+  const { secretFile } = await context.require(flags, 'secretFile')
   const passphrase = await passphraseOf(secretFile)
   const [{ existsSync, statSync }, { importAccount }] = await Promise.all([import('node:fs'), import('./move.ts')])
   if (!existsSync(file)) throw notFound(`There is no file ${file}`)

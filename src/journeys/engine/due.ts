@@ -149,13 +149,16 @@ export interface OpenRun {
 /** A unit of work that waits longer for a lock fails, so that the worker continues with other runs. */
 const lockTimeout = '1s'
 
-const taking = preparedStatement<{ id: string }>(
-  'take-runs',
-  { id: 'text' },
-  `with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
-   select i.id from settings, unnest($2::text[]) as i(id)
-   where not ${isHeld('journeys')} and pg_try_advisory_xact_lock(${lockKey('run', '$1 || i.id')})`,
-)
+const takingIf = (name: string, condition: string) =>
+  preparedStatement<{ id: string }>(
+    name,
+    { id: 'text' },
+    `with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
+     select i.id from settings, unnest($2::text[]) as i(id)
+     where ${condition} and pg_try_advisory_xact_lock(${lockKey('run', '$1 || i.id')})`,
+  )
+const taking = takingIf('take-runs', `not ${isHeld('journeys')}`)
+const takingHeld = takingIf('take-runs-of-rehearsal', 'true')
 
 // A later statement than the one that locks: it sees all that was committed before the locks were released.
 const reading = preparedStatement<OpenRun>(
@@ -189,13 +192,14 @@ const reading = preparedStatement<OpenRun>(
 
 /**
  * Locks the given runs of a journey that no other unit of work has locked, and returns those that are still due. Takes none while the
- * queue is paused.
+ * queue is paused, unless for a rehearsal, from which nothing leaves.
  */
 export const takeRuns = async (
   { sql, accountId, now }: Work,
   journeyId: string,
   ids: readonly string[],
+  { isRehearsal = false } = {},
 ): Promise<OpenRun[]> => {
-  const taken = await sql(taking, [accountId, ids])
+  const taken = await sql(isRehearsal ? takingHeld : taking, [accountId, ids])
   return sql(reading, [accountId, taken.map(({ id }) => id), now, journeyId])
 }

@@ -108,7 +108,7 @@ const begin = async (work: Work, { document, urlFaults, email, data }: Request) 
   const { listId, rowId } = contact
   const journey = { id, version, definition: { ...definition, reentry: 'always' as const } }
   const runIds = await enterJourney(work, journey, [{ listId, rowId, email, context: { data } }])
-  const [run] = await takeRuns(work, id, runIds)
+  const [run] = await takeRuns(work, id, runIds, { isRehearsal: true })
   if (!run) throw new Problem('conflict', 'The contact has changed meanwhile: try again')
   return { journey: { id, name }, walk: startWalk(run, definition, contact, work.now.getTime()) }
 }
