@@ -38,6 +38,7 @@ const printed: Record<string, RegExp> = {
   'npx svc deals board': /Annual plan.*ada@example\.org/,
   'curl -s localhost:4800/api/v1/send': /"status":"sent"/,
   'npx svc sends list': /ada@example\.org\tsent/,
+  'npx svc sends list --status pending': /^/,
   'npx svc contacts upsert': /email\s+bob@example\.org/,
   'npx svc deliveries list': /contact\.created\tdelivered/,
   'npx svc --help': /Usage: svc/,
