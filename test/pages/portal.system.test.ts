@@ -136,7 +136,7 @@ describePages('the portal', (openPage) => {
     expect(page.url()).toContain('?session=')
     await expectGoodOnEveryScreen(page, 'portal-course')
     // Courses of other tests may come first.
-    const focused = () => page.evaluate<string>(`document.activeElement?.textContent ?? ''`)
+    const focused = () => page.evaluate<string>(`document.activeElement?.closest('a')?.textContent ?? ''`)
     for (let i = 0; i < 20 && !(await focused()).includes('A starter that lives'); i++) await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'A starter that lives' }).waitFor()
