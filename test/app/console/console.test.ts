@@ -64,7 +64,8 @@ test('email beyond one page continues on the next page', async () => {
   ])
   const older = /href="(\/mail\?before=[^"]+)"/.exec(first)![1]!
   const second = (await get(older)).text
-  expect(second.match(/number \d+\./g)).toEqual(['number 1.', 'number 0.'])
+  // Emails of the same millisecond have no order.
+  expect(second.match(/number \d+\./g)?.sort()).toEqual(['number 0.', 'number 1.'])
   expect(second).not.toContain('before=')
 })
 
