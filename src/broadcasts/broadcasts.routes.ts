@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { created, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
+import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
-import { Problem } from '../lib/problem.ts'
 import { idText } from '../lib/text.ts'
 import { resultsOf, SendResult } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
@@ -229,15 +228,10 @@ export const routes = [
     params: Id,
     answers: { 200: z.object({ deleted: z.boolean().meta({ description: 'false: there was none' }) }) },
     refusals: [409],
-    handle: async ({ params, work }) => {
-      try {
-        await work(async (w) => deleteBroadcast(w, (await findBroadcastById(w, params.id)).id))
-        return ok({ deleted: true })
-      } catch (error) {
-        if (error instanceof Problem && error.kind === 'not_found') return ok({ deleted: false })
-        throw error
-      }
-    },
+    handle: async ({ params, work }) =>
+      ok({
+        deleted: await existed(() => work(async (w) => deleteBroadcast(w, (await findBroadcastById(w, params.id)).id))),
+      }),
   }),
   route({
     method: 'POST',

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { ContactShape } from '../events/shapes.ts'
-import { created, ok, route } from '../http/route.ts'
+import { created, existed, ok, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
 import { withMaxItems } from '../lib/max-items.ts'
-import { Problem } from '../lib/problem.ts'
 import { idText } from '../lib/text.ts'
 import {
   columnNames,
@@ -185,13 +184,8 @@ export const routes = [
     answers: { 200: z.object({ erased: z.boolean().meta({ description: 'false: nothing was stored about it' }) }) },
     handle: async ({ app, body, work }) => {
       const personalData = await app.personalData()
-      try {
-        await work((w) => eraseContact(w, body.email, { dryRun: false, personalData }))
-        return ok({ erased: true })
-      } catch (error) {
-        if (error instanceof Problem && error.kind === 'not_found') return ok({ erased: false })
-        throw error
-      }
+      const erase = () => work((w) => eraseContact(w, body.email, { dryRun: false, personalData }))
+      return ok({ erased: await existed(erase) })
     },
   }),
 ]

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Page } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page.ts'
-import { invalid } from '../lib/problem.ts'
+import { invalid, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { App, Work } from '../store/work.ts'
 
@@ -133,6 +133,17 @@ export const idempotencyKeyOf = (headers: Call<unknown, unknown, unknown>['heade
 
 export const ok = (body: unknown): Answer => ({ status: 200, body })
 export const created = (body: unknown): Answer => ({ status: 201, body })
+
+/** Returns whether what `remove` deletes existed: false after Problem `not_found`, so that a repeated call succeeds. */
+export const existed = async (remove: () => Promise<unknown>): Promise<boolean> => {
+  try {
+    await remove()
+    return true
+  } catch (error) {
+    if (error instanceof Problem && error.kind === 'not_found') return false
+    throw error
+  }
+}
 
 const pageMax = 500
 const pageDefault = 100

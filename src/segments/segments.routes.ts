@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { listContacts, requireList } from '../contacts/contacts.ts'
 import { ContactShape } from '../events/shapes.ts'
-import { created, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
+import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
 import { pageById } from '../lib/cursor.ts'
-import { Problem } from '../lib/problem.ts'
 import { idText, text } from '../lib/text.ts'
 import {
   compileFilter,
@@ -122,14 +121,9 @@ export const routes = [
     params: Id,
     answers: { 200: z.object({ deleted: z.boolean().meta({ description: 'false: there was none' }) }) },
     refusals: [409],
-    handle: async ({ params, work }) => {
-      try {
-        await work(async (w) => deleteSegment(w, (await findSegmentById(w, params.id)).id))
-        return ok({ deleted: true })
-      } catch (error) {
-        if (error instanceof Problem && error.kind === 'not_found') return ok({ deleted: false })
-        throw error
-      }
-    },
+    handle: async ({ params, work }) =>
+      ok({
+        deleted: await existed(() => work(async (w) => deleteSegment(w, (await findSegmentById(w, params.id)).id))),
+      }),
   }),
 ]
