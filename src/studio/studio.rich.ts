@@ -124,7 +124,7 @@ export const richText = (text: string): Part[] => {
   const { tokens, tags } = parsed(text)
   const parts: Part[] = []
   const lists: { next: number | null }[] = []
-  /** The beginning of the list item that comes next. */
+  /** What the first line of the current list item begins with; empty after that line. */
   let bullet = ''
   let isInList = false
   for (const token of tokens) {
@@ -136,7 +136,8 @@ export const richText = (text: string): Part[] => {
     else if (type === 'list_item_open') {
       const list = lists.at(-1)!
       bullet = list.next === null ? '- ' : `${list.next++}. `
-    } else if (type === 'inline') {
+    } else if (type === 'list_item_close') bullet = ''
+    else if (type === 'inline') {
       const indent = '   '.repeat(lists.length)
       if (parts.length > 0) parts.push(isInList && bullet !== '' ? '\n' : '\n\n')
       parts.push(bullet === '' ? indent : `${'   '.repeat(lists.length - 1)}${bullet}`)

@@ -39,6 +39,12 @@ test('a text is CommonMark: bold, emphasis, code, links, paragraphs and lists', 
   )
 })
 
+test('an empty list item leaves nothing to the text after its list', async () => {
+  const { html, text } = await render([textBlock('-\n\nEnd'), textBlock('1. one\n2.\n\nEnd')])
+  expect(html).toMatch(/<ul [^>]*><li [^>]*><\/li><\/ul>/)
+  expect(text).toContain('End\n\n1. one\n\nEnd\n')
+})
+
 test('a text without markup is what it was', async () => {
   const { html, text } = await render([textBlock('A & "b" <i>\'c\'</i>\nd\n\ne # f')])
   expect(html).toContain(
