@@ -177,10 +177,10 @@ export const idOfBroadcast = async (
 }
 
 /** Returns a broadcast by its id, not by its name. Throws Problem `not_found`. */
-export const findBroadcastById = async (work: Work, id: string): Promise<BroadcastView> => {
-  const view = await showBroadcast(work, id)
-  if (view.id !== id) throw notFound('There is no such broadcast')
-  return view
+export const findBroadcastById = async ({ sql, accountId }: Work, id: string): Promise<BroadcastView> => {
+  const [row] = await sql(readBroadcast, [accountId, id])
+  if (!row) throw notFound('There is no such broadcast')
+  return view(row)
 }
 
 /** Throws Problem `not_found`, or `conflict` if several broadcasts have the name. */

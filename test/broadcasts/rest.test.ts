@@ -147,7 +147,13 @@ test('several subjects are variants, whose results are shown; more than four are
   expect((await post({ listId: who.listId, projectId: who.projectId, subject: five })).status).toBe(400)
 })
 
-test('a name is no id', async () => {
-  await draft({ name: 'Mine' })
-  expect((await t.request('GET', '/broadcasts/Mine', { key })).status).toBe(404)
+test('a name is no id, also one that several broadcasts have', async () => {
+  for (const _ of [1, 2]) {
+    await draft({ name: 'Mine' })
+    expect((await t.request('GET', '/broadcasts/Mine', { key })).status).toBe(404)
+    expect(await t.request('DELETE', '/broadcasts/Mine', { key })).toMatchObject({
+      status: 200,
+      body: { deleted: false },
+    })
+  }
 })
