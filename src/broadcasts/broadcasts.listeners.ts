@@ -13,7 +13,7 @@ const countUnsentOfSegment = statement<{ broadcasts: number }>(
   { broadcasts: 'int8' },
   `select count(*) as broadcasts from broadcasts
    where account_id = $1 and status in ('draft', 'scheduled')
-     and (segment_id = $2 or jsonb_path_exists(audience, '$.*[*].segmentId ? (@ == $id)', jsonb_build_object('id', $2::text)))`,
+     and (segment_id = $2 or jsonb_path_exists(coalesce(audience, filter_names), '$.** ? (@ == $id)', jsonb_build_object('id', $2::text)))`,
 )
 
 const countUnsentOfTopic = statement<{ broadcasts: number }>(
@@ -23,7 +23,10 @@ const countUnsentOfTopic = statement<{ broadcasts: number }>(
    where account_id = $1 and topic_id = $2 and status in ('draft', 'scheduled', 'sending')`,
 )
 
-/** Counts the drafts and scheduled broadcasts of a project, and of a segment; of a topic also those that are being sent. */
+/**
+ * Counts the drafts and scheduled broadcasts of a project, and of a segment, also one that a filter names; of a topic also those that
+ * are being sent.
+ */
 export const countBroadcasts: Listener = {
   async projectUses({ sql, accountId }, projectId) {
     const [row] = await sql(countUnsent, [accountId, projectId])

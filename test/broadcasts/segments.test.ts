@@ -190,6 +190,18 @@ describe('a segment', () => {
     expect(await queued()).toHaveLength(314)
   })
 
+  test('is kept while the filter of an unsent broadcast names it, also that of another segment', async () => {
+    const refused = { kind: 'conflict', message: '1 unsent broadcast will use the segment Ones' }
+    const where = 'segment = Ones'
+    await work((w) => createSegment(w, { name: 'Outer', list: 'People', where }))
+    for (const more of [{ list: 'People', where }, { segment: 'Outer' }, { all: true, excludeSegment: 'Outer' }]) {
+      const { id } = await create(more)
+      await expect(remove()).rejects.toMatchObject(refused)
+      await work((w) => cancelBroadcast(w, id))
+    }
+    expect(await remove()).toMatchObject({ id: segmentId })
+  })
+
   test('is not deleted while a draft for it is being made', async () => {
     let deleting: Promise<unknown> | undefined
     await work(async (w) => {
