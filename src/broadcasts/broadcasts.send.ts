@@ -1,6 +1,6 @@
 import { quotaLeft } from '../accounts/accounts.ts'
 import { findList } from '../contacts/contacts.ts'
-import { conflict, Problem } from '../lib/problem.ts'
+import { conflict } from '../lib/problem.ts'
 import { findTopic } from '../messages/messages.ts'
 import { findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
@@ -68,7 +68,7 @@ const readDraft = statement<Draft>(
 
 /**
  * Returns what sending a draft would do. Throws Problem `not_found` for the broadcast, its list or its project, `conflict` if it is no
- * draft, `invalid` if the account can't send, `limited` if the quota of sends is too small in the month in which it begins.
+ * draft, or if the quota of sends is too small in the month in which it begins; `invalid` if the account can't send.
  */
 export const planBroadcast = async (app: App, work: Work, ref: string): Promise<Plan> => {
   const { sql, accountId, now } = work
@@ -85,8 +85,7 @@ export const planBroadcast = async (app: App, work: Work, ref: string): Promise<
   const left = await quotaLeft(work, 'sends', at ?? now)
   if (left !== null && mails > left) {
     const number = (count: number) => count.toLocaleString('en')
-    throw new Problem(
-      'limited',
+    throw conflict(
       `The broadcast has ${number(mails)} recipients, and the month’s send volume has ${number(left)} left`,
       { hint: 'svc accounts usage' },
     )

@@ -243,7 +243,7 @@ describe('a draft', () => {
     await t.app.sql(`insert into plans select 'five', 9, null, 5, null, null, null, true on conflict do nothing`)
     const who = await audience(t, 7, 'five')
     const { id } = await draft(who)
-    await expect(sendDraft(who, id)).rejects.toMatchObject({ kind: 'limited' })
+    await expect(sendDraft(who, id)).rejects.toMatchObject({ kind: 'conflict' })
     await t.app.sql('delete from senders where account_id = $1', [who.account.id])
     await expect(sendDraft(who, id)).rejects.toMatchObject({ kind: 'invalid' })
     expect((await show(who, id)).status).toBe('draft')
@@ -256,7 +256,7 @@ describe('refusals', () => {
     await t.app.sql(`insert into plans select 'five', 9, null, 5, null, null, null, true on conflict do nothing`)
     const who = await audience(t, 7, 'five')
     await expect(create(who)).rejects.toMatchObject({
-      kind: 'limited',
+      kind: 'conflict',
       message: 'The broadcast has 7 recipients, and the month’s send volume has 5 left',
     })
     await t.app.work(who.account.id, 'cli:test', (work) =>
@@ -266,7 +266,7 @@ describe('refusals', () => {
     await steps(who, id)
     expect(await show(who, id)).toMatchObject({ queued: 5, suppressed: 2, failed: 0 })
     // The quota of this month is used up, that of the next month is not.
-    await expect(create(who)).rejects.toMatchObject({ kind: 'limited' })
+    await expect(create(who)).rejects.toMatchObject({ kind: 'conflict' })
     const now = t.app.now()
     const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 2)).toISOString()
     expect((await create(who, { at: next })).status).toBe('scheduled')
