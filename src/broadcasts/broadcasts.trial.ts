@@ -1,18 +1,40 @@
-import { readContacts } from '../contacts/contacts.ts'
+import { type Contact, readContacts } from '../contacts/contacts.ts'
 import { parse } from '../lib/parse.ts'
 import { fillSubject, Recipient, type SendBody, type SendResult, sendMessage } from '../messages/messages.ts'
 import { statement } from '../store/statement.ts'
-import type { App } from '../store/work.ts'
+import type { App, Work } from '../store/work.ts'
 import { previewLinks, renderProject } from '../studio/studio.ts'
-import { showBroadcast } from './broadcasts.find.ts'
+import { type AudienceColumns, audienceOf } from './broadcasts.audience.ts'
+import { idOfBroadcast } from './broadcasts.find.ts'
 import { composeLetter, type Letter, type LetterChoice } from './broadcasts.letter.ts'
 
-const readLetter = statement<LetterChoice & { letter: Letter | null }>(
+type Tested = LetterChoice & Pick<AudienceColumns, 'listId' | 'audience'> & { id: string; letter: Letter | null }
+
+const readLetter = statement<Tested>(
   'read-letter-of-broadcast',
-  { projectId: 'text', subject: 'text', variants: 'jsonb', sender: 'text', replyTo: 'text', letter: 'jsonb' },
-  `select project_id as "projectId", subject, variants, sender, reply_to as "replyTo", letter from broadcasts
-   where account_id = $1 and id = $2`,
+  {
+    id: 'text',
+    projectId: 'text',
+    subject: 'text',
+    variants: 'jsonb',
+    sender: 'text',
+    replyTo: 'text',
+    letter: 'jsonb',
+    listId: 'text',
+    audience: 'jsonb',
+  },
+  `select id, project_id as "projectId", subject, variants, sender, reply_to as "replyTo", letter, list_id as "listId", audience
+   from broadcasts where account_id = $1 and id = $2`,
 )
+
+/** Returns the fields of the contact with which a recipient gets the broadcast; undefined if no list of it has the address. */
+const fieldsOf = async (work: Work, email: string, tested: Tested): Promise<Contact['fields'] | undefined> => {
+  const { isAll, parts } = audienceOf(tested)
+  const lists = parts.map(({ listId }) => listId)
+  const contacts = (await readContacts(work, email)).filter(({ listId }) => isAll || lists.includes(listId))
+  return contacts.sort((a, b) => lists.indexOf(a.listId) - lists.indexOf(b.listId) || b.updatedAt - a.updatedAt)[0]
+    ?.fields
+}
 
 const setTested = statement(
   'set-tested-version-of-broadcast',
@@ -28,8 +50,9 @@ export type TestResult = SendResult & {
 }
 
 /**
- * Sends one email, or one for each of several subjects, as the broadcast would, to an address of the operator's choice. Merge fields are filled if the list has the
- * address. It counts as a send. Nothing in it is tracked: it has the author's links, and personal links lead nowhere.
+ * Sends one email, or one for each of several subjects, as the broadcast would, to an address of the operator's choice. Merge fields
+ * are filled if one of its lists has the address. It counts as a send. Nothing in it is tracked: it has the author's links, and personal
+ * links lead nowhere. The version counts as tested unless an email failed.
  * Throws Problem `not_found` for the broadcast or its project, `invalid` if the account can't send as the broadcast asks, and as
  * `sendMessage` does.
  */
@@ -42,15 +65,10 @@ export const testBroadcast = async (
 ): Promise<TestResult> => {
   const email = parse(Recipient, to, 'to')
   const { id, letter, projectId, fields } = await app.work(accountId, actor, async (work) => {
-    const { id, listId, listIds = [] } = await showBroadcast(work, ref)
-    const [row] = await work.sql(readLetter, [accountId, id])
-    const contacts = (await readContacts(work, email)).toSorted((a, b) => b.updatedAt - a.updatedAt)
-    const lists = listId === null ? [] : [...listIds, listId]
-    const contact = contacts
-      .filter((one) => lists.length === 0 || lists.includes(one.listId))
-      .sort((a, b) => lists.indexOf(a.listId) - lists.indexOf(b.listId))[0]
+    const [row] = await work.sql(readLetter, [accountId, await idOfBroadcast(work, ref)])
+    const { id, projectId } = row!
     const letter = row!.letter ?? (await composeLetter(app, work, row!))
-    return { id, letter, projectId: row!.projectId, fields: contact?.fields }
+    return { id, letter, projectId, fields: await fieldsOf(work, email, row!) }
   })
   const mergeData = { email, ...fields }
   const { projectVersion: version, subject, from, replyTo } = letter
@@ -73,7 +91,8 @@ export const testBroadcast = async (
     const { result } = await sendMessage(app, accountId, bodyOf(line), { actor, countsCall: false })
     variants.push({ subject: line, ...result })
   }
-  await app.work(accountId, actor, ({ sql }) => sql(setTested, [accountId, id, version]))
-  const { subject: _, ...result } = variants.find(({ status }) => status === 'failed') ?? variants[0]!
+  const failed = variants.find(({ status }) => status === 'failed')
+  if (!failed) await app.work(accountId, actor, ({ sql }) => sql(setTested, [accountId, id, version]))
+  const { subject: _, ...result } = failed ?? variants[0]!
   return { ...result, projectVersion: version, ...(letter.subjects && { variants }) }
 }
