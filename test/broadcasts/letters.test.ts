@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { personalData } from '../../src/app/personal-data.ts'
 import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
 import {
   createBroadcast,
@@ -8,7 +9,9 @@ import {
   showBroadcast,
   testBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
+import { eraseContact, readPerson } from '../../src/contacts/contacts.ts'
 import { addSender, deleteSender, makeDefaultSender } from '../../src/messages/messages.ts'
+import type { Work } from '../../src/store/work.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { useApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
@@ -150,4 +153,24 @@ test('test and send say which version they use, and send whether another one was
   // A test of a broadcast that was sent shows what it sends.
   const after = await testBroadcast(t.app, who.account.id, 'cli:test', id, 'boss@shop.example')
   expect(after.projectVersion).toBe(2)
+})
+
+test('an erased address is no Reply-To of a broadcast any more, neither of a draft nor of one that was sent', async () => {
+  const who = await audience(t, 1)
+  const run = <T>(operation: (work: Work) => Promise<T>) => t.app.work(who.account.id, 'cli:test', operation)
+  const replyTo = 'c0@people.example'
+  const [sent, kept, other] = [
+    await draft(who, { replyTo }),
+    await draft(who, { replyTo }),
+    await draft(who, { replyTo: 'cc0@people.example' }),
+  ]
+  await send(who, sent.id)
+  const { broadcasts } = await run((work) => readPerson(t.app, work, replyTo))
+  expect(broadcasts).toEqual([sent, kept].map(({ id, name }) => ({ id, name, where: null, replyTo })))
+  await run((work) => eraseContact(work, replyTo, { dryRun: false, personalData }))
+  const shown = await Promise.all([sent, kept, other].map(({ id }) => show(who, id)))
+  expect(shown.map((view) => view.replyTo)).toEqual([null, null, 'cc0@people.example'])
+  expect(
+    JSON.stringify(await t.app.sql('select * from broadcasts where id = any($1)', [[sent.id, kept.id]])),
+  ).not.toContain(replyTo)
 })
