@@ -93,14 +93,17 @@ type Current = AudienceColumns & {
 }
 
 /** Returns the recipients that an input asks for: lists, segments and exclusions replace those that the draft has. */
-const newAudience = (work: Work, input: BroadcastChanges, current: Audience | null): Promise<Audience> => {
+const newAudience = async (work: Work, input: BroadcastChanges, current: Audience | null): Promise<Audience> => {
   if (!current) return findAudience(work, input)
   const before = inputOf(current)
   const { list, segment, all, where, excludeList = before.excludeList, excludeSegment = before.excludeSegment } = input
   const without = { excludeList, excludeSegment }
   const isReplaced = list !== undefined || segment !== undefined || all !== undefined
+  // The filter is not compiled again: a name in it may be that of something else by now.
+  if (!isReplaced && where === undefined)
+    return { ...current, without: (await findAudience(work, { all: true, ...without })).without }
   if (isReplaced) return findAudience(work, { list, segment, all, where, ...without })
-  return findAudience(work, { ...before, where: where ?? before.where, ...without })
+  return findAudience(work, { ...before, where, ...without })
 }
 
 const names = ['list', 'segment', 'all', 'where', 'excludeList', 'excludeSegment'] as const

@@ -12,7 +12,7 @@ import {
 } from '../../src/broadcasts/broadcasts.ts'
 import { createList, deleteList, eraseContact } from '../../src/contacts/contacts.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
-import { createSegment, deleteSegment } from '../../src/segments/segments.ts'
+import { createSegment, deleteSegment, updateSegment } from '../../src/segments/segments.ts'
 import type { Work } from '../../src/store/work.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
@@ -242,6 +242,17 @@ test('a draft shows its audience, which update changes part by part; test takes 
     await expect(create(input)).rejects.toMatchObject({ kind: 'usage' })
   for (const input of [{ list: ['A', 'X'] }, { all: true, excludeList: 'X' }, { list: 'A', excludeSegment: 'X' }])
     await expect(create(input)).rejects.toMatchObject({ kind: 'not_found' })
+})
+
+test('a change of the exclusions leaves the filter with what it named when it was stored', async () => {
+  await add([member(1, 'A', { plan: 'pro' }), member(2, 'A'), member(3, 'A')])
+  await run((work) => createSegment(work, { name: 'Chosen', list: 'A', where: 'plan = pro' }))
+  const { id } = await create({ list: 'A', where: 'segment = Chosen' })
+  await run((work) => updateSegment(work, 'Chosen', { name: 'Pros' }))
+  await run((work) => createSegment(work, { name: 'Chosen', list: 'A', where: 'plan = free' }))
+  const update = (changes: object) => run((work) => updateBroadcast(work, id, BroadcastChanges.parse(changes)))
+  expect(await update({ excludeList: 'C' })).toMatchObject({ recipients: 1, excludeListIds: [lists.C] })
+  expect(await update({ where: 'segment = Chosen' })).toMatchObject({ recipients: 2, excludeListIds: [lists.C] })
 })
 
 test('an erased address is replaced in the filters of an audience', async () => {
