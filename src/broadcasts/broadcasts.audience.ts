@@ -1,10 +1,17 @@
 import { activeContacts, activeInAnyList, findList, membersOfList } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
 import { countRecipients, type RecipientCounts } from '../messages/messages.ts'
-import { compileFilter, compileSegment, type FilterNames, keepSegment } from '../segments/segments.ts'
+import {
+  compileFilter,
+  compileSegment,
+  type FilterNames,
+  findSegment,
+  keepSegment,
+  type Matcher,
+} from '../segments/segments.ts'
 import type { Work } from '../store/work.ts'
 
-/** A list with an optional filter. `segmentId`: the segment that it was copied from. */
+/** A list with an optional filter. `segmentId`: the segment that it is; its filter may have changed since it was stored here. */
 interface Part {
   listId: string
   segmentId: string | null
@@ -119,15 +126,21 @@ type Bind = (value: unknown) => string
 /** The list of a recipient of `isAll`: any list in which the address is active. */
 export const anyList = ''
 
+const matcherOf = async (work: Work, { listId, segmentId, where, names }: Part): Promise<Matcher | null> => {
+  if (segmentId !== null) return compileSegment(work, await findSegment(work, segmentId))
+  return where === null ? null : compileFilter(work, where, listId, names)
+}
+
 const queryOfPart = async (
   work: Work,
-  { listId, where, names }: Part,
+  part: Part,
   place: number,
   from: (account: string, list: string) => string,
   bind: Bind,
 ): Promise<string> => {
+  const { listId } = part
   const [account, list] = [bind(work.accountId), bind(listId)]
-  const matcher = where === null ? null : await compileFilter(work, where, listId, names)
+  const matcher = await matcherOf(work, part)
   if (!matcher) await findList(work, listId)
   const { joins, condition } = matcher?.sets(bind) ?? { joins: '', condition: 'true' }
   return `select c.row_id, c.email, c.list_id, ${place} as place from ${from(account, list)} ${joins} where ${condition}`

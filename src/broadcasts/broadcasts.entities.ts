@@ -28,9 +28,9 @@ const BroadcastSchema = defineEntity({
     name: p.text(),
     /** '': `audience` says which. */
     listId: p.text().collation('C'),
-    /** The segment that its filter was copied from. */
+    /** The segment whose contacts are its recipients. */
     segmentId: p.text().collation('C').nullable(),
-    /** Evaluated once, when it begins. null: the whole list. */
+    /** Evaluated once, when it begins: the filter that the segment has then, if there is one. null: the whole list. */
     filter: p.text().nullable(),
     /** What the names in the filter stand for; null: it was stored before names were resolved, or there is no filter. */
     filterNames: p.json<FilterNames>().nullable(),

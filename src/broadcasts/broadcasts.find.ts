@@ -4,6 +4,7 @@ import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import { senderShown } from '../messages/identity/senders.rows.ts'
 import { batchKeyPrefix } from '../messages/messages.ts'
 import { batchCounts } from '../messages/outbox/batches.rows.ts'
+import { filterOfSegment } from '../segments/segments.rows.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { projectNameOf } from '../studio/studio.ts'
@@ -99,7 +100,8 @@ const view = ({ segmentId, where, topicId, reason, shown, replyTo, audience, ...
 
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
-  select b.id, b.name, case when b.paused_at is null then b.status else 'paused' end as status, b.list_id as "listId", b.segment_id as "segmentId", b.filter as "where", b.audience,
+  select b.id, b.name, case when b.paused_at is null then b.status else 'paused' end as status, b.list_id as "listId", b.segment_id as "segmentId",
+    case when b.started_at is null then coalesce(${filterOfSegment('b.account_id', 'b.segment_id')}, b.filter) else b.filter end as "where", b.audience,
     b.project_id as "projectId", b.topic_id as "topicId", (b.letter -> 'projectVersion')::int as "projectVersion",
     coalesce(b.letter ->> 'subject', b.subject, ${projectNameOf('b.account_id', 'b.project_id')}) as subject,
     case when b.letter is null then ${senderShown('b.account_id', 'b.sender')} else (b.letter -> 'from')::json end as shown,

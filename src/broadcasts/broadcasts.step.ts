@@ -10,7 +10,7 @@ import {
   releaseMails,
   takeBatchCounts,
 } from '../messages/messages.ts'
-import type { FilterNames } from '../segments/segments.ts'
+import { type FilterNames, findSegment } from '../segments/segments.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { type Audience, audienceOf } from './broadcasts.audience.ts'
@@ -35,6 +35,7 @@ interface State extends LetterChoice {
   id: string
   status: 'scheduled' | 'sending' | 'done' | 'cancelled'
   listId: string
+  segmentId: string | null
   filter: string | null
   filterNames: FilterNames | null
   audience: Audience | null
@@ -69,6 +70,7 @@ const lockOpen = preparedStatement<State>(
       id: 'text',
       status: 'text',
       listId: 'text',
+      segmentId: 'text',
       filter: 'text',
       audience: 'jsonb',
       projectId: 'text',
@@ -88,7 +90,7 @@ const lockOpen = preparedStatement<State>(
     ...{ recipients: 'int4', queued: 'int4', sent: 'int4', failed: 'int4', suppressed: 'int4' },
     ...{ finishedAt: 'timestamptz', filterNames: 'jsonb', reason: 'text' },
   },
-  `select id, status, list_id as "listId", filter, filter_names as "filterNames", audience, reason, project_id as "projectId",
+  `select id, status, list_id as "listId", segment_id as "segmentId", filter, filter_names as "filterNames", audience, reason, project_id as "projectId",
      topic_id as "topicId", subject, variants, share_queued_at as "shareQueuedAt", winner, sender, reply_to as "replyTo", letter, rate, scheduled_at as "scheduledAt",
      started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
      finished_at as "finishedAt"
@@ -114,7 +116,7 @@ const saveState = preparedStatement(
   {},
   `update broadcasts
    set status = $3, started_at = $4, checkpoint = $5, paced_at = $6, recipients = $7, queued = $8, sent = $9,
-     failed = $10, suppressed = $11, finished_at = $12, reason = $13, letter = $14, share_queued_at = $15, winner = $16
+     failed = $10, suppressed = $11, finished_at = $12, reason = $13, letter = $14, share_queued_at = $15, winner = $16, filter = $17
    where account_id = $1 and id = $2`,
 )
 
@@ -136,6 +138,7 @@ const save = ({ sql, accountId }: Work, state: State) =>
     state.letter && JSON.stringify(state.letter),
     state.shareQueuedAt,
     state.winner,
+    state.filter,
   ])
 
 const isWholeList = ({ filter, audience, variants }: State): boolean =>
@@ -147,6 +150,9 @@ const begin = async (work: Work, state: State): Promise<boolean> => {
   const recipients = isWholeList(state)
     ? ((await countActive(work, listId)) ?? listDeleted)
     : await decideRecipients(work, state.id, audienceOf(state), state.variants)
+  // The filter with which it began stays with it, whatever becomes of the segment.
+  if (typeof recipients === 'number' && state.segmentId !== null)
+    state.filter = (await findSegment(work, state.segmentId)).where
   if (typeof recipients === 'number')
     Object.assign(state, { status: 'sending', startedAt: work.now, checkpoint: '', recipients })
   else Object.assign(state, { status: 'cancelled', finishedAt: work.now, recipients: 0, reason: recipients })

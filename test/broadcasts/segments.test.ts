@@ -10,7 +10,7 @@ import {
   showBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
 import { deleteList, eraseContact } from '../../src/contacts/contacts.ts'
-import { createSegment, deleteSegment } from '../../src/segments/segments.ts'
+import { createSegment, deleteSegment, updateSegment } from '../../src/segments/segments.ts'
 import type { Work } from '../../src/store/work.ts'
 import { applyProjects, deleteProject } from '../../src/studio/studio.ts'
 import { useApp } from '../support/app.ts'
@@ -176,6 +176,23 @@ describe('a segment', () => {
     await send(id)
     await steps(id)
     expect(await queued()).toHaveLength(314)
+  })
+
+  test('is taken with the filter that it has when sending begins', async () => {
+    const other = await work((w) => createSegment(w, { name: 'Other', list: 'People', where: 'field.name = N1' }))
+    const [one, several] = [await create({ segment: 'Ones' }), await create({ segment: ['Ones', other.id] })]
+    const change = (where: string) => work((w) => updateSegment(w, 'Ones', { where }))
+    await change('field.name = N2')
+    expect(await show(one.id)).toMatchObject({ segmentId, where: 'field.name = N2' })
+    expect(await work((w) => planBroadcast(t.app, w, several.id))).toMatchObject({ recipients: 2 })
+    await send(one.id)
+    await send(several.id)
+    await change('field.name = N3')
+    await steps(one.id)
+    await steps(several.id)
+    await change('field.name = N4')
+    expect(await show(one.id)).toMatchObject({ where: 'field.name = N3', recipients: 1 })
+    expect(await queued()).toEqual(addresses([1, 3, 3]))
   })
 
   test('is kept while an unsent broadcast uses it', async () => {
