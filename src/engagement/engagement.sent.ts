@@ -81,7 +81,7 @@ export const linksOf = (
   return {
     view,
     unsubscribe,
-    trap: `${config.publicUrl}/t/h/${tokens.sign('trap', [accountId, messageId], null)}`,
+    honeypot: `${config.publicUrl}/t/h/${tokens.sign('honeypot', [accountId, messageId], null)}`,
     postalAddress,
     open: `${config.publicUrl}/t/o/${tokens.sign('open', [accountId, messageId], null)}.gif`,
     answer: (blockId, value) => `${view}?${new URLSearchParams({ block: blockId, value })}#${blockId}`,

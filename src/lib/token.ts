@@ -9,7 +9,7 @@ const tokenPurposes = [
   'payment',
   'portal',
   'portal-session',
-  'trap',
+  'honeypot',
   'certificate',
   'join',
   'waitlist',

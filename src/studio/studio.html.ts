@@ -138,17 +138,17 @@ const footerLink = (link: 'view' | 'unsubscribe', theme: FullTheme): Part[] => [
 ]
 
 /**
- * A link that nobody can see, before all others: a program that follows it is following all links. It has no text, and screen readers and
- * keyboards skip it.
+ * Returns a link that no person sees, before all others: a program that follows it is following all links. It has no text, and screen
+ * readers and keyboards skip it.
  */
-const trap = ({ placeholders }: RenderContext): Node =>
+const honeypot = ({ placeholders }: RenderContext): Node =>
   node(
     'mj-raw',
     {},
     placeholders.html([
       {
-        given: 'trap',
-        parts: ['<a href="', { link: 'trap' }, '" style="display:none" aria-hidden="true" tabindex="-1"></a>'],
+        given: 'honeypot',
+        parts: ['<a href="', { link: 'honeypot' }, '" style="display:none" aria-hidden="true" tabindex="-1"></a>'],
       },
     ]),
   )
@@ -193,7 +193,7 @@ export const renderHtml = async (content: Content): Promise<Part[]> => {
   const placeholders = createPlaceholders()
   const context = { theme, placeholders, levels: headingLevels(content.blocks, 0) }
   const body = [
-    trap(context),
+    honeypot(context),
     ...logoRow(theme, content.name, placeholders),
     ...rowsOf(content.blocks, { side: 0 }, context),
     ...footer(context),

@@ -12,8 +12,8 @@ export interface Links {
   click(url: string, written: string, isInText?: boolean): string
   /** Returns the URL for an option of a vote, rating or quiz. */
   answer(blockId: string, value: string): string
-  /** The URL of a link that only programs see; null: no such link. */
-  trap: string | null
+  /** The URL of a link that only programs follow, because no person sees it; null: no such link. */
+  honeypot: string | null
   /** The URL of the open pixel; null: no pixel. */
   open: string | null
   /** The unsubscribe URL, which marketing emails must show; null: no link. */
@@ -27,7 +27,7 @@ export const previewLinks: Links = {
   view: '#view',
   click: (url) => url,
   answer: (blockId) => `#${blockId}`,
-  trap: null,
+  honeypot: null,
   open: null,
   unsubscribe: '#unsubscribe',
 }
@@ -39,9 +39,9 @@ export type Part =
   | { url: readonly UrlPart[]; kind: UrlKind; isInText?: true }
   | { answer: string; value: readonly TagPart[] }
   /** A link of the email itself; `at` is the block to show in the live view. */
-  | { link: 'view' | 'open' | 'trap' | 'unsubscribe'; at?: string }
+  | { link: 'view' | 'open' | 'honeypot' | 'unsubscribe'; at?: string }
   /** Parts that are left out if that link is null. */
-  | { given: 'open' | 'trap' | 'unsubscribe' | 'postalAddress'; parts: readonly Part[] }
+  | { given: 'open' | 'honeypot' | 'unsubscribe' | 'postalAddress'; parts: readonly Part[] }
   /** The lines of the account's postal address; `between` is their separator. */
   | { addressBetween: string }
   /** A block with a condition. */
@@ -159,7 +159,7 @@ export const linksIn = (template: Template, mergeData: MergeData): Map<number, {
     if (/^https?:/i.test(url)) found.getOrInsert(numberOf(url, isInText), { url, written })
     return url
   }
-  const links = { view: '', click, answer: () => '', open: '', trap: '', unsubscribe: '' }
+  const links = { view: '', click, answer: () => '', open: '', honeypot: '', unsubscribe: '' }
   fillTemplate(template, { mergeData, links, nowMs: 0 })
   return found
 }

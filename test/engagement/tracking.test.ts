@@ -86,10 +86,10 @@ test('who follows an answer’s link and answers nothing has opened and clicked,
 })
 
 test('a scanner with a browser’s user agent that follows every link, also the one that nobody can see, is a machine', async () => {
-  const trap = /href="https:\/\/svc\.example(\/t\/h\/[^"]+)"/.exec(mail.html)![1]!
-  expect(mail.html.indexOf(trap)).toBeLessThan(mail.html.indexOf(mail.clicks[0]!))
+  const honeypot = /href="https:\/\/svc\.example(\/t\/h\/[^"]+)"/.exec(mail.html)![1]!
+  expect(mail.html.indexOf(honeypot)).toBeLessThan(mail.html.indexOf(mail.clicks[0]!))
   expect(mail.text).not.toContain('/t/h/')
-  await ok(ask(trap), 302)
+  await ok(ask(honeypot), 302)
   for (const path of mail.clicks) await ok(ask(path), 302)
   await ok(ask(mail.open))
   await ok(ask(`/v/${mail.token}`))

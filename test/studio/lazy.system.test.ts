@@ -44,7 +44,7 @@ test('MJML is loaded for the first rendering of a version, and by no process aft
       const { openDatabase } = await import(${url('src/store/database.ts')})
       const { renderProject } = await import(${url('src/studio/studio.ts')})
       const database = openDatabase(${JSON.stringify(t.url)})
-      const links = { view: '#', click: (to) => to, answer: () => '#', trap: null, open: null, unsubscribe: null }
+      const links = { view: '#', click: (to) => to, answer: () => '#', honeypot: null, open: null, unsubscribe: null }
       const ref = { accountId: ${JSON.stringify(account.id)}, id: ${JSON.stringify(project!.id)}, version: 1 }
       const { text } = await renderProject(database, { ...ref, mergeData: { name: 'Ada' }, links, nowMs: 0 })
       await database.close()

@@ -275,7 +275,7 @@ describe('versions', () => {
     expect(await stored(id!)).toEqual([{ version: 1, renderer: null }])
     const [one, two] = await Promise.all([at(1), at(1)])
     expect(one).toEqual(two)
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 6 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 7 }])
     await apply(say('second'))
     expect((await at(2)).text).toContain('second')
     expect(await at(1)).toEqual(one)
@@ -306,7 +306,7 @@ describe('versions', () => {
       nowMs: 0,
     })
     expect(mail.text).toContain('new')
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 6 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 7 }])
   })
 
   test('a deleted project is not found, and its sent emails stay', async () => {

@@ -12,7 +12,7 @@ export const testLinks: Links = {
   view: 'https://svc.test/v/token?a=1&b=2',
   click: (url) => `https://svc.test/t/c/token?to=${encodeURIComponent(url)}`,
   answer: (blockId, value) => `https://svc.test/v/token?block=${blockId}&value=${encodeURIComponent(value)}`,
-  trap: null,
+  honeypot: null,
   open: null,
   unsubscribe: null,
 }

@@ -1,5 +1,5 @@
 import { notFoundPage, type Page } from '../../pages/page.ts'
-import { followLink, followTrap, recordOpen } from './tracking.ts'
+import { followHoneypot, followLink, recordOpen } from './tracking.ts'
 
 /** A transparent GIF of one pixel, as the body of `/t/o/…`. */
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
@@ -24,13 +24,13 @@ const open: Page = {
   },
 }
 
-/** A link that nobody can see. */
-const trap: Page = {
+/** The link that no person sees. */
+const honeypot: Page = {
   method: 'GET',
   path: '/t/h/:token',
-  token: 'trap',
+  token: 'honeypot',
   handle: async ({ app, params }) =>
-    (await followTrap(app, params.token!)) ? { redirect: app.config.publicUrl } : notFoundPage,
+    (await followHoneypot(app, params.token!)) ? { redirect: app.config.publicUrl } : notFoundPage,
 }
 
-export const pages: readonly Page[] = [click, open, trap]
+export const pages: readonly Page[] = [click, open, honeypot]

@@ -1,6 +1,6 @@
 import type { App } from '../../store/work.ts'
 import { linksIn, loadTemplate } from '../../studio/studio.ts'
-import { isScanned, recordTrap } from '../engagement.scanners.ts'
+import { isScanned, recordHoneypot } from '../engagement.scanners.ts'
 import { loadSent, type SentMail } from '../engagement.sent.ts'
 import { isMachine, type Visit } from '../engagement.visits.ts'
 import { recipientActor, recordInteraction } from '../interactions/interactions.ts'
@@ -30,12 +30,12 @@ export const recordOpen = async (app: App, token: string, visit: Visit): Promise
   return true
 }
 
-/** Records that a program followed the link that nobody can see. Returns false if the token is not valid or its email was deleted. */
-export const followTrap = async (app: App, token: string): Promise<boolean> => {
-  const [accountId, messageId] = app.tokens.read('trap', token, app.now().getTime()) ?? []
+/** Records that a scanner followed the link that no person sees. Returns false if the token is not valid or its email was deleted. */
+export const followHoneypot = async (app: App, token: string): Promise<boolean> => {
+  const [accountId, messageId] = app.tokens.read('honeypot', token, app.now().getTime()) ?? []
   const sent = accountId && messageId ? await loadSent(app, accountId, messageId) : null
   if (!sent) return false
-  await app.work(sent.accountId, recipientActor, (work) => recordTrap(work, sent))
+  await app.work(sent.accountId, recipientActor, (work) => recordHoneypot(work, sent))
   return true
 }
 
