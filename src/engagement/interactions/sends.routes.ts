@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ok, page, pageOfQuery, pageQuery, pageShape, route } from '../../http/route.ts'
 import { emailAddress } from '../../lib/address.ts'
 import { idText } from '../../lib/text.ts'
-import { cancelScheduled, findSend, listSends, type SendView } from '../../messages/messages.ts'
+import { cancelledError, cancelScheduled, findSend, listSends, type SendView } from '../../messages/messages.ts'
 import type { Work } from '../../store/work.ts'
 import { readReactions } from './reactions.ts'
 
@@ -89,7 +89,7 @@ export const routes = [
       ok(
         await work(async (w) => {
           const { status, error } = await findSend(w, params.id)
-          if (status === 'failed' && error === 'cancelled') return { cancelled: false }
+          if (status === 'failed' && error === cancelledError) return { cancelled: false }
           const notCancelled = await cancelScheduled(w, params.id)
           return { cancelled: true, ...(notCancelled.length > 0 && { notCancelled }) }
         }),
