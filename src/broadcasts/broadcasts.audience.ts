@@ -11,7 +11,10 @@ import {
 } from '../segments/segments.ts'
 import type { Work } from '../store/work.ts'
 
-/** A list with an optional filter. `segmentId`: the segment that it is; its filter may have changed since it was stored here. */
+/**
+ * A list with an optional filter. `segmentId`: the segment from which both come, if any. Its filter is read again when
+ * the broadcast begins.
+ */
 interface Part {
   listId: string
   segmentId: string | null
@@ -19,7 +22,10 @@ interface Part {
   names: FilterNames | null
 }
 
-/** The recipients of a broadcast: the active contacts of all parts, one email for each address, without those of `without`. */
+/**
+ * The recipients of a broadcast: the active contacts of `parts`, without the addresses in `without`. Each address gets
+ * one email.
+ */
 export interface Audience {
   /** Every address with an active contact; there are no parts then. */
   isAll: boolean
@@ -38,9 +44,14 @@ export interface AudienceInput {
   excludeSegment?: string[] | undefined
 }
 
-/** The columns of a broadcast that describe its audience: one list or segment has columns of its own, any other audience has JSON. */
+/**
+ * The columns that describe an audience. One list or segment has columns of its own; any other audience is stored as
+ * JSON.
+ */
 export interface AudienceColumns {
-  /** '': see `audience`. Versions that do not know that column take such a list as deleted, and cancel the broadcast. */
+  /**
+   * Empty if `audience` is set. Earlier versions, which lack that column, find no such list and cancel the broadcast.
+   */
   listId: string
   segmentId?: string | null | undefined
   filter?: string | null | undefined
@@ -66,7 +77,7 @@ export const columnsOf = (audience: Audience): Required<AudienceColumns> => {
   return { listId, segmentId, filter: where, filterNames: names, audience: null }
 }
 
-/** Returns the input that would make the audience again. */
+/** Returns an input for which `findAudience` finds this audience. */
 export const inputOf = ({ isAll, parts, without }: Audience): AudienceInput => {
   const lists = (of: Part[]) => of.flatMap((part) => (part.segmentId === null ? part.listId : []))
   const segments = (of: Part[]) => of.flatMap(({ segmentId }) => segmentId ?? [])
@@ -99,8 +110,9 @@ const inOrder = async <Out>(refs: readonly string[], find: (ref: string) => Prom
 }
 
 /**
- * Finds the lists and segments of an input. Segments stay until the end of the transaction. Throws Problem `usage` for flags that don't
- * go together, `not_found`, `invalid` for a mistake in the filter.
+ * Finds the lists and segments of an input. Keeps segments from being deleted until the end of the transaction. Throws
+ * Problem `usage` for flags that don't go together, `not_found` for a list or segment, `invalid` for a mistake in the
+ * filter.
  */
 export const findAudience = async (work: Work, input: AudienceInput): Promise<Audience> => {
   const { list = [], segment = [], where, all: isAll = false, excludeList = [], excludeSegment = [] } = input
@@ -153,8 +165,9 @@ const queriesOf = async (work: Work, parts: Part[], from: (account: string, list
 }
 
 /**
- * Returns a query of the recipients at this moment: `row_id`, `email` and `list_ids`, the lists by which an address is a recipient in the
- * order in which they were named. Throws Problem `not_found` if a list was deleted, `invalid` for what a filter names.
+ * Returns a query of the current recipients: `row_id`, `email` and `list_ids`, the lists that make the address a
+ * recipient, in the order in which they were named. Throws Problem `not_found` if a list was deleted, `invalid` if
+ * something that a filter names was deleted.
  */
 export const queryOfAudience = async (work: Work, audience: Audience, bind: Bind): Promise<string> => {
   const { isAll, parts, without } = audience
@@ -167,7 +180,7 @@ export const queryOfAudience = async (work: Work, audience: Audience, bind: Bind
     ${excluded && `where not exists (select from (${excluded}) x where x.row_id = m.row_id)`} group by row_id, email`
 }
 
-/** Returns how many recipients an audience has at this moment, and how many of them get no marketing email (of a topic). */
+/** Counts the current recipients of an audience, and those of them who get no marketing email (of a topic). */
 export const countAudience = async (
   work: Work,
   audience: Audience,

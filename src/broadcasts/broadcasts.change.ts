@@ -17,7 +17,10 @@ const lockRow = statement<Locked>(
    where account_id = $1 and id = $2 for no key update`,
 )
 
-/** Locks a broadcast (id or unique name) against steps and other changes. Throws Problem `not_found`, `conflict` for an ambiguous name. */
+/**
+ * Locks a broadcast (id or unique name) against steps and other changes. Throws Problem `not_found`, `conflict` for an
+ * ambiguous name.
+ */
 export const lockBroadcast = async (work: Work, ref: string): Promise<Locked & { id: string; view: BroadcastView }> => {
   const id = await idOfBroadcast(work, ref)
   const [row] = await work.sql(lockRow, [work.accountId, id])
@@ -25,8 +28,8 @@ export const lockBroadcast = async (work: Work, ref: string): Promise<Locked & {
 }
 
 /**
- * Changes a draft; properties that are absent stay, null takes the default again. Throws Problem `not_found`, `conflict` if it is no draft,
- * and as `createBroadcast` does.
+ * Changes a draft. Absent properties stay as they are; null restores the default. Throws Problem `not_found`,
+ * `conflict` if it is no draft, and as `createBroadcast` does.
  */
 export const updateBroadcast = async (work: Work, ref: string, changes: BroadcastChanges): Promise<BroadcastView> => {
   const { id, status, view } = await lockBroadcast(work, ref)
@@ -76,8 +79,8 @@ const setPaused = statement(
 )
 
 /**
- * Pauses a broadcast. After the commit no message of it is handed over, except those that a connection has taken. Pausing again changes
- * nothing. Throws Problem `not_found`, `conflict` for a draft or one that has ended.
+ * Pauses a broadcast. After the commit none of its messages is handed over, except those that a connection has taken.
+ * Pausing again changes nothing. Throws Problem `not_found`, `conflict` for a draft or a broadcast that has ended.
  */
 export const pauseBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
   const { id, status, view } = await lockBroadcast(work, ref)
@@ -107,9 +110,9 @@ const markCancelled = statement(
 )
 
 /**
- * Cancels a broadcast (id or unique name). After the commit no message of it is sent, except those that a connection has taken. The
- * following steps (`advanceBroadcast`) end its unsent messages as failed, and return their quota. Cancelling again changes nothing.
- * Throws Problem `not_found`, `conflict` where it is done.
+ * Cancels a broadcast (id or unique name). After the commit no message of it is sent, except those that a connection
+ * has taken. The following steps (`advanceBroadcast`) end its unsent messages as failed, and return their quota.
+ * Cancelling again changes nothing. Throws Problem `not_found`, `conflict` if it is done.
  */
 export const cancelBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
   const { accountId, sql, now, announce } = work

@@ -155,10 +155,10 @@ const subjectsOf = ({ subject, share, winner, after }: CreateFlags) => ({
   ...{ subject: subject.length > 0 ? subject : undefined, share, winner, after },
 })
 
-/** `none` excludes nothing any more. */
+/** Resolves the word `none` to an empty list. */
 const orNothing = (refs: string[] | undefined) => (refs?.length === 1 && refs[0] === 'none' ? [] : refs)
 
-/** Resolves the word `none` of `update` to the default, or to nothing. */
+/** Resolves the word `none` to null. */
 const orNone = (value: string | undefined) => (value === 'none' ? null : value)
 
 /** Returns the time of `--at`. One without an offset is in the account's time zone. */
@@ -215,8 +215,8 @@ export const commands: CommandSet = (cli) => {
         [],
       )
       .option('--all', 'the recipients: every address with an active contact')
-      .option('--exclude-list <id|name>', 'nobody who is in this list (repeatable)', gather, [])
-      .option('--exclude-segment <id|name>', 'nobody who is in this segment (repeatable)', gather, [])
+      .option('--exclude-list <id|name>', 'leave out the addresses in this list (repeatable)', gather, [])
+      .option('--exclude-segment <id|name>', 'leave out the addresses in this segment (repeatable)', gather, [])
       .option('--project <id|name>', 'the project to render')
       .option('--topic <id|name>', 'the topic of its emails: people who left it get none')
       .option(
@@ -225,9 +225,15 @@ export const commands: CommandSet = (cli) => {
         gather,
         [],
       )
-      .option('--share <percent>', 'of several subjects: who gets them; the rest gets the best one')
-      .option('--winner <metric>', 'which of several subjects is the best: opened, clicked or answered')
-      .option('--after <duration>', 'when the best one is chosen, such as 4h after the share was queued')
+      .option(
+        '--share <percent>',
+        'with several subjects: percentage of recipients who get them; the rest gets the best one',
+      )
+      .option('--winner <metric>', 'with --share: what makes a subject the best: opened, clicked or answered')
+      .option(
+        '--after <duration>',
+        'with --share: when to choose it, such as 4h after the last email of the share was queued',
+      )
       .option('--sender <id|address>', 'the sender (default: the account’s default sender)')
       .option('--reply-to <address>', 'the Reply-To address (default: that of the sender)')
       .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z (default: at once)')
@@ -279,7 +285,7 @@ export const commands: CommandSet = (cli) => {
     described(
       noun
         .command('update')
-        .description('Change a draft; none takes a topic, a time, a rate, a subject, a sender or a Reply-To away')
+        .description('Change a draft; the value none removes a topic, time, rate, subject, sender or Reply-To')
         .addHelpText(
           'after',
           examples(
@@ -336,7 +342,7 @@ export const commands: CommandSet = (cli) => {
   changing(
     noun
       .command('pause')
-      .description('Pause a broadcast: emails that a relay is receiving still go out, no others')
+      .description('Pause a broadcast; only emails that a relay is already receiving still go out')
       .addHelpText('after', examples('svc broadcasts pause October', 'svc broadcasts pause October --json'))
       .argument('<broadcast>', 'id or name'),
   ).action(

@@ -48,7 +48,7 @@ export const NewBroadcast = z.object({
     .union([Subject, z.array(Subject).min(1).max(4, 'can be given up to four times')])
     .transform((given) => (Array.isArray(given) ? given : [given]))
     .optional(),
-  /** The percentage of recipients that get variants; the rest gets the one that is best after a time. */
+  /** The percentage of recipients who get variants. The rest gets the variant that is best after a time. */
   share: z.coerce.number('must be a percentage from 1 to 99').int().min(1).max(99).optional(),
   winner: z.enum(winners).optional(),
   /** Such as `4h`, counted from when the last of the share was queued. */
@@ -92,14 +92,14 @@ type Current = AudienceColumns & {
   variants?: Variants | null | undefined
 }
 
-/** Returns the recipients that an input asks for: lists, segments and exclusions replace those that the draft has. */
+/** Returns the audience that an input asks for. Lists, segments and exclusions replace those of the draft. */
 const newAudience = async (work: Work, input: BroadcastChanges, current: Audience | null): Promise<Audience> => {
   if (!current) return findAudience(work, input)
   const before = inputOf(current)
   const { list, segment, all, where, excludeList = before.excludeList, excludeSegment = before.excludeSegment } = input
   const without = { excludeList, excludeSegment }
   const isReplaced = list !== undefined || segment !== undefined || all !== undefined
-  // The filter is not compiled again: a name in it may be that of something else by now.
+  // The filter is not compiled again, because a name in it may refer to something else by now.
   if (!isReplaced && where === undefined)
     return { ...current, without: (await findAudience(work, { all: true, ...without })).without }
   if (isReplaced) return findAudience(work, { list, segment, all, where, ...without })
@@ -108,11 +108,14 @@ const newAudience = async (work: Work, input: BroadcastChanges, current: Audienc
 
 const names = ['list', 'segment', 'all', 'where', 'excludeList', 'excludeSegment'] as const
 
-/** `ifGiven(x, f)`: undefined and null stay, any other value is mapped. */
+/** Maps a value; undefined and null stay as they are. */
 const ifGiven = async <In, Out>(given: In | null | undefined, map: (value: In) => Promise<Out>) =>
   given === undefined || given === null ? given : map(given)
 
-/** Returns the columns of the subjects: those that the input gives, with what it does not give as the draft has it. */
+/**
+ * Returns the subject and the variants that a draft has after a change. What the input leaves out stays as it is.
+ * Returns nothing if the input changes neither.
+ */
 const subjectsOf = ({ subject, share, winner, after }: BroadcastChanges, current: Current | undefined) => {
   if (subject === undefined && share === undefined && winner === undefined && after === undefined) return {}
   const before = current?.variants ?? null
@@ -128,7 +131,10 @@ const subjectsOf = ({ subject, share, winner, after }: BroadcastChanges, current
   return { subject: first ?? null, variants }
 }
 
-/** Returns the columns that an input changes, without those that stay. `current`: those that the draft has; absent: it is new. */
+/**
+ * Returns the new values of the columns that an input changes. `current`: the columns of the draft; absent for a new
+ * broadcast.
+ */
 export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Current) => {
   const { name, replyTo, rate, at } = input
   if (at && at <= work.now) throw invalid('at must be in the future')

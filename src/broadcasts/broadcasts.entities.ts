@@ -26,15 +26,15 @@ const BroadcastSchema = defineEntity({
     ...owned,
     status: p.enum(['draft', 'scheduled', 'sending', 'done', 'cancelled'] as const),
     name: p.text(),
-    /** '': `audience` says which. */
+    /** Empty if `audience` is set. */
     listId: p.text().collation('C'),
     /** The segment whose contacts are its recipients. */
     segmentId: p.text().collation('C').nullable(),
-    /** Evaluated once, when it begins: the filter that the segment has then, if there is one. null: the whole list. */
+    /** The filter, which is evaluated when the broadcast begins; null: the whole list. A segment is read again then. */
     filter: p.text().nullable(),
     /** What the names in the filter stand for; null: it was stored before names were resolved, or there is no filter. */
     filterNames: p.json<FilterNames>().nullable(),
-    /** The recipients, unless they are those of one list or one segment. */
+    /** The recipients; null: those of one list or one segment, in the columns above. */
     audience: p.json<Audience>().nullable(),
     projectId: p.text().collation('C'),
     /** The topic of its emails. */
@@ -47,11 +47,11 @@ const BroadcastSchema = defineEntity({
     replyTo: p.text().nullable(),
     /** The version of the project that was tested last. */
     testedVersion: p.integer().nullable(),
-    /** Of several subjects; `subject` is the first one. */
+    /** The variants, if there are several subjects; `subject` is the first of them. */
     variants: p.json<Variants>().nullable(),
     /** When the last recipient of the share that gets variants was queued. */
     shareQueuedAt: p.datetime().nullable(),
-    /** The number of the variant that the rest gets; null: it is not decided. */
+    /** The number of the variant that the rest gets; null: undecided. */
     winner: p.integer().nullable(),
     /** Fixed when it is sent; null before. */
     letter: p.json<Letter>().nullable(),
@@ -63,7 +63,7 @@ const BroadcastSchema = defineEntity({
     startedAt: p.datetime().nullable(),
     /** The row id up to which messages are queued, or the key up to which they are cancelled; null: all are. */
     checkpoint: p.text().collation('C').nullable(),
-    /** When it was paused; null: it is not. Its status then is the one to which it returns. */
+    /** When it was paused; null: it is not paused. `status` stays what it was, for when it is resumed. */
     pausedAt: p.datetime().nullable(),
     /** The time up to which messages were released at its rate. */
     pacedAt: p.datetime().nullable(),
@@ -94,9 +94,9 @@ const BroadcastRecipientsSchema = defineEntity({
     broadcastId: p.text().collation('C').primary(),
     number: p.integer().primary(),
     rowIds: p.array(),
-    /** They get the best variant, and wait until it is decided. */
+    /** Whether these recipients get the best variant, and wait until it is decided. */
     isRest: p.boolean().nullable(),
-    /** The lists by which they are recipients; null: that of the broadcast. */
+    /** The lists that make them recipients; null: the list of the broadcast. */
     listIds: p.array().nullable(),
   },
 })

@@ -24,7 +24,7 @@ export interface BroadcastView {
   segmentId?: string
   /** The filter of its recipients; absent: the whole list. */
   where?: string
-  /** Of other recipients than those of one list or segment: all lists and segments, and those whose contacts get no email. */
+  /** For any other audience than one list or segment: all of its lists and segments, and those that are excluded. */
   all?: true
   listIds?: string[]
   segmentIds?: string[]
@@ -33,9 +33,9 @@ export interface BroadcastView {
   projectId: string
   /** null: it has not been sent, and will use the newest version. */
   projectVersion: number | null
-  /** With unfilled merge tags. Of a draft: as it would be sent now; null if its project was deleted. */
+  /** With unfilled merge tags. For a draft, the subject that it would have now; null if its project was deleted. */
   subject: string | null
-  /** Of a draft: the sender that it would have now; null if the account has none. */
+  /** For a draft, the sender that it would have now; null if the account has none. */
   from: { email: string; name: string } | null
   replyTo: string | null
   /** Messages per minute; null: unlimited. */
@@ -164,7 +164,10 @@ const readNamed = statement<{ id: string }>(
   'select id from broadcasts where account_id = $1 and (id = $2 or name = $2) order by id = $2 desc, id limit 2',
 )
 
-/** Returns the id of a broadcast (id or unique name). Throws Problem `not_found`, or `conflict` if several broadcasts have the name. */
+/**
+ * Returns the id of a broadcast (id or unique name). Throws Problem `not_found`, or `conflict` if several broadcasts
+ * have the name.
+ */
 export const idOfBroadcast = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   ref: string,
@@ -185,7 +188,10 @@ export const findBroadcastById = async ({ sql, accountId }: Work, id: string): P
   return view(row)
 }
 
-/** Throws Problem `not_found`, or `conflict` if several broadcasts have the name. */
+/**
+ * Returns a broadcast (id or unique name). Throws Problem `not_found`, or `conflict` if several broadcasts have the
+ * name.
+ */
 export const showBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
   const [row] = await work.sql(readBroadcast, [work.accountId, await idOfBroadcast(work, ref)])
   return view(row!)

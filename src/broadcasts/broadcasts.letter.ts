@@ -8,7 +8,7 @@ export interface Letter {
   projectVersion: number
   /** With unfilled merge tags. */
   subject: string
-  /** Of several subjects: all of them. */
+  /** All subjects, if there are several. */
   subjects?: string[]
   from: { email: string; name: string }
   replyTo: string | null
@@ -50,8 +50,8 @@ export const composeLetter = async (app: App, work: Work, choice: LetterChoice):
   letterOf(work, choice, await requireMethod(app, work, choiceOf(choice)))
 
 /**
- * Returns what a broadcast that was sent by an earlier version, which fixed nothing, sends from now on; null if the account can't
- * send, so that the records of its messages say why.
+ * Returns the letter of a broadcast that an earlier version sent, which fixed none. Returns null if the account can't
+ * send; the records of its messages then say why.
  */
 export const lateLetter = async (app: App, work: Work, choice: LetterChoice): Promise<Letter | null> => {
   const found = await findFrom(app, work, [choiceOf(choice)])
@@ -59,5 +59,5 @@ export const lateLetter = async (app: App, work: Work, choice: LetterChoice): Pr
   return found && project ? letterOf(work, choice, found.from) : null
 }
 
-/** Returns the choice of a sender by which a message has exactly the letter's sender, if the account may still use it. */
+/** Returns the choice of a sender that gives a message the sender of the letter, if the account may still use it. */
 export const fromOfLetter = ({ from, replyTo }: Letter): FromChoice => ({ from, replyTo })

@@ -7,8 +7,9 @@ import { type Audience, anyList, queryOfAudience } from './broadcasts.audience.t
 import { isOfRest, type Variants } from './broadcasts.variants.ts'
 
 /*
- * The recipients of a broadcast, unless it goes to a whole list. What a filter compares may change while emails go out (some of it because they do),
- * so the recipients are decided once, when the broadcast begins. Steps take them in rows, each in one transaction.
+ * The recipients of a broadcast, unless it goes to a whole list. What a filter compares may change while emails go out,
+ * and sending itself changes some of it. So the recipients are decided once, when the broadcast begins. Steps take them
+ * in rows, each in one transaction.
  */
 
 /** The number of contacts in a row: as many as a step queues. */
@@ -18,8 +19,8 @@ const perRow = 500
 export const listDeleted = 'Its list was deleted'
 
 /**
- * Stores the recipients of this moment, and returns their number; or a sentence why they can't be decided: a list, or something that a
- * filter names, was deleted.
+ * Stores the current recipients and returns their number. If a list or something that a filter names was deleted,
+ * returns a sentence that says so.
  */
 export const decideRecipients = async (
   work: Work,
@@ -83,7 +84,7 @@ const readNextIsRest = preparedStatement<{ isRest: boolean | null }>(
   `select is_rest as "isRest" from broadcast_recipients where account_id = $1 and broadcast_id = $2 order by number limit 1`,
 )
 
-/** Returns whether the share that gets variants has been taken, and the rest has not. */
+/** Returns whether the next row is of the rest, so that the share that gets variants has been taken. */
 export const isRestNext = async ({ sql, accountId }: Work, id: string): Promise<boolean> =>
   (await sql(readNextIsRest, [accountId, id]))[0]?.isRest === true
 

@@ -37,8 +37,8 @@ const BroadcastShape = z
     segmentIds: z.array(z.string()).optional().meta({ description: 'Segments of recipients, if there are several' }),
     all: z.literal(true).optional().meta({ description: 'Every address with an active contact' }),
     where: z.string().optional().meta({ description: 'Filter of the contacts of each list' }),
-    excludeListIds: z.array(z.string()).optional().meta({ description: 'Nobody who is in these lists' }),
-    excludeSegmentIds: z.array(z.string()).optional().meta({ description: 'Nobody who is in these segments' }),
+    excludeListIds: z.array(z.string()).optional().meta({ description: 'Lists whose addresses are left out' }),
+    excludeSegmentIds: z.array(z.string()).optional().meta({ description: 'Segments whose addresses are left out' }),
     projectId: z.string(),
     projectVersion: z.int().nullable().meta({ description: 'The version that is sent; null: it has not been sent' }),
     topicId: z.string().optional(),
@@ -78,8 +78,8 @@ const Audience = {
   segmentIds: Ids.optional().meta({ description: 'Several segments' }),
   all: all.meta({ description: 'Every address with an active contact' }),
   where: where.meta({ description: 'Only contacts of the lists that meet this filter (docs/reference/segments.md)' }),
-  excludeListIds: Ids.optional().meta({ description: 'Nobody who is in these lists' }),
-  excludeSegmentIds: Ids.optional().meta({ description: 'Nobody who is in these segments' }),
+  excludeListIds: Ids.optional().meta({ description: 'Lists whose addresses are left out' }),
+  excludeSegmentIds: Ids.optional().meta({ description: 'Segments whose addresses are left out' }),
 }
 const topicId = idText().optional().meta({ description: 'Its topic: people who left it get no email' })
 const scheduledAt = z.int().min(0).max(8.64e15)
@@ -93,9 +93,11 @@ const Body = z
     subject: subject.meta({
       description: 'One, or up to four of which each recipient gets one. Default: the name of the project',
     }),
-    share: share.meta({ description: 'Percentage of recipients that get the variants; the rest gets the best one' }),
-    winner: winner.meta({ description: 'By which rate the best one is chosen' }),
-    after: after.meta({ description: 'How long after the last email of the share, such as `4h`' }),
+    share: share.meta({ description: 'Percentage of recipients who get the variants; the rest gets the best one' }),
+    winner: winner.meta({ description: 'The rate that decides which variant is the best' }),
+    after: after.meta({
+      description: 'When the best one is chosen: `4h` is 4 hours after the last email of the share was queued',
+    }),
     sender: sender.meta({ description: 'Id or address of a sender. Default: the default sender of the account' }),
     replyTo: replyTo.meta({ description: 'Default: that of the sender' }),
     scheduledAt: scheduledAt.optional().meta({ description: 'When to begin, epoch ms. Default: when it is sent' }),
@@ -137,7 +139,7 @@ const several = (one: string | undefined, more: readonly string[] | undefined): 
 
 type Given = Partial<z.output<typeof Body>> | z.output<typeof Changes>
 
-/** Returns what a body asks for in the names of the operations. */
+/** Returns the input of the operations, which have other names for some properties. */
 const inputOf = (body: Given) => {
   const { listId, listIds, segmentId, segmentIds, excludeListIds, excludeSegmentIds, ...rest } = body
   const { projectId, topicId: topic, scheduledAt: at, ...plain } = rest
@@ -209,7 +211,7 @@ export const routes = [
   route({
     method: 'PATCH',
     path: '/broadcasts/:id',
-    summary: 'Change a draft; null takes the default again',
+    summary: 'Change a draft; null restores the default',
     params: Id,
     body: Changes,
     answers: { 200: One },

@@ -21,7 +21,7 @@ export interface Plan extends Letter, Pick<BroadcastView, AudienceProperty> {
   id: string
   /** The recipients in words: `the list People that meet the filter`. */
   audience: string
-  /** Of one list. */
+  /** The name of the list, if there is only one. */
   listName?: string
   projectId: string
   topicId?: string

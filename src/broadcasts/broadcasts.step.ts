@@ -150,7 +150,7 @@ const begin = async (work: Work, state: State): Promise<boolean> => {
   const recipients = isWholeList(state)
     ? ((await countActive(work, listId)) ?? listDeleted)
     : await decideRecipients(work, state.id, audienceOf(state), state.variants)
-  // The filter with which it began stays with it, whatever becomes of the segment.
+  // `show` reports the filter with which the broadcast began, also after the segment is changed or deleted.
   if (typeof recipients === 'number' && state.segmentId !== null)
     state.filter = (await findSegment(work, state.segmentId)).where
   if (typeof recipients === 'number')
@@ -183,8 +183,8 @@ const nextRecipients = async (work: Work, state: State): Promise<{ recipients: R
 }
 
 /**
- * Decides which variant the rest of the recipients gets, once the share has been queued for the time that was asked for. Returns for how
- * many ms they still wait; null: they don't.
+ * Decides which variant the rest of the recipients gets, when its time has passed since the share was queued. Returns
+ * how many ms the rest still waits; null if it need not wait.
  */
 const waitForWinner = async (work: Work, state: State): Promise<number | null> => {
   const { id, variants } = state
@@ -260,9 +260,9 @@ const cancelStep = async (work: Work, state: State): Promise<Step> => {
 }
 
 /**
- * Takes the next step of a broadcast: begins it, queues the next 500 messages, releases those that its rate allows and adds up the
- * ended ones; or ends the messages of a cancelled one. A broadcast whose list was deleted is cancelled. A draft, a paused broadcast, or
- * one before its time, is not changed.
+ * Takes the next step of a broadcast: begins it, queues the next 500 messages, releases those that its rate allows and
+ * adds up the ended ones; or ends the messages of a cancelled one. Cancels a broadcast whose list was deleted. Does not
+ * change a draft, a paused broadcast, or one whose time has not come.
  */
 export const advanceBroadcast = async (app: App, work: Work, id: string): Promise<Step> => {
   const state = await lock(work, id)

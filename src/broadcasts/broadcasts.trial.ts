@@ -27,7 +27,7 @@ const readLetter = statement<Tested>(
    from broadcasts where account_id = $1 and id = $2`,
 )
 
-/** Returns the fields of the contact with which a recipient gets the broadcast; undefined if no list of it has the address. */
+/** Returns the contact fields that the broadcast would use for an address; undefined if none of its lists has it. */
 const fieldsOf = async (work: Work, email: string, tested: Tested): Promise<Contact['fields'] | undefined> => {
   const { isAll, parts } = audienceOf(tested)
   const lists = parts.map(({ listId }) => listId)
@@ -45,16 +45,15 @@ const setTested = statement(
 /** A test email, and the version of the project that it shows. */
 export type TestResult = SendResult & {
   projectVersion: number
-  /** Of several subjects: the result for each of them. */
+  /** The result for each subject, if there are several. */
   variants?: (SendResult & { subject: string })[]
 }
 
 /**
- * Sends one email, or one for each of several subjects, as the broadcast would, to an address of the operator's choice. Merge fields
- * are filled if one of its lists has the address. It counts as a send. Nothing in it is tracked: it has the author's links, and personal
- * links lead nowhere. The version counts as tested unless an email failed.
- * Throws Problem `not_found` for the broadcast or its project, `invalid` if the account can't send as the broadcast asks, and as
- * `sendMessage` does.
+ * Sends one email for each subject, as the broadcast would, to an address of the operator's choice. Merge fields are
+ * filled if one of its lists has the address. It counts as a send. Nothing in it is tracked: it has the author's links,
+ * and personal links lead nowhere. The version counts as tested unless an email failed. Throws Problem `not_found` for
+ * the broadcast or its project, `invalid` if the account can't send as the broadcast asks, and as `sendMessage` does.
  */
 export const testBroadcast = async (
   app: App,

@@ -29,7 +29,10 @@ interface VariantsInput {
   after?: string | number | undefined
 }
 
-/** Throws Problem `usage` or `invalid` for values that don't go together; null: one subject or none. */
+/**
+ * Returns the variants of several subjects; null for fewer than two. Throws Problem `invalid` for values that don't go
+ * together.
+ */
 export const variantsOf = ({ subjects, share, winner, after }: VariantsInput): Variants | null => {
   const given = [share, winner, after].filter((value) => value !== undefined).length
   if (subjects.length < 2) {

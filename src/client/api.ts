@@ -282,7 +282,7 @@ export interface paths {
         delete: operations["deleteBroadcastsId"];
         options?: never;
         head?: never;
-        /** Change a draft; null takes the default again */
+        /** Change a draft; null restores the default */
         patch: operations["patchBroadcastsId"];
         trace?: never;
     };
@@ -979,9 +979,9 @@ export interface components {
             all?: true;
             /** @description Filter of the contacts of each list */
             where?: string;
-            /** @description Nobody who is in these lists */
+            /** @description Lists whose addresses are left out */
             excludeListIds?: string[];
-            /** @description Nobody who is in these segments */
+            /** @description Segments whose addresses are left out */
             excludeSegmentIds?: string[];
             projectId: string;
             /** @description The version that is sent; null: it has not been sent */
@@ -2259,9 +2259,9 @@ export interface operations {
                     all?: boolean;
                     /** @description Only contacts of the lists that meet this filter (docs/reference/segments.md) */
                     where?: string;
-                    /** @description Nobody who is in these lists */
+                    /** @description Lists whose addresses are left out */
                     excludeListIds?: string[];
-                    /** @description Nobody who is in these segments */
+                    /** @description Segments whose addresses are left out */
                     excludeSegmentIds?: string[];
                     /** @description The project to render */
                     projectId: string;
@@ -2269,14 +2269,14 @@ export interface operations {
                     topicId?: string;
                     /** @description One, or up to four of which each recipient gets one. Default: the name of the project */
                     subject?: string | string[];
-                    /** @description Percentage of recipients that get the variants; the rest gets the best one */
+                    /** @description Percentage of recipients who get the variants; the rest gets the best one */
                     share?: number;
                     /**
-                     * @description By which rate the best one is chosen
+                     * @description The rate that decides which variant is the best
                      * @enum {string}
                      */
                     winner?: "opened" | "clicked" | "answered";
-                    /** @description How long after the last email of the share, such as `4h` */
+                    /** @description When the best one is chosen: `4h` is 4 hours after the last email of the share was queued */
                     after?: string;
                     /** @description Id or address of a sender. Default: the default sender of the account */
                     sender?: string;
@@ -2359,9 +2359,9 @@ export interface operations {
                             all?: true;
                             /** @description Filter of the contacts of each list */
                             where?: string;
-                            /** @description Nobody who is in these lists */
+                            /** @description Lists whose addresses are left out */
                             excludeListIds?: string[];
-                            /** @description Nobody who is in these segments */
+                            /** @description Segments whose addresses are left out */
                             excludeSegmentIds?: string[];
                             projectId: string;
                             /** @description The version that is sent; null: it has not been sent */
@@ -2474,9 +2474,9 @@ export interface operations {
                     all?: boolean;
                     /** @description Only contacts of the lists that meet this filter (docs/reference/segments.md) */
                     where?: string;
-                    /** @description Nobody who is in these lists */
+                    /** @description Lists whose addresses are left out */
                     excludeListIds?: string[];
-                    /** @description Nobody who is in these segments */
+                    /** @description Segments whose addresses are left out */
                     excludeSegmentIds?: string[];
                     name?: string;
                     projectId?: string;

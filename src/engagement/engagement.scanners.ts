@@ -4,8 +4,8 @@ import type { SentMail } from './engagement.sent.ts'
 import { recordInteraction } from './interactions/interactions.ts'
 
 /*
- * Link scanners with the user agent of a browser. They follow the honeypot, a link that no person sees, or more links at once than a
- * person can.
+ * Link scanners with the user agent of a browser. They follow the honeypot, a link that no person sees, or more links
+ * at once than a person can.
  */
 
 /** The number of the honeypot. Other links count from 0. */

@@ -26,7 +26,8 @@ interface Consent {
 }
 
 /**
- * Records a consent. Returns the fields that the contact gets, whose columns it adds to the list; none if the list has no room for them.
+ * Records a consent. Adds the columns of its fields to the list, and returns these fields for the contact; none if the
+ * list has no room for the columns.
  */
 export const recordConsent = async (
   work: Work,

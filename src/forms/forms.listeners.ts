@@ -16,7 +16,10 @@ const deleteRemoved = statement(
    where account_id = $1 and ($2::text is null or row_id = $2) and ($3::text is null or list_id = $3)`,
 )
 
-/** Deletes an unconfirmed signup when its contact becomes active or is deleted, and an erased address from the people of forms, with its consents. */
+/**
+ * Deletes an unconfirmed signup when its contact becomes active or is deleted. Deletes an erased address from the
+ * people of forms, with its consents.
+ */
 export const forgetSignups: Listener = {
   async contactsActivated({ sql, accountId }, contacts) {
     for (const { rowId, listId } of contacts) await sql(deleteSignup, [accountId, rowId, listId])

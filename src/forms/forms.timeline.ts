@@ -1,8 +1,8 @@
 import { contactsOf, timelinePart } from '../contacts/contacts.ts'
 
 /**
- * The first submission of each form by an address, the unconfirmed signups of forms that were deleted, and the consents that no field of
- * a contact says.
+ * The first submission of each form by an address, the unconfirmed signups of forms that were deleted, and the consents
+ * that are not in the fields of a contact.
  */
 export const timeline = timelinePart(
   'signups',

@@ -41,8 +41,8 @@ export const pageOf = <Row extends { id: string }>(rows: readonly Row[], limit: 
 }
 
 /**
- * Returns a page of rows that are all at hand, in the order of their ids, which stays right while rows are added and deleted. Throws
- * Problem `invalid` for a bad cursor.
+ * Returns a page of an array that has all rows, in the order of their ids. Rows that are added or deleted between two
+ * pages make no row appear twice or disappear. Throws Problem `invalid` for a bad cursor.
  */
 export const pageById = <Row extends { id: string }>(
   rows: readonly Row[],

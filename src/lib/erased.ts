@@ -1,7 +1,10 @@
-/** SQL literal: what replaces an erased address in a text. A filter may have it without quotes, and no address is shorter, so no text gets too long. */
+/**
+ * SQL literal of the text that replaces an erased address in other texts. It needs no quotes in a filter. No address is
+ * shorter, so no text becomes too long.
+ */
 export const erasedAddress = `'@gone@'`
 
-/** Returns a pattern of PostgreSQL for a normalised address in a text, ignoring case: not one that is a part of a longer address. */
+/** Returns a PostgreSQL pattern that finds a normalised address in a text, but not as a part of a longer address. */
 export const addressPattern = (email: string): string => {
   const literal = email.replaceAll('"', '\\"').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   return `(?<![[:alnum:]_.%+-])${literal}(?![[:alnum:]_-]|[.][[:alnum:]])`

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Shapes that several features share. */
+/* Shapes that several features share. */
 
 export const Color = z.string().regex(/^#([0-9a-f]{3}|[0-9a-f]{6})$/i, 'must be a colour such as #1a2b3c')
 

@@ -35,8 +35,8 @@ export const inTimezone = (text: string, timezone: string | null): string => {
 }
 
 /**
- * Returns a future time in epoch ms, from an ISO time (without an offset it is in `timezone`, and a date is its midnight), epoch ms, or a duration (`30m`,
- * `2h`, `2d`) after `nowMs`. Throws Problem `invalid`.
+ * Returns a future time in epoch ms, from an ISO time (in `timezone` if it has no offset; a date is midnight there),
+ * epoch ms, or a duration (`30m`, `2h`, `2d`) after `nowMs`. Throws Problem `invalid`.
  */
 export const parseTime = (text: string, nowMs: number, timezone: string | null = null): number => {
   if (/^\d{1,6}[smhdw]$/.test(text)) return nowMs + parseDuration(text)

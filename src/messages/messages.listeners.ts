@@ -58,10 +58,10 @@ const blankNaming = statement(
 )
 
 /**
- * Erases a recipient. Messages stay as a record that they were sent, without the address and without content that may name the
- * person; queued ones fail, and return their volume. So do its copies (cc, bcc), which keep their own addresses. Messages to others lose the address
- * in their Reply-To and their own headers. Suppressions stay, so that an address that unsubscribed or complained stays suppressed when it is added
- * again.
+ * Erases a recipient. Messages stay as a record that they were sent, without the address and without content that may
+ * name the person; queued ones fail, and return their volume. So do its copies (cc, bcc), which keep their own
+ * addresses. Messages to others lose the address in their Reply-To and their own headers. Suppressions stay, so that an
+ * address that unsubscribed or complained stays suppressed when it is added again.
  */
 export const forgetRecipients: Listener = {
   async contactsRemoved(work, { listId, email }) {

@@ -128,7 +128,10 @@ export {
 export interface Projects {
   /** Returns the newest version of the account's project; null if there is no such project. */
   loadProject(work: Work, id: string): Promise<{ id: string; name: string; version: number } | null>
-  /** Renders the email of a version for one recipient. `links.unsubscribe`: the visible link, in marketing email, which ends with `postalAddress`. */
+  /**
+   * Renders the email of a version for one recipient. `links.unsubscribe`: the visible link of marketing email, which
+   * ends with `postalAddress`.
+   */
   renderProject(
     app: App,
     mail: {

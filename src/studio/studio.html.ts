@@ -138,8 +138,8 @@ const footerLink = (link: 'view' | 'unsubscribe', theme: FullTheme): Part[] => [
 ]
 
 /**
- * Returns a link that no person sees, before all others: a program that follows it is following all links. It has no text, and screen
- * readers and keyboards skip it.
+ * Returns a link that no person sees, before all others: a program that follows it is following all links. It has no
+ * text, and screen readers and keyboards skip it.
  */
 const honeypot = ({ placeholders }: RenderContext): Node =>
   node(

@@ -30,7 +30,10 @@ export const recordOpen = async (app: App, token: string, visit: Visit): Promise
   return true
 }
 
-/** Records that a scanner followed the link that no person sees. Returns false if the token is not valid or its email was deleted. */
+/**
+ * Records that a scanner followed the link that no person sees. Returns false if the token is not valid or its email
+ * was deleted.
+ */
 export const followHoneypot = async (app: App, token: string): Promise<boolean> => {
   const [accountId, messageId] = app.tokens.read('honeypot', token, app.now().getTime()) ?? []
   const sent = accountId && messageId ? await loadSent(app, accountId, messageId) : null

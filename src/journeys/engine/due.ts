@@ -92,8 +92,8 @@ const firstDue = statement<{ isDue: boolean }>(
 )
 
 /**
- * Returns whether any run is due and the queue is not paused, for a process without runs in flight. One statement, which reads one index entry: the `order by`
- * excludes plans that read all waiting runs.
+ * Returns whether any run is due and the queue is not paused, for a process without runs in flight. One statement,
+ * which reads one index entry: the `order by` excludes plans that read all waiting runs.
  */
 export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
   const [first] = await sql(firstDue, [now])
@@ -101,8 +101,9 @@ export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
 }
 
 /**
- * Returns due runs within the capacity, oldest first, or none while the queue is paused. If more are due than fit, the accounts take turns; only then does the cost
- * depend on the number of accounts. Result `isAll`: no other run is due. `isLong`: the last call found far more than fitted.
+ * Returns due runs within the capacity, oldest first, or none while the queue is paused. If more are due than fit, the
+ * accounts take turns; only then does the cost depend on the number of accounts. Result `isAll`: no other run is due.
+ * `isLong`: the last call found far more than fitted.
  */
 export const findDue = (
   { transaction }: Database,

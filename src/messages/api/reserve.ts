@@ -156,9 +156,10 @@ const insertCopies = async (
 }
 
 /**
- * Reserves calls of one account in one unit of work. One statement reads relay and senders, a second one inserts the messages, claimed
- * by `worker` (null: unclaimed), a third one inserts copies (cc, bcc) if there are any, and the quotas are counted last. Throws Problem `limited` if a
- * quota has too little left for all calls; nothing is written then.
+ * Reserves calls of one account in one unit of work. One statement reads relay and senders, a second one inserts the
+ * messages, claimed by `worker` (null: unclaimed), a third one inserts copies (cc, bcc) if there are any, and the
+ * quotas are counted last. Throws Problem `limited` if a quota has too little left for all calls; nothing is written
+ * then.
  */
 export const reserve = async (
   app: App,

@@ -123,8 +123,9 @@ export interface SendOptions {
 }
 
 /**
- * Sends one email and returns its result (docs/reference/api.md#post-send). The status is `pending` if the relay has not answered
- * within 10 s; the mail job then finishes it. It is `pending` at once for a scheduled call, and while sends are paused. `isReplay`: the key was used before, and this call sent nothing.
+ * Sends one email and returns its result (docs/reference/api.md#post-send). The status is `pending` if the relay has
+ * not answered within 10 s; the mail job then finishes it. It is `pending` at once for a scheduled call, and while
+ * sends are paused. `isReplay`: the key was used before, and this call sent nothing.
  *
  * Throws Problem `invalid`, `not_found` for a project, `limited` for a quota; then the key is free again.
  */

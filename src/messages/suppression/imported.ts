@@ -45,8 +45,8 @@ export const suppressSince = async (work: Work, optOuts: readonly OptOut[]): Pro
 }
 
 /**
- * Addresses leave topics, by the name of each topic, which is created if it does not exist. Returns those that left one now. Throws Problem
- * `limited` if the account can have no more topics.
+ * Makes addresses leave topics, which are given by name and created if they do not exist. Returns the addresses that
+ * left one now. Throws Problem `limited` if the account can have no more topics.
  */
 export const leaveNamed = async (work: Work, left: ReadonlyMap<string, ReadonlySet<string>>): Promise<Set<string>> => {
   const added = new Set<string>()

@@ -36,7 +36,10 @@ const adoptLeft = statement(
    on conflict do nothing`,
 )
 
-/** Creates a topic. It has the people who left a deleted topic of that name. Throws Problem `conflict` if its name is taken, `limited` if the account has `topicsMax`. */
+/**
+ * Creates a topic. People who left a deleted topic of that name have left it too. Throws Problem `conflict` if its name
+ * is taken, `limited` if the account has `topicsMax`.
+ */
 export const createTopic = async (work: Work, input: z.output<typeof NewTopic>): Promise<TopicView> => {
   const { accountId, now } = work
   // The second of two concurrent calls then sees the first one's topic.
@@ -89,8 +92,8 @@ const countLeft = statement<{ left: number }>(
 )
 
 /**
- * Deletes a topic (id or name). Returns it, and how many addresses had left it. A later topic of its name has them again. Throws Problem
- * `not_found`, or `conflict` while an unsent broadcast uses it.
+ * Deletes a topic (id or name). Returns it, and how many addresses had left it; they will have left a later topic of
+ * its name too. Throws Problem `not_found`, or `conflict` while an unsent broadcast uses it.
  */
 export const deleteTopic = async (work: Work, ref: string): Promise<TopicView & { left: number }> => {
   const { sql, accountId, now } = work
@@ -119,8 +122,8 @@ const deleteTopics = statement(
 )
 
 /**
- * Deletes the rows of topics that were deleted before `before`, and that nobody has left. By then no transaction still inserts a message of
- * such a topic. Those that somebody has left stay, for a later topic of the name.
+ * Deletes the rows of topics that were deleted before `before`, except those that people have left: a later topic of
+ * the name takes these over. By then no transaction still inserts a message of such a topic.
  */
 export const purgeTopics = async ({ sql }: Pick<App, 'sql'>, before: Date): Promise<void> => {
   await sql(deleteTopics, [before])

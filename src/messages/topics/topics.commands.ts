@@ -81,7 +81,7 @@ export const commands: CommandSet = (cli) => {
     noun
       .command('delete')
       .description(
-        'Delete a topic; a later one of its name has those who left it; not while an unsent broadcast uses it',
+        'Delete a topic that no unsent broadcast uses; people who left it have left a later topic of its name too',
       )
       .addHelpText('after', examples('svc topics delete Newsletter --dry-run', 'svc topics delete Newsletter --yes'))
       .argument('<topic>', 'id or name'),
