@@ -37,8 +37,8 @@ const questionFor = ({ name, description }: Place, noun?: string): string => {
 }
 
 /** Whether it names a file to read, which must exist. */
-const isRead = (command: string, { flags }: Place): boolean =>
-  /[<|](file|folder)\b/.test(flags) && !command.startsWith('db backup')
+const isRead = (command: string, { name, flags }: Place): boolean =>
+  /[<|](file|folder)\b/.test(flags) && name !== '--out' && !command.startsWith('db backup')
 
 /** Asks for the value of a missing flag or argument, and checks it before the next question. */
 export const askValue = async (

@@ -103,7 +103,7 @@ export const commands: CommandSet = (cli) => {
     .option('--abort', 'end an export that was interrupted: the account works here again')
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'show what would be exported, and change nothing')
-    .action(cli.run((context, ref: string, flags: Flags) => exportTo(context, ref, flags)))
+    .action(cli.run((context, ref: string, flags: Flags) => exportTo(context, ref, flags), { account: 'none' }))
 
   noun
     .command('import')
@@ -119,5 +119,5 @@ export const commands: CommandSet = (cli) => {
     .option('--secret-file <file|->', 'the passphrase that the file was exported with')
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'check the whole file, and change nothing')
-    .action(cli.run((context, file: string, flags: Flags) => importFrom(context, file, flags)))
+    .action(cli.run((context, file: string, flags: Flags) => importFrom(context, file, flags), { account: 'none' }))
 }
