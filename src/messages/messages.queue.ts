@@ -3,11 +3,15 @@ import type { QueueView } from '../queue/loop.ts'
 
 /* What statements about the queue of messages have in common. */
 
-/** Messages that are due, without those that a broadcast holds back or that wait for their next attempt. */
+/** SQL condition: the batch is paused. */
+export const isPaused = (account: string, batch: string): string =>
+  `exists (select from message_pauses p where p.account_id = ${account} and p.batch = ${batch})`
+
+/** Messages that are due, without those that a broadcast holds back or has paused, or that wait for their next attempt. */
 export const sendsQueue: QueueView = {
   name: 'sends',
   due: `select q.due_at from clock, message_queue q where q.due_at <= clock.now
-    and q.account_id <> all(array${closedAccountIds})`,
+    and q.account_id <> all(array${closedAccountIds}) and not ${isPaused('q.account_id', 'q.batch')}`,
 }
 
 /**
@@ -18,10 +22,6 @@ export const largeMails = 'large'
 
 /** SQL condition: a name is that of a batch. */
 export const isBatch = (name: string): string => `${name} not in ('', '${largeMails}')`
-
-/** SQL condition: the batch is paused. */
-export const isPaused = (account: string, batch: string): string =>
-  `exists (select from message_pauses p where p.account_id = ${account} and p.batch = ${batch})`
 
 /** The due time of held messages, which never comes. */
 export const heldUntil = `timestamptz '9999-12-31 00:00:00Z'`

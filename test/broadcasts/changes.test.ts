@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import { readQueues } from '../../src/app/queues.ts'
 import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
 import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
 import {
@@ -181,7 +182,11 @@ test('a paused broadcast that is cancelled ends its messages and returns their v
   const { id } = await draft(who)
   await send(who, id)
   await step(who, id)
+  const depth = async () => (await readQueues(t.app)).find(({ queue }) => queue === 'sends')!.depth
+  expect(await depth()).toBe(500)
   await pause(who, id)
+  // Paused messages don't report that the queue is not worked off.
+  expect(await depth()).toBe(0)
   await run(who, (work) => cancelBroadcast(work, id))
   await steps(who, id)
   expect(await show(who, id)).toMatchObject({ status: 'cancelled', failed: 500, queued: 0 })
