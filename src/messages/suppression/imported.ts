@@ -1,7 +1,8 @@
 import { lockLeaving, type OptOut, type Suppressing } from '../../contacts/contacts.ts'
+import { oneLine } from '../../lib/strings.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
-import { createTopic, listTopics, NewTopic } from '../topics/topics.ts'
+import { createTopic, listTopics, NewTopic, nameMaxLength } from '../topics/topics.ts'
 import { suppressedReason } from './read.ts'
 import { leaveTopics, suppressAddresses } from './suppress.ts'
 
@@ -51,7 +52,7 @@ export const suppressSince = async (work: Work, optOuts: readonly OptOut[]): Pro
 export const leaveNamed = async (work: Work, left: ReadonlyMap<string, ReadonlySet<string>>): Promise<Set<string>> => {
   const added = new Set<string>()
   for (const [given, emails] of left) {
-    const input = NewTopic.parse({ name: given })
+    const input = NewTopic.parse({ name: oneLine(given, nameMaxLength) })
     const known = (await listTopics(work)).find(({ name }) => name === input.name)
     const { id } = known ?? (await createTopic(work, input))
     for (const email of await leaveTopics(work, [...emails].toSorted(), [id])) added.add(email)

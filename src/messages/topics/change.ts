@@ -11,7 +11,7 @@ import { findTopic, listTopics, type TopicView } from './find.ts'
 
 /** The preference page lists all of them. */
 export const topicsMax = 50
-const nameMaxLength = 100
+export const nameMaxLength = 100
 const descriptionMaxLength = 500
 
 const line = (maxLength: number) => text(maxLength).transform((value) => oneLine(value, maxLength))

@@ -1,3 +1,12 @@
-export { createTopic, deleteTopic, NewTopic, purgeTopics, TopicChange, topicsMax, updateTopic } from './change.ts'
+export {
+  createTopic,
+  deleteTopic,
+  NewTopic,
+  nameMaxLength,
+  purgeTopics,
+  TopicChange,
+  topicsMax,
+  updateTopic,
+} from './change.ts'
 export { findTopic, hasTopicId, isTopic, keepTopic, listTopics, type TopicView } from './find.ts'
 export { terms } from './terms.ts'

@@ -376,6 +376,13 @@ test('HubSpot’s opt-outs of one kind of email become topics that these people 
   expect(ran.json).toMatchObject({ rows: 2, added: 1, known: 0, skipped: 1 })
 })
 
+test('a kind of email with a long name becomes a topic whose name is cut', async () => {
+  const kind = 'Newsletter'.repeat(12)
+  await importFrom('hubspot', `Email,Unsubscribed from all email,Opted out of email: ${kind}\na@example.org,,true\n`)
+  const { topics } = (await run('topics', 'list', '--json')).json
+  expect(topics).toMatchObject([{ name: kind.slice(0, 100) }])
+})
+
 describe('a file that does not say who has opted out', () => {
   const content =
     'uuid,email,name,attributes,status,created_at,updated_at\n1,a@example.org,Ann,{},enabled,,\n2,b@example.org,Bob,{},blocklisted,,\n'
