@@ -1,3 +1,4 @@
+import { readBrand } from '../accounts/accounts.ts'
 import { type Contact, readContacts } from '../contacts/contacts.ts'
 import { parse } from '../lib/parse.ts'
 import { fillSubject, Recipient, type SendBody, type SendResult, sendMessage } from '../messages/messages.ts'
@@ -63,17 +64,22 @@ export const testBroadcast = async (
   to: string,
 ): Promise<TestResult> => {
   const email = parse(Recipient, to, 'to')
-  const { id, letter, projectId, fields } = await app.work(accountId, actor, async (work) => {
+  const { id, letter, projectId, postalAddress, fields } = await app.work(accountId, actor, async (work) => {
     const [row] = await work.sql(readLetter, [accountId, await idOfBroadcast(work, ref)])
     const { id, projectId } = row!
     const letter = row!.letter ?? (await composeLetter(app, work, row!))
-    return { id, letter, projectId, fields: await fieldsOf(work, email, row!) }
+    const { postalAddress } = await readBrand(work)
+    return { id, letter, projectId, postalAddress, fields: await fieldsOf(work, email, row!) }
   })
   const mergeData = { email, ...fields }
   const { projectVersion: version, subject, from, replyTo } = letter
   const mail = await renderProject(app, {
-    ...{ accountId, id: projectId, version, mergeData },
-    ...{ links: previewLinks, nowMs: app.now().getTime() },
+    accountId,
+    id: projectId,
+    version,
+    mergeData,
+    links: { ...previewLinks, postalAddress },
+    nowMs: app.now().getTime(),
   })
   const bodyOf = (line: string): SendBody => ({
     to: email,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { changeBrand } from '../../src/accounts/accounts.ts'
 import { personalData } from '../../src/app/personal-data.ts'
 import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
 import {
@@ -129,6 +130,16 @@ test('--sender names a sender by id or address; one that the account may not use
       message: expect.stringMatching(/sender/),
     })
   expect(() => asked({ replyTo: 'nobody' })).toThrow()
+})
+
+test('a test ends with the postal address of the account, as what is sent does', async () => {
+  const who = await audience(t, 1)
+  await t.app.work(who.account.id, 'cli:test', (work) =>
+    changeBrand(work, who.account.id, { postalAddress: 'Shop\n1 Main Street' }),
+  )
+  const { id } = await draft(who)
+  await testBroadcast(t.app, who.account.id, 'cli:test', id, 'boss@shop.example')
+  expect(sink.mails.at(-1)!.raw).toContain('1 Main Street')
 })
 
 test('test and send say which version they use, and send whether another one was tested', async () => {
