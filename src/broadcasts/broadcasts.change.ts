@@ -48,25 +48,26 @@ export const copyBroadcast = async (work: Work, ref: string, name: string): Prom
   const { accountId, now } = work
   const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
   const from = await em.findOneOrFail(Broadcast, { id: await idOfBroadcast(work, ref) })
-  const {
-    listId,
-    segmentId,
-    filter,
-    filterNames,
-    audience,
-    projectId,
-    topicId,
-    subject,
-    variants,
-    sender,
-    replyTo,
-    rate,
-    recipients,
-  } = from
   const id = newId('bct', now.getTime())
   em.create(Broadcast, {
-    ...{ id, accountId, name, status: 'draft', listId, segmentId, filter, filterNames, audience, projectId, topicId },
-    ...{ subject, variants, sender, replyTo, rate, recipients, createdAt: now },
+    id,
+    accountId,
+    name,
+    status: 'draft',
+    listId: from.listId,
+    segmentId: from.segmentId,
+    filter: from.filter,
+    filterNames: from.filterNames,
+    audience: from.audience,
+    projectId: from.projectId,
+    topicId: from.topicId,
+    subject: from.subject,
+    variants: from.variants,
+    sender: from.sender,
+    replyTo: from.replyTo,
+    rate: from.rate,
+    recipients: from.recipients,
+    createdAt: now,
   })
   await em.flush()
   return showBroadcast(work, id)

@@ -145,14 +145,21 @@ const startSending = async (
 const audienceOf = ({ list, where, segment, all, excludeList, excludeSegment }: CreateFlags) => {
   const given = (refs: string[]) => (refs.length > 0 ? refs : undefined)
   return {
-    ...{ list: given(list), segment: given(segment), where, all },
-    ...{ excludeList: given(excludeList), excludeSegment: given(excludeSegment) },
+    list: given(list),
+    segment: given(segment),
+    where,
+    all,
+    excludeList: given(excludeList),
+    excludeSegment: given(excludeSegment),
   }
 }
 
 /** Returns the flags about subjects that were given. */
 const subjectsOf = ({ subject, share, winner, after }: CreateFlags) => ({
-  ...{ subject: subject.length > 0 ? subject : undefined, share, winner, after },
+  subject: subject.length > 0 ? subject : undefined,
+  share,
+  winner,
+  after,
 })
 
 /** Resolves the word `none` to an empty list. */

@@ -150,7 +150,14 @@ export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Cu
     audience: columnsOf(audience),
     project,
     ...subjectsOf(input, current),
-    ...{ name, topicId, sender, replyTo, rate, scheduledAt: at, projectId: project?.id, recipients },
+    name,
+    topicId,
+    sender,
+    replyTo,
+    rate,
+    scheduledAt: at,
+    projectId: project?.id,
+    recipients,
   }
 }
 

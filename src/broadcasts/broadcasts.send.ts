@@ -12,8 +12,15 @@ import { composeLetter, type Letter, type LetterChoice } from './broadcasts.lett
 import { broadcastsChannel } from './broadcasts.loop.ts'
 
 const audienceProperties = [
-  ...(['listId', 'segmentId', 'where', 'all', 'listIds', 'segmentIds', 'excludeListIds', 'excludeSegmentIds'] as const),
-]
+  'listId',
+  'segmentId',
+  'where',
+  'all',
+  'listIds',
+  'segmentIds',
+  'excludeListIds',
+  'excludeSegmentIds',
+] as const
 type AudienceProperty = (typeof audienceProperties)[number]
 
 /** What sending a broadcast now would do. */
@@ -43,22 +50,18 @@ type Draft = LetterChoice & Required<AudienceColumns> & { testedVersion: number 
 const readDraft = statement<Draft>(
   'read-draft-of-broadcast',
   {
-    ...{
-      projectId: 'text',
-      subject: 'text',
-      variants: 'jsonb',
-      sender: 'text',
-      replyTo: 'text',
-      testedVersion: 'int4',
-    },
-    ...{
-      at: 'timestamptz',
-      listId: 'text',
-      segmentId: 'text',
-      filter: 'text',
-      filterNames: 'jsonb',
-      audience: 'jsonb',
-    },
+    projectId: 'text',
+    subject: 'text',
+    variants: 'jsonb',
+    sender: 'text',
+    replyTo: 'text',
+    testedVersion: 'int4',
+    at: 'timestamptz',
+    listId: 'text',
+    segmentId: 'text',
+    filter: 'text',
+    filterNames: 'jsonb',
+    audience: 'jsonb',
   },
   `select project_id as "projectId", subject, variants, sender, reply_to as "replyTo", tested_version as "testedVersion",
      case when scheduled_at > $3 then scheduled_at end as at, list_id as "listId", segment_id as "segmentId",
@@ -97,16 +100,14 @@ export const planBroadcast = async (app: App, work: Work, ref: string): Promise<
     ...(Object.fromEntries(
       audienceProperties.flatMap((name) => (refs[name] === undefined ? [] : [[name, refs[name]]])),
     ) as Pick<BroadcastView, AudienceProperty>),
-    ...{
-      projectId,
-      ...(topic && { topicId: topic.id, topicName: topic.name }),
-      ...letter,
-      testedVersion,
-      at,
-      recipients,
-      mails,
-      suppressed,
-    },
+    projectId,
+    ...(topic && { topicId: topic.id, topicName: topic.name }),
+    ...letter,
+    testedVersion,
+    at,
+    recipients,
+    mails,
+    suppressed,
   }
 }
 
