@@ -74,7 +74,6 @@ const lockOpen = preparedStatement<State>(
     audience: 'jsonb',
     projectId: 'text',
     topicId: 'text',
-
     subject: 'text',
     variants: 'jsonb',
     shareQueuedAt: 'timestamptz',
