@@ -117,9 +117,10 @@ const inOrder = async <Out>(refs: readonly string[], find: (ref: string) => Prom
 export const findAudience = async (work: Work, input: AudienceInput): Promise<Audience> => {
   const { list = [], segment = [], where, all: isAll = false, excludeList = [], excludeSegment = [] } = input
   const isNamed = list.length + segment.length > 0
-  if (isAll && isNamed) throw new Problem('usage', '--all can not be combined with --list or --segment')
-  if (!isAll && !isNamed) throw new Problem('usage', '--list, --segment or --all is missing')
-  if (where !== undefined && list.length === 0) throw new Problem('usage', '--where needs --list')
+  if (isAll && isNamed) throw new Problem('usage', 'all can not be combined with a list or a segment')
+  if (!isAll && !isNamed) throw new Problem('usage', 'A list, a segment or all is missing')
+  if (where !== undefined && list.length === 0)
+    throw new Problem('usage', 'where needs a list: a segment has its own filter')
   return {
     isAll,
     parts: [

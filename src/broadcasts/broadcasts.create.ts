@@ -137,7 +137,7 @@ const subjectsOf = ({ subject, share, winner, after }: BroadcastChanges, current
  */
 export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Current) => {
   const { name, replyTo, rate, at } = input
-  if (at && at <= work.now) throw invalid('at must be in the future')
+  if (at && at <= work.now) throw invalid('scheduledAt must be in the future')
   const before = current ? audienceOf(current) : null
   const isChanged = names.some((name) => input[name] !== undefined)
   const audience = before && !isChanged ? before : await newAudience(work, input, before)

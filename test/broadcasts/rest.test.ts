@@ -63,6 +63,13 @@ test.each([
   expect((await ok(t.request('GET', '/broadcasts', { key }))).body.broadcasts).toEqual([])
 })
 
+test('a refusal names properties of the body, not flags of the command', async () => {
+  const errorOf = async (more: object) => (await post({ projectId: who.projectId, ...more })).body.error
+  expect(await errorOf({ all: true, listId: who.listId })).toBe('all can not be combined with a list or a segment')
+  expect(await errorOf({ all: true, where: 'plan = pro' })).toBe('where needs a list: a segment has its own filter')
+  expect(await errorOf({ listId: who.listId, scheduledAt: 1 })).toBe('scheduledAt must be in the future')
+})
+
 test('an unknown list, segment, project or topic is 404', async () => {
   for (const more of [{ listId: 'lst_none' }, { projectId: 'prj_none' }, { topicId: 'top_none' }])
     expect((await post({ listId: who.listId, projectId: who.projectId, ...more })).status).toBe(404)

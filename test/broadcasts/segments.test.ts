@@ -151,9 +151,9 @@ describe('the recipients of a broadcast with a filter', () => {
     await work((w) => createSegment(w, { name: 'Ones', list: 'People', where: 'field.name ~ N1' }))
     for (const [given, message] of [
       [{ list: 'People', where: 'plan =' }, 'filter, column 1: unknown term'],
-      [{ segment: 'Ones', where: 'field.name = x' }, '--where needs --list'],
-      [{ list: 'People', all: true }, '--all can not be combined'],
-      [{ where: 'field.name = x' }, '--list, --segment or --all is missing'],
+      [{ segment: 'Ones', where: 'field.name = x' }, 'where needs a list'],
+      [{ list: 'People', all: true }, 'all can not be combined'],
+      [{ where: 'field.name = x' }, 'A list, a segment or all is missing'],
       [{ segment: 'Nobody' }, 'There is no segment Nobody'],
     ] as const)
       await expect(create(given)).rejects.toThrow(message)
