@@ -22,7 +22,7 @@ const deleteActivities = statement(
   'delete from activities where account_id = $1 and email = $2',
 )
 
-/** Deletes the events of an erased address. Their idempotency keys stay, which name nobody. */
+/** Deletes the events of an erased address. Their idempotency keys stay: they hold no personal data. */
 export const forgetActivities: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId === undefined && email !== undefined) await sql(deleteActivities, [accountId, email])

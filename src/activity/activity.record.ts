@@ -134,7 +134,10 @@ interface Caller {
 
 const maxBatch = 64
 
-/** Coalesces the calls of one key, as single writes of contacts (contacts/write/upsert.ts). Events of one address stay in their order. */
+/**
+ * Coalesces the calls of one key, as for single writes of contacts (contacts/write/upsert.ts). Events of one address
+ * stay in their order.
+ */
 const recordTogether = coalesceCalls(
   maxBatch,
   ({ app, accountId, actor }: Caller, calls: readonly Call[]): Promise<Outcome[]> =>

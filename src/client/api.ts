@@ -917,9 +917,9 @@ export interface components {
             error: string | null;
             /** @description epoch ms */
             createdAt: number;
-            /** @description When the relay took it, epoch ms; null: it was not sent */
+            /** @description When the relay accepted it, epoch ms; null: it was not sent */
             sentAt: number | null;
-            /** @description When it is to be sent, epoch ms; null: as soon as possible */
+            /** @description The time that its call asked for, epoch ms; null: as soon as possible */
             scheduledAt: number | null;
             /** @description A person opened it; clicks and answers count too */
             opened: boolean;

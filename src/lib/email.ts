@@ -52,6 +52,6 @@ export const emailDomain = (email: string): string | null => {
   return at < 0 ? null : domainToASCII(email.slice(at + 1)) || null
 }
 
-/** Whether a cell of a file has several addresses: it is not known which of them the person uses. */
+/** Returns whether a cell of a file has several addresses. It does not say which of them the person uses. */
 export const hasTwoAddresses = (cell: string): boolean =>
   cell.split(/[;,|\s]/).filter((part) => isEmailSyntax(part)).length > 1

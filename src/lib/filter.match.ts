@@ -1,8 +1,8 @@
 import { atTime, type Comparison, type Filter, type Order } from './filter.ts'
 
 /*
- * Evaluates filters of fields in the process, exactly as the SQL of segments does (segments.compile.ts): test/segments/cases.ts has what
- * both must agree on.
+ * Evaluates filters of fields in the process, exactly as the SQL of segments does (segments.compile.ts).
+ * test/segments/fields.test.ts compares both.
  */
 
 const numeric = /^-?[0-9]+([.][0-9]+)?$/

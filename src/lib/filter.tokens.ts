@@ -10,7 +10,7 @@ export interface Token {
   text: string
   /** The number of its first character, from 1. */
   column: number
-  /** Its characters in the filter. */
+  /** The number of its characters in the filter. */
   length: number
   /** Whether it follows its predecessor without a blank. */
   isAdjacent: boolean

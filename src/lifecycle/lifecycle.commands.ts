@@ -50,7 +50,7 @@ export const commands: CommandSet = (cli) => {
       )
       .argument('<project>', 'id or name')
       .option('--subject <subject>', 'the subject of its emails (default: the name of the project)')
-      .option('--sender <id|address>', 'their sender (default: the account’s default sender)'),
+      .option('--sender <id|address>', 'the sender of its emails (default: the account’s default sender)'),
   ).action(
     cli.run(async ({ app, out, work }, subject: string, event: string, project: string, flags: SetFlags) => {
       const { setBinding } = await import('./lifecycle.ts')

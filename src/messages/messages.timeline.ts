@@ -6,7 +6,7 @@ import { hasTopic, joinTopic } from './suppression/suppression.ts'
 export const subjectOf = (of: { account: string; id: string }): string =>
   `(select subject from messages where account_id = ${of.account} and id = ${of.id})`
 
-// An email that was cancelled never happened to the person; earlier versions wrote a sentence for those of a broadcast.
+// A cancelled email never reached the person. Earlier versions wrote a sentence as the error of those of a broadcast.
 // An email is sent at most some weeks after its creation, so the newest ones are among those created last. The limit bounds the time for
 // an address with very many emails.
 const emails = timelinePart(

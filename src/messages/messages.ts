@@ -141,7 +141,7 @@ export interface Projects {
       version: number
       mergeData: Record<string, string>
       links: { unsubscribe: string | null; postalAddress?: string | null }
-      /** What conditions of blocks mean by now, in epoch ms. */
+      /** The time to which conditions of blocks refer, in epoch ms. */
       nowMs: number
     },
   ): Promise<{ html: string; text: string }>

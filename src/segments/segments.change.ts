@@ -55,8 +55,8 @@ export const SegmentChange = z.object({
 })
 
 /**
- * Changes the name or the filter of a segment (id or name). What uses the segment sees the new filter from then on. Throws Problem
- * `not_found`, `invalid` for a mistake in the filter, `conflict` if the name is taken.
+ * Changes the name or the filter of a segment (id or name). Whatever uses the segment uses the new filter from then on.
+ * Throws Problem `not_found`, `invalid` for a mistake in the filter, `conflict` if the name is taken.
  */
 export const updateSegment = async (
   work: Work,
@@ -71,7 +71,7 @@ export const updateSegment = async (
   const where = change.where ?? segment.where
   const within = { segments: [segment.id], counted: { comparisons: 0 } }
   const compiled = change.where === undefined ? null : await compileFilter(work, where, segment.listId, null, within)
-  // Two changes at the same time can't put two segments into each other: one of them runs again, after the other.
+  // Of two concurrent changes that put segments into each other, one runs again after the other, and is refused.
   if (compiled) await work.sql(keepUsed, [work.accountId, compiled.segments])
   const [em, { Segment }] = await entitiesOf(work)
   const changed = { name, ...(compiled && { filter: where, filterNames: compiled.names }) }

@@ -43,7 +43,10 @@ interface Used {
   matcher: Matcher
 }
 
-/** What a filter is part of: the ids of the segments, the outermost first, and the number of comparisons before it. */
+/**
+ * The segments that contain a filter: their ids, the outermost first, and the number of comparisons that were counted
+ * in them.
+ */
 interface Within {
   readonly segments: readonly string[]
   readonly counted: { comparisons: number }
@@ -63,7 +66,10 @@ interface OwnTerm extends TermKind {
   sql(c: string, salt: () => string): string
 }
 
-/** A number of 32 bits from the hash of a salt and the address, as a share of 100. SHA-256 spreads like addresses evenly. */
+/**
+ * Returns SQL of a number from 0 to 100: the first 32 bits of a hash of the salt and the address. SHA-256 spreads
+ * similar addresses evenly.
+ */
 const sampleOf = (c: string, salt: string): string =>
   `(('x' || encode(substr(sha256(convert_to(${salt} || chr(10) || ${c}.email, 'UTF8')), 1, 4), 'hex'))::bit(32)::int8
     * 100 / 4294967296.0)`
@@ -228,8 +234,8 @@ const readNames = statement<{ names: FilterNames | null }>(
 )
 
 /**
- * Compiles the filter of a segment. Throws Problem `not_found` for a list that was deleted, `invalid` where the filter names something that
- * no longer exists, or contains itself.
+ * Compiles the filter of a segment. Throws Problem `not_found` if its list was deleted, `invalid` if the filter names
+ * something that no longer exists, or contains itself.
  */
 export const compileSegment = async (
   work: Work,
@@ -380,7 +386,7 @@ export const compileFilter = async (
     return conditions.length === 0 ? 'false' : `(${conditions.join(' or ')})`
   }
 
-  /** Returns the condition that a contact is in one of the segments. `isIn` returns it for one, in which contacts are named `as`. */
+  /** Returns the condition that a contact is in one of the segments. `isIn` returns it for a single segment. */
   const inSegments = ({ test }: Comparison, isIn: (used: Used) => string): string => {
     if (test.is !== 'names') throw new Error(`A segment is not compared with ${test.is}`)
     return `(${test.values

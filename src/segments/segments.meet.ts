@@ -3,7 +3,7 @@ import type { Work } from '../store/work.ts'
 import { compileFilter } from './segments.compile.ts'
 
 /*
- * Filters that are asked for single contacts. Every bare name that is no term is a field, because the contacts may be in any list.
+ * Filters for single contacts. Every bare name that is not a term is a field, because the contacts may be in any list.
  */
 
 /** The place of a contact. */
@@ -19,8 +19,8 @@ const compile = (work: Work, where: string, at?: Date) =>
 export const resolveFilter = async (work: Work, where: string): Promise<string> => (await compile(work, where)).withIds
 
 /**
- * Returns whether each of the contacts meets a filter, in their order. `at` is the time for ages, `now` and `today`. Throws Problem `invalid`
- * with the column of the first mistake.
+ * Returns whether each of the contacts meets a filter, in their order. Ages, `now` and `today` are relative to `at`.
+ * Throws Problem `invalid` with the column of the first mistake.
  */
 export const meetFilter = async (
   work: Work,

@@ -29,8 +29,8 @@ export interface Asked {
 }
 
 /**
- * SQL of the rows of a term: of which addresses (`email`) it has which values. No value is null. `rowId`: the row ids of the addresses,
- * where rows are found by them.
+ * SQL of the rows of a term: each gives an address (`email`) a value, which is not null. `rowId`: the row id of the
+ * address, for terms whose rows are looked up by it.
  */
 interface Rows {
   from: string

@@ -88,7 +88,7 @@ export const loadTemplate = (app: Pick<App, 'sql'>, ref: VersionRef): Promise<Te
 export interface Rendering extends VersionRef {
   mergeData: MergeData
   links: Links
-  /** What conditions mean by now, in epoch ms. */
+  /** The time to which conditions refer, in epoch ms. */
   nowMs: number
 }
 

@@ -57,7 +57,7 @@ export interface Template {
 
 export type MergeData = Readonly<Record<string, string>>
 
-/** Of one recipient. `nowMs`: what conditions mean by now. */
+/** What differs between recipients. `nowMs`: the time to which conditions refer. */
 interface Recipient {
   mergeData: MergeData
   links: Links
@@ -136,7 +136,10 @@ export const fillTemplate = (template: Template, { mergeData: data, links, nowMs
     .concat('\n'),
 })
 
-/** The number of the first link inside a text. Those of blocks are before, so the links of emails from before texts had any stay. */
+/**
+ * The number of the first link inside a text. Links of blocks have lower numbers, which they also had before texts could
+ * have links, so that links in earlier emails still work.
+ */
 const firstInText = 10_000
 
 /** Returns a function that numbers the links of an email: each distinct URL once in blocks, and once inside texts. */

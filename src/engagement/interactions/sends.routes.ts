@@ -19,8 +19,8 @@ const SendShape = z
     status: Status,
     error: z.string().nullable().meta({ description: 'Why it failed or was suppressed; else null' }),
     createdAt: z.int().meta({ description: 'epoch ms' }),
-    sentAt: EpochMs.meta({ description: 'When the relay took it, epoch ms; null: it was not sent' }),
-    scheduledAt: EpochMs.meta({ description: 'When it is to be sent, epoch ms; null: as soon as possible' }),
+    sentAt: EpochMs.meta({ description: 'When the relay accepted it, epoch ms; null: it was not sent' }),
+    scheduledAt: EpochMs.meta({ description: 'The time that its call asked for, epoch ms; null: as soon as possible' }),
     opened: z.boolean().meta({ description: 'A person opened it; clicks and answers count too' }),
     clicked: z.boolean().meta({ description: 'A person followed one of its links' }),
     bounced: z.boolean().meta({ description: 'A report says that it was not delivered' }),
@@ -29,7 +29,7 @@ const SendShape = z
 
 const Id = z.object({ id: idText() })
 
-/** Adds what recipients did. */
+/** Returns the sends with what their recipients did. */
 const withReactions = async (work: Work, sends: readonly SendView[]) => {
   const reactions = await readReactions(
     work,

@@ -177,7 +177,7 @@ const sentenceOf = ({ message }: Problem, form: BlockForm, block: LeafBlock): st
   return longest ? `${longest[1]}${message.slice(`value.${longest[0]}`.length)}` : message
 }
 
-/** Returns what else the page of an email shows. */
+/** Returns the languages and the texts of the page of an email. */
 const detailsOf = async (app: App, sent: SentMail) => ({
   lang: sent.content.lang,
   texts: await textsOf(sent),

@@ -25,7 +25,7 @@ export interface Result {
   isReply: boolean
   /** Replaces a result that the database refused to store. */
   isReplacement?: boolean
-  /** No relay was asked to take the message: its volume is returned. */
+  /** The message was not offered to a relay, so its volume is returned. */
   isUntouched?: boolean
 }
 
@@ -245,19 +245,19 @@ const recordOfAccount = async (app: App, accountId: string, results: readonly Re
       return recorded
     })
   } catch (error) {
-    // Another transaction has the volume of the account; other accounts don't wait for it.
+    // Another transaction has locked the volume of the account. Other accounts don't wait for it.
     if (isUnavailable(error)) return { ...none, locked: [...results] }
-    // The account is exported: the message goes along unsent, once its claim is free.
+    // The account is being exported: the message moves with it unsent, once its claim is freed.
     if (error instanceof Problem && (error.kind === 'unavailable' || error.kind === 'gone')) return none
-    // The account is being deleted, and its volume with it.
+    // The account is being deleted, and so is its volume.
     if (error instanceof Problem && error.kind === 'not_found') return recordResults(app.sql, results, [])
     throw error
   }
 }
 
 /**
- * Records results as `recordResults` does. Those of messages that no relay was asked to take are recorded account by account, and
- * their volume is returned to the month's quota in the same transaction.
+ * Records results as `recordResults` does. Those of messages that were not offered to a relay are recorded account by
+ * account, and their volume is returned to the month's quota in the same transaction.
  */
 export const recordAll = async (
   app: App,

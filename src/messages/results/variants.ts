@@ -9,8 +9,8 @@ export interface VariantCounts {
 }
 
 /**
- * Counts the emails of a batch, and what people did, by variant. `prefix`: of the keys of its messages. `variant`: an SQL expression of
- * the variant's number for an address. Erased people are left out.
+ * Counts the emails of a batch, and what people did, by variant. `prefix`: the prefix of the keys of its messages.
+ * `variant`: returns an SQL expression of the variant's number for an address. Erased people are left out.
  */
 export const countByVariant = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,

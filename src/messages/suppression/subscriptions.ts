@@ -63,8 +63,9 @@ export const suppressOne = async (
 }
 
 /**
- * Removes the suppression of a normalised address, or makes it return to one topic. Without `topicId` the topics that it has left stay as
- * they are. Returns whether there was one. Throws Problem `not_found` for the topic, `conflict` after a complaint, which stays.
+ * Removes the suppression of a normalised address, or makes it return to one topic. Without `topicId`, topics that it
+ * has left are not affected. Returns whether anything was removed. Throws Problem `not_found` for the topic, `conflict`
+ * after a complaint, which stays.
  */
 export const removeSuppressionOf = async (work: Work, email: string, topicId: string | undefined): Promise<boolean> => {
   await requireTopic(work, topicId)

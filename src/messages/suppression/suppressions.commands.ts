@@ -178,7 +178,10 @@ export const commands: CommandSet = (cli) => {
     .option('--encoding <name>', 'encoding of the file, such as latin1', 'utf-8')
     .option('--from <product>', `read another product's export: ${products}; rows of people who get email are skipped`)
     .option('--assume-subscribed', 'with --from, take a file that does not say who has opted out')
-    .option('--keep-names', 'accepted as by svc contacts import: fields are not read')
+    .option(
+      '--keep-names',
+      'accepted for the same flags as svc contacts import; without effect, as fields are not read',
+    )
     .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'only count, and change nothing')

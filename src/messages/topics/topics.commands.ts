@@ -54,7 +54,7 @@ export const commands: CommandSet = (cli) => {
   changing(
     noun
       .command('update')
-      .description('Change the name or the description of a topic; who left it stays')
+      .description('Change the name or the description of a topic; people who left it stay unsubscribed from it')
       .addHelpText(
         'after',
         examples(
