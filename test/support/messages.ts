@@ -4,6 +4,7 @@ import { type Queued, type QueuedMail, queueMails } from '../../src/messages/mes
 import { runMail } from '../../src/messages/outbox/outbox.ts'
 import { createSmtpClient } from '../../src/net/smtp.ts'
 import type { TestAccount, TestApp } from './app.ts'
+import { type Ran, svc } from './cli.ts'
 import { atEnd } from './scope.ts'
 
 /** Creates an account with a default sender. */
@@ -20,6 +21,26 @@ export const freeform = (more: object = {}) => ({
   text: 'It is on its way.',
   ...more,
 })
+
+/** Runs `svc send` with HTML from a pipe and text from a file; `flags` name the recipient and what else is sent. */
+export const svcSend = (t: TestApp, account: TestAccount, ...flags: string[]): Promise<Ran> =>
+  svc(
+    t,
+    [
+      'send',
+      ...flags,
+      '--subject',
+      'Hi',
+      '--html',
+      '-',
+      '--text',
+      `@${import.meta.filename}`,
+      '--account',
+      account.name,
+      '--json',
+    ],
+    { stdin: '<p>Hi</p>' },
+  )
 
 export interface MessageRow {
   id: string

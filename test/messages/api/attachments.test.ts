@@ -7,7 +7,7 @@ import { eraseContact } from '../../../src/contacts/contacts.ts'
 import { dropContents } from '../../../src/messages/messages.retention.ts'
 import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
-import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
+import { freeform, messagesOf, sendingAccount, startMail, svcSend } from '../../support/messages.ts'
 import { useSink } from '../../support/smtp.ts'
 
 let account: TestAccount
@@ -166,19 +166,7 @@ test('the erasure of the address, and retention, delete them', async () => {
 })
 
 test('`svc send --attach` attaches files by their names', async () => {
-  const flags = [
-    '--subject',
-    'Hi',
-    '--html',
-    '-',
-    '--text',
-    `@${import.meta.filename}`,
-    '--account',
-    account.name,
-    '--json',
-  ]
-  const sending = (path: string) =>
-    svc(t, ['send', '--to', 'ada@people.example', '--attach', path, ...flags], { stdin: '<p>Hi</p>' })
+  const sending = (path: string) => svcSend(t, account, '--to', 'ada@people.example', '--attach', path)
   expect((await sending('/nowhere')).status).toBe(2)
   expect((await sending(import.meta.filename)).json.status).toBe('sent')
   expect(await filesOf((await sink.arrived(1))[0]!.raw)).toMatchObject([{ filename: 'attachments.test.ts' }])

@@ -6,7 +6,7 @@ import { eraseContact } from '../../../src/contacts/contacts.ts'
 import { suppressAddresses } from '../../../src/messages/messages.ts'
 import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
-import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
+import { freeform, messagesOf, sendingAccount, startMail, svcSend } from '../../support/messages.ts'
 import { type SunkMail, useSink } from '../../support/smtp.ts'
 
 const ada = 'ada@people.example'
@@ -204,20 +204,9 @@ test('the erasure of a copy’s address removes it from the other copies; that o
 })
 
 test('`svc send --cc --bcc` sends copies; `svc sends` shows them', async () => {
-  const flags = [
-    '--subject',
-    'Hi',
-    '--html',
-    '-',
-    '--text',
-    `@${import.meta.filename}`,
-    '--account',
-    account.name,
-    '--json',
-  ]
   const copies = ['--cc', bob, '--bcc', cleo, '--bcc', dan]
   await suppress(dan)
-  const { status, json } = await svc(t, ['send', '--to', ada, ...copies, ...flags], { stdin: '<p>Hi</p>' })
+  const { status, json } = await svcSend(t, account, '--to', ada, ...copies)
   expect([status, json]).toEqual([0, { id: expect.any(String), status: 'sent', suppressed: [dan] }])
   expect(byRecipient(await sink.arrived(3)).map(shown)).toEqual([ada, bob, cleo].map((email) => [[email], ada, bob]))
   const listed = await svc(t, ['sends', 'list', '--to', cleo, '--json', '--account', account.name])

@@ -3,7 +3,7 @@ import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { ok, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
-import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
+import { freeform, messagesOf, sendingAccount, startMail, svcSend } from '../../support/messages.ts'
 import { useSink } from '../../support/smtp.ts'
 
 const sink = useSink()
@@ -126,19 +126,7 @@ test('a mail job that takes the message over sends them, too', async () => {
 test('`svc send --header` adds them, `svc sends show` shows them', async () => {
   const account = await sendingAccount(t)
   const before = sink.mails.length
-  const flags = [
-    '--subject',
-    'Hi',
-    '--html',
-    '-',
-    '--text',
-    `@${import.meta.filename}`,
-    '--account',
-    account.name,
-    '--json',
-  ]
-  const sending = (header: string) =>
-    svc(t, ['send', '--to', 'ada@people.example', '--header', header, ...flags], { stdin: '<p>Hi</p>' })
+  const sending = (header: string) => svcSend(t, account, '--to', 'ada@people.example', '--header', header)
   const refused = await sending('Bcc')
   expect([refused.status, refused.stderr]).toEqual([2, expect.stringContaining('--header takes')])
   expect((await sending('Bcc: spy@people.example')).status).toBe(2)

@@ -16,7 +16,7 @@ import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { eventually } from '../../support/deliveries.ts'
 import { settlesWithin } from '../../support/eventually.ts'
-import { freeform, messagesOf, sendingAccount, startMail } from '../../support/messages.ts'
+import { freeform, messagesOf, sendingAccount, startMail, svcSend } from '../../support/messages.ts'
 import { plainProject } from '../../support/projects.ts'
 import { useSink } from '../../support/smtp.ts'
 import { makeTopic } from '../../support/topics.ts'
@@ -334,19 +334,7 @@ test('two cancellations at once give the volume back once', async () => {
 })
 
 test('`svc send --at` takes a time or a duration', async () => {
-  const flags = [
-    '--subject',
-    'Hi',
-    '--html',
-    '-',
-    '--text',
-    `@${import.meta.filename}`,
-    '--account',
-    account.name,
-    '--json',
-  ]
-  const sending = (at: string) =>
-    svc(t, ['send', '--to', 'ada@people.example', '--at', at, ...flags], { stdin: '<p>Hi</p>' })
+  const sending = (at: string) => svcSend(t, account, '--to', 'ada@people.example', '--at', at)
   expect((await sending('2d')).json).toMatchObject({ status: 'pending' })
   expect((await sending('2001-01-01T00:00:00Z')).status).toBe(2)
   expect((await sending('soon')).status).toBe(2)
