@@ -1,54 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { verify } from '../../src/lib/signature.ts'
-import { type TestAccount, type TestApp, useApp } from '../support/app.ts'
-import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
+import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
 import { settlesWithin } from '../support/eventually.ts'
-import { startJob } from '../support/jobs.ts'
 import { backlog, keyOf, repeatsOf, subscribeMany } from '../support/neighbours.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
-import { endStarted } from '../support/scope.ts'
+import { useWorkers, workersOf } from '../support/workers.ts'
 
 // Several workers on one database: their clocks differ, or they are killed, stopped, frozen or disconnected during their work.
 
-let account: TestAccount
-let receiver: Receiver
-
-const allow = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }
-const t = useApp({ env: allow })
-beforeEach(async () => {
-  account = await t.account()
-  receiver = await openReceiver()
-})
-afterEach(async () => {
-  await endStarted()
-  await receiver.close()
-  await t.app.sql('delete from pending_deliveries')
-})
-
-const start = (skewMs = 0) => startJob(t, 'deliveries', { skewMs })
-const counts = () => tally(t.app, account.id)
-const delivered = (count: number) => eventually(async () => (await counts()).delivered === count)
-/** The claimed deliveries of each worker, in the order of their starts. */
-const claimed = async () =>
-  (
-    await t.app.sql<{ count: number }>(
-      'select count(*) from pending_deliveries where worker is not null group by worker order by worker',
-    )
-  ).map(({ count }) => count)
-
-interface Worker {
-  id: number
-  pid: number
-  seenAt: Date
-}
-
-/** The living workers, oldest first. Those of earlier tests may still have a row, but have no session. */
-const workersOf = ({ app }: TestApp) =>
-  app.sql<Worker>(
-    `select w.id, l.pid, w.seen_at as "seenAt" from workers w join pg_locks l on l.locktype = 'advisory' and l.objid = w.id and l.granted
-       and l.database = (select oid from pg_database where datname = current_database())
-     where w.job = 'deliveries' order by w.id`,
-  )
+const { t, account, receiver, start, delivered, claimed } = useWorkers()
 
 describe('the death of a worker', () => {
   /** Queues 600 deliveries for one receiver and waits until the first worker has claimed deliveries ahead of its posts. */
@@ -104,9 +63,9 @@ describe('the death of a worker', () => {
       await sql('select from pending_deliveries where worker is not null order by id limit 1 for update')
       await first.kill()
       startDeliveries(t.app)
-      await delivered(5)
+      expect(await settlesWithin(delivered(5), 8000)).toBe(true)
     })
-    await delivered(6)
+    expect(await settlesWithin(delivered(6), 6000)).toBe(true)
   })
 
   test('during a claim that the server completes after the worker is declared dead: another one delivers within 15 s', async () => {
@@ -149,15 +108,12 @@ test('if a worker freezes for 20 s, another one delivers its claims, its late re
   const had = await eventually(async () => (await claimed())[0])
   await first.freeze()
   const second = await start()
-  await delivered(600)
+  expect(await settlesWithin(delivered(600), 28_000)).toBe(true)
   const posts = receiver.requests.length
   const [{ id, seenAt } = { id: 0, seenAt: new Date() }] = await workersOf(t)
   first.thaw()
   await eventually(async () => {
-    const rows = await t.app.sql<Worker>('select seen_at as "seenAt" from workers where id > $1 or seen_at > $2', [
-      id,
-      seenAt,
-    ])
+    const rows = await t.app.sql('select from workers where id > $1 or seen_at > $2', [id, seenAt])
     return rows.length > 1
   })
   // Posts in flight may be repeated; waiting deliveries are not.
