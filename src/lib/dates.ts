@@ -1,4 +1,4 @@
-/** How an account writes dates and numbers. null: British English, and UTC. */
+/** How an account writes dates. null: British English, and UTC. */
 export interface Locale {
   lang: string | null
   timezone: string | null

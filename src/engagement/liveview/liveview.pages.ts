@@ -51,7 +51,7 @@ interface Shown {
   lang: string | undefined
   /** The HTML of texts by block id. */
   texts: ReadonlyMap<string, string>
-  /** The language of dates and numbers. */
+  /** The language of dates. */
   dateLang: string | null
   /** The answer that the followed link names. */
   chosen?: { blockId: string; value: string }
