@@ -22,14 +22,14 @@ import { useApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
 import { eventually } from '../support/deliveries.ts'
 import { startMail } from '../support/messages.ts'
+import { atEnd, endStarted } from '../support/scope.ts'
 import { useSink } from '../support/smtp.ts'
 
 const sink = useSink()
 const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url }, development: true }))
-const ends: (() => Promise<void>)[] = []
 
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end()
+  await endStarted()
   await t.app.sql('delete from message_queue')
   sink.always({})
   sink.mails.length = 0
@@ -56,13 +56,12 @@ const startSending = async () => {
   const running = runBroadcasts(app, stop.signal, (fault) => {
     throw fault
   })
-  const mail = startMail(app)
-  ends.push(async () => {
+  atEnd(app.close)
+  atEnd(() => {
     stop.abort()
-    await running
-    await mail.stop()
-    await app.close()
+    return running
   })
+  startMail(app)
 }
 const conflict = { kind: 'conflict' }
 

@@ -11,14 +11,14 @@ import { audience } from '../support/broadcasts.ts'
 import { eventually } from '../support/deliveries.ts'
 import { freeform, queueMany, startMail, tallyMessages } from '../support/messages.ts'
 import { randomOfTest } from '../support/random.ts'
+import { atEnd, endStarted } from '../support/scope.ts'
 import { useSink } from '../support/smtp.ts'
 
 const sink = useSink()
 const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url }, development: true }))
-const ends: (() => Promise<void>)[] = []
 
 afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end()
+  await endStarted()
   sink.always({})
 })
 
@@ -42,7 +42,8 @@ const expected = async (accountId: string): Promise<number> => {
 
 const startSending = async () => {
   const app = await openApp(readConfig(t.env))
-  ends.push(app.close, startMail(app).stop)
+  atEnd(app.close)
+  startMail(app)
 }
 
 test('the volume of a month is what was sent, what waits, and what failed after its hand-over', async () => {
