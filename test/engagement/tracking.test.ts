@@ -105,7 +105,10 @@ test('a scanner with a browser’s user agent that follows every link, also the 
 test('more than three links within a second are a machine’s from the fourth one on', async () => {
   account = await engagedAccount(t, linked([0, 1, 2, 3, 4].map((n) => `https://example.com/${n}`)))
   mail = await sendProject(t, sink, account)
-  for (const path of mail.clicks) await ok(ask(path), 302)
+  for (const path of mail.clicks.slice(0, 3)) await ok(ask(path), 302)
+  // However long the next requests take, these are no older than a second.
+  await t.app.sql(`update interactions set at = at + interval '1 hour' where account_id = $1`, [account.id])
+  for (const path of mail.clicks.slice(3)) await ok(ask(path), 302)
   expect(await emittedInteractions()).toHaveLength(3)
 })
 
