@@ -123,7 +123,7 @@ test('no id of a row of an account is a number that another installation also gi
   expect(numbered).toEqual([])
 })
 
-test('an exported account has the same rows in the other installation, with its secrets sealed anew', async () => {
+test('an exported account has the same rows in the other installation, with its secrets sealed by that one', async () => {
   const before = await rowsIn(source)
   expect(Object.entries(before).flatMap(([table, rows]) => (rows.length === 0 ? table : []))).toEqual([])
   const [account] = await accountRow(source)

@@ -65,7 +65,7 @@ const restore = async (env: Record<string, string>, ...flags: string[]) => {
   return { ran, emails: listed.json.contacts.map(({ email }: { email: string }) => email).toSorted() }
 }
 
-test('a restore erases again whom the installation has erased since the backup, and nobody else', async () => {
+test('a restore repeats the erasures that the installation made after the backup, and no others', async () => {
   for (const email of ['before@example.com', 'since@example.com', 'kept@example.com']) await add(email)
   // Erased and added again before the backup: the person is back because they wanted to be.
   await erase('before@example.com')
@@ -105,7 +105,7 @@ test('db reset keeps the list', async () => {
   expect(await readFile(list, 'utf8')).toBe(before)
 })
 
-test('an erasure that cannot be listed is not done; a dry run lists nothing', async () => {
+test('an erasure that can’t be added to the list fails and erases nothing; a dry run adds nothing', async () => {
   await add('later@example.com')
   const before = await readFile(list, 'utf8')
   expect((await run('contacts', 'erase', 'later@example.com', '--dry-run')).status).toBe(0)
