@@ -79,7 +79,11 @@ describe('deliveries', () => {
     loops.push(startDeliveries(t.app))
     await emitEvents(t.app, account.id, 1000)
     await receiver.arrived(before + 20)
+    // However long the command takes, the queue is not empty by then.
+    const paused = Promise.withResolvers<void>()
+    receiver.always({ delayMs: 50, until: paused.promise })
     await pause('deliveries')
+    paused.resolve()
     await heartbeats('deliveries')
     await eventually(async () => (await claims(account.id)).every(({ worker }) => worker === null))
     const posted = receiver.requests.length
