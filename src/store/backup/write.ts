@@ -48,10 +48,17 @@ export const backedUpSequences = statement<{ name: string; value: number | null 
    where schemaname = current_schema() and sequencename not like 'mikro_orm%'`,
 )
 
+/**
+ * Reads the time since when changes may be missing in a snapshot that is taken next: when the oldest open transaction began, or
+ * now. It sees the transactions of sessions of the same role.
+ */
 const readTime = statement<{ at: number }>(
   'backup-time',
   { at: 'float8' },
-  'select floor(extract(epoch from now()) * 1000)::float8 as at',
+  `select floor(extract(epoch from least(now(), (
+     select min(xact_start) from pg_stat_activity
+     where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
+   ))) * 1000)::float8 as at`,
 )
 
 /** Returns the tables in the order of their foreign keys: a referenced table comes first. */
@@ -89,7 +96,7 @@ type OnRows = (rows: number, estimate: number) => void
 
 async function* framesOf(
   client: pg.Client,
-  version: string,
+  { version, createdAt }: Pick<Header, 'version' | 'createdAt'>,
   database: Database,
   onRows: OnRows,
 ): AsyncGenerator<Buffer> {
@@ -101,9 +108,8 @@ async function* framesOf(
   const json = (kind: FrameKind, value: object) => hashed(encodeJson(kind, value))
   const sql = sqlOn(client)
   const { applied: migrations } = await schemaState({ ...database, sql })
-  const [clock] = await sql(readTime)
   const secretFingerprint = (await readFingerprint(sql)) ?? null
-  const header: Header = { format: 'svc backup 1', version, createdAt: clock!.at, migrations, secretFingerprint }
+  const header: Header = { format: 'svc backup 1', version, createdAt, migrations, secretFingerprint }
   yield json(frameKinds.header, header)
   const tables = inOrder(await sql(backedUpTables))
   const estimate = tables.reduce((sum, table) => sum + table.estimate, 0)
@@ -140,8 +146,9 @@ export const writeBackup = async (
   const client = await database.connect()
   let total = 0
   try {
+    const [clock] = await sqlOn(client)(readTime)
     await client.query('begin isolation level repeatable read read only')
-    const frames = framesOf(client, version, database, (rows, estimate) => {
+    const frames = framesOf(client, { version, createdAt: clock!.at }, database, (rows, estimate) => {
       total = rows
       onRows(rows, estimate)
     })
