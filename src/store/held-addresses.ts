@@ -1,12 +1,20 @@
 import pg from 'pg'
 import type { Database } from './database.ts'
 
-/** Columns that hold one address each, in tables of accounts. */
+/** Columns of tables of accounts that hold one address each. */
 const addressColumns = ['email', 'reply_to']
+
+/** Columns of tables of accounts that hold texts with addresses. */
+const textColumns = ['headers']
+
+const character = String.raw`[^\s"<>(),;:@[\]\\]`
+/** SQL from item, as `a`: what looks like an address in a text, as the first element of `a.found`. */
+const addressesIn = (text: string): string =>
+  `regexp_matches(${text}, '${character}+@${character}*[[:alnum:]]', 'g') as a(found)`
 
 const rowsPerFetch = 5_000
 
-/** Reads every address that any table of an account holds, each once for its account, through a cursor. */
+/** Reads every address that any table of an account holds, each spelling once for its account, through a cursor. */
 export const readHeldAddresses = async function* (
   database: Pick<Database, 'connect'>,
 ): AsyncGenerator<{ accountId: string; email: string }> {
@@ -14,15 +22,17 @@ export const readHeldAddresses = async function* (
   try {
     const { rows: columns } = await connection.query<{ table: string; column: string }>(
       `select c.relname as table, a.attname as column from pg_class c
-       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attname = any($1)
+       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attname = any($1::text[] || $2::text[])
        where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r'
          and exists (select from pg_attribute o where o.attrelid = c.oid and o.attname = 'account_id')
        order by 1, 2`,
-      [addressColumns],
+      [addressColumns, textColumns],
     )
     const each = columns.map(({ table, column }) => {
-      const [from, email] = [pg.escapeIdentifier(table), pg.escapeIdentifier(column)]
-      return `select account_id, ${email} as email from ${from} where ${email} <> ''`
+      const [from, held] = [pg.escapeIdentifier(table), pg.escapeIdentifier(column)]
+      return textColumns.includes(column)
+        ? `select account_id, a.found[1] as email from ${from} cross join lateral ${addressesIn(`${held}::text`)}`
+        : `select account_id, ${held} as email from ${from} where ${held} <> ''`
     })
     await connection.query('begin')
     await connection.query(

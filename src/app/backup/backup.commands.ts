@@ -80,8 +80,8 @@ const restore = async (
       import('../../queue/holds.ts'),
       import('node:fs'),
     ])
-  for (const name of [file, erasures])
-    if (name !== undefined && name !== '-' && !fs.existsSync(name)) throw notFound(`There is no file ${name}`)
+  for (const name of [file === '-' ? undefined : file, erasures])
+    if (name !== undefined && !fs.existsSync(name)) throw notFound(`There is no file ${name}`)
   const size = file === '-' ? null : fs.statSync(file).size
   const config = readRestoreTarget()
   const app = await openApp(config, { schema: 'ignore', connections: 4, name: 'svc cli' })
@@ -102,7 +102,12 @@ const restore = async (
     else if (hold) out.note('All queues are paused: svc queues show, then svc queues resume')
     const { applyErasures } = await import('./erase-again.ts')
     const list = { ...config, ...(erasures !== undefined && { erasuresFile: resolve(erasures) }) }
-    const { erased, unreadable } = dryRun ? { erased: 0, unreadable: 0 } : await applyErasures(app, list, createdAt)
+    const nothing = { erased: 0, left: 0, unreadable: 0 }
+    const { erased, left, unreadable } = dryRun ? nothing : await applyErasures(app, list, createdAt)
+    if (left > 0)
+      out.note(
+        `${quantity(left, 'person', 'people')} could not be erased again, because the account is being moved or has moved: erase them where it works, or delete the account here.`,
+      )
     if (unreadable > 0)
       out.note(
         `The list of erasures has ${quantity(unreadable, 'line')} of another SVC_SECRET, which can't be compared: erase these people again.`,

@@ -1,35 +1,45 @@
 import { existsSync } from 'node:fs'
 import { eraseContact } from '../../contacts/contacts.ts'
+import { normalizeEmail } from '../../lib/email.ts'
 import { Problem } from '../../lib/problem.ts'
 import { readHeldAddresses } from '../../store/held-addresses.ts'
 import type { App } from '../../store/work.ts'
 import { hasherOf, type Keeper, readErasures } from '../erasures.ts'
 
-/**
- * Erases again whom the list names, after a restore of a backup that was written at `since` (epoch ms). Returns how many were erased, and how
- * many lines were written under another secret.
- */
+interface Applied {
+  /** The number of people that were erased. */
+  erased: number
+  /** The number of people that were not: their account was being exported, or had moved, so that no unit of work of it begins. */
+  left: number
+  /** The number of lines that were written under another secret. */
+  unreadable: number
+}
+
+/** Erases the people on the list again, after the restore of a backup that was written at `since` (epoch ms). */
 export const applyErasures = async (
   app: Pick<App, 'database' | 'work' | 'personalData'>,
   { erasuresFile: file, secret }: Keeper,
   since: number,
-): Promise<{ erased: number; unreadable: number }> => {
-  if (file === null || !existsSync(file)) return { erased: 0, unreadable: 0 }
+): Promise<Applied> => {
+  const applied: Applied = { erased: 0, left: 0, unreadable: 0 }
+  if (file === null || !existsSync(file)) return applied
   const { hashes, unreadable } = readErasures(file, secret, since)
-  if (hashes.size === 0) return { erased: 0, unreadable }
+  applied.unreadable = unreadable
+  if (hashes.size === 0) return applied
   const hashOf = hasherOf(secret)
   const personalData = await app.personalData()
-  let erased = 0
-  for await (const { accountId, email } of readHeldAddresses(app.database)) {
+  for await (const { accountId, email: held } of readHeldAddresses(app.database)) {
+    // Rejected rows of imports have addresses as their files have them.
+    const email = normalizeEmail(held)
     if (!hashes.has(hashOf(accountId, email))) continue
-    await app
-      .work(accountId, 'cli:restore', (work) => eraseContact(work, email, { dryRun: false, personalData }))
-      .then(
-        () => erased++,
-        (error) => {
-          if (!(error instanceof Problem) || error.kind !== 'not_found') throw error
-        },
-      )
+    try {
+      await app.work(accountId, 'cli:restore', (work) => eraseContact(work, email, { dryRun: false, personalData }))
+      applied.erased++
+    } catch (error) {
+      const kind = error instanceof Problem ? error.kind : null
+      if (kind === 'gone' || kind === 'unavailable') applied.left++
+      else if (kind !== 'not_found') throw error
+    }
   }
-  return { erased, unreadable }
+  return applied
 }

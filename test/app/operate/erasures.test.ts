@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eraseContact } from '../../../src/contacts/contacts.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { cloneDatabase } from '../../support/database.ts'
@@ -93,8 +94,64 @@ test('--erasures names another list; without a list nobody is erased; another se
   const { ran, emails } = await restore({}, '--erasures', others)
   expect(ran.stderr).toContain('1 line of another SVC_SECRET')
   expect(emails).toContain('since@example.com')
-  const missing = await svc(t, ['db', 'restore', backup, '--erasures', join(folder, 'missing')])
-  expect(missing.status).toBe(3)
+  for (const missing of [join(folder, 'missing'), '-'])
+    expect((await svc(t, ['db', 'restore', backup, '--erasures', missing])).status).toBe(3)
+})
+
+test('a restore finds people in rejected rows of imports and in headers of emails to others', async () => {
+  const [rejected, named] = ['Rejected@Example.com', 'named@example.com']
+  await t.app.sql(
+    `insert into import_rejects (account_id, import_id, line, email, reason)
+     select $1, 'imp_erasures', 1, $2, 'address with a fault'`,
+    [account.id, ` ${rejected} `],
+  )
+  await t.app.sql(
+    `insert into messages (account_id, id, email, subject, type, status, source_kind, headers, created_at)
+     values ($1, 'msg_erasures', 'other@example.com', 'S', 'transactional', 'sent', 'send', $2, now())`,
+    [account.id, JSON.stringify({ 'X-About': `Named <${named}>.` })],
+  )
+  backup = join(folder, 'held.backup')
+  expect((await run('db', 'backup', backup)).status).toBe(0)
+  for (const email of [rejected, named]) await erase(email)
+  expect((await restore({})).ran.json).toMatchObject({ erased: 2 })
+})
+
+test('an erasure that was under way while the backup was written is repeated, too', async () => {
+  const email = 'under-way@example.com'
+  await add(email)
+  backup = join(folder, 'under-way.backup')
+  const personalData = await t.app.personalData()
+  await t.app.work(account.id, 'cli:test', async (work) => {
+    await eraseContact(work, email, { dryRun: false, personalData })
+    expect((await run('db', 'backup', backup)).status).toBe(0)
+  })
+  const { ran, emails } = await restore({})
+  expect(ran.json).toMatchObject({ erased: 1 })
+  expect(emails).not.toContain(email)
+})
+
+test('people of accounts that are being moved, or have moved, are reported; the others are erased', async () => {
+  const moved = await t.account()
+  const made = await svc(t, ['--account', moved.id, 'lists', 'create', '--name', 'L'])
+  expect(made.status, made.stderr).toBe(0)
+  for (const email of ['first@example.com', 'second@example.com']) await add(email)
+  const there = ['contacts', 'upsert', '--list', 'L', '--email', 'moved@example.com', '--account', moved.id]
+  expect((await svc(t, there)).status).toBe(0)
+  for (const move of ['exporting', 'exported']) {
+    await t.app.sql('update accounts set move = $2 where id = $1', [moved.id, move])
+    backup = join(folder, `${move}.backup`)
+    expect((await run('db', 'backup', backup)).status).toBe(0)
+    await t.app.sql('update accounts set move = null where id = $1', [moved.id])
+    const email = move === 'exporting' ? 'first@example.com' : 'second@example.com'
+    await erase(email)
+    const erased = await svc(t, ['contacts', 'erase', 'moved@example.com', '--yes', '--account', moved.id])
+    expect(erased.status, erased.stderr).toBe(0)
+    expect((await svc(t, there)).status).toBe(0)
+    const { ran, emails } = await restore({})
+    expect(ran.json).toMatchObject({ erased: 1 })
+    expect(ran.stderr).toContain('1 person could not be erased again')
+    expect(emails).not.toContain(email)
+  }
 })
 
 test('db reset keeps the list', async () => {
