@@ -1,4 +1,4 @@
-import { activeAccounts, readLocale } from '../../accounts/accounts.ts'
+import { presentAccounts, readLocale, requireHere } from '../../accounts/accounts.ts'
 import type { Locale } from '../../lib/dates.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
@@ -26,14 +26,22 @@ const readPublic = preparedStatement<Row>(
     timezone: 'text',
   },
   `select w.account_id as "accountId", w.id, w.title, w.description, w.status, w.scheduled_at as "scheduledAt", w.timezone
-   from webinars w join ${activeAccounts} a on a.id = w.account_id
+   from webinars w join ${presentAccounts} a on a.id = w.account_id
    where w.id = $1 and w.access_mode = 'registration'`,
 )
 
-/** Returns a webinar of any account; null if it does not take registrations, or its account is deleted. */
-export const findPublicWebinar = async ({ sql }: Pick<App, 'sql'>, id: string): Promise<PublicWebinar | null> => {
-  const [row] = /^\w{1,100}$/.test(id) ? await sql(readPublic, [id]) : []
-  return row ? { ...row, locale: await readLocale({ sql, accountId: row.accountId }, row.timezone) } : null
+/**
+ * Returns a webinar of any account; null if it takes no registrations, or its account is being deleted. Throws Problem `unavailable` or
+ * `gone` if the account is exported.
+ */
+export const findPublicWebinar = async (
+  app: Pick<App, 'sql' | 'database'>,
+  id: string,
+): Promise<PublicWebinar | null> => {
+  const [row] = /^\w{1,100}$/.test(id) ? await app.sql(readPublic, [id]) : []
+  if (!row) return null
+  await requireHere(app, row.accountId)
+  return { ...row, locale: await readLocale({ sql: app.sql, accountId: row.accountId }, row.timezone) }
 }
 
 /** Returns the URL of the page to register. */

@@ -8,6 +8,7 @@ import { readQueues } from '../../../src/app/queues.ts'
 import { createList } from '../../../src/contacts/lists/lists.ts'
 import { createForm, FormFile } from '../../../src/forms/forms.ts'
 import type { TokenPurpose } from '../../../src/lib/token.ts'
+import { createWebinar, NewWebinar } from '../../../src/webinars/webinars.ts'
 import { ok, useApp } from '../../support/app.ts'
 import { emitEvents, eventually, startDeliveries, subscribe, tally } from '../../support/deliveries.ts'
 import { created } from '../../support/fixture.ts'
@@ -40,9 +41,12 @@ test.each([
     const neighbour = await source.account()
     const { app } = source
     await app.operate('cli:test', (operation) => claimSlug(operation, account.id, `moving-${status}`))
-    const { form } = await app.work(account.id, 'cli:test', async (work) => {
+    const { form, webinar } = await app.work(account.id, 'cli:test', async (work) => {
       await createList(work, { name: 'A', fields: [] })
-      return { form: await createForm(work, FormFile.parse({ name: 'Signup', list: 'A', fields: ['name'] })) }
+      return {
+        form: await createForm(work, FormFile.parse({ name: 'Signup', list: 'A', fields: ['name'] })),
+        webinar: await createWebinar(work, NewWebinar.parse({ title: 'Launch', accessMode: 'registration' })),
+      }
     })
     const token = (purpose: TokenPurpose) => app.tokens.sign(purpose, [account.id, 'x', 'x'], null)
     const calls = [
@@ -53,6 +57,8 @@ test.each([
         `/u/${token('unsubscribe')}`,
         `/t/c/${token('click')}`,
         `/f/${form.id}`,
+        `/webinar/${webinar.id}`,
+        `/webinar/${webinar.id}/thanks`,
         `/moving-${status}/crs_1/embed?token=x`,
         `/join/${token('join')}`,
         `/api/v1/liveview/${token('liveview')}`,
