@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { coalesceCalls } from '../lib/coalesce.ts'
-import { lockClasses } from '../lib/locks.ts'
 import { conflict, noSuch, notFound, Problem, shown } from '../lib/problem.ts'
+import { sessionOfWorker } from '../queue/lease.ts'
 import { isAccountIdle } from '../store/account-guard.ts'
 import { isSharedFailure, type Sql } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
@@ -51,8 +51,8 @@ const readTogether = coalesceCalls(
 )
 
 /**
- * For what reads an account's rows without a unit of work. Calls that arrive while a statement is under way share the next one.
- * Throws Problem `unavailable` while the account is exported, `gone` after that.
+ * Throws Problem `unavailable` while the account is exported, `gone` after that. Code that reads an account's rows without a unit of
+ * work calls it first. Calls that arrive while a statement is under way share the next one.
  */
 export const requireHere = async (
   { sql, database }: Pick<App, 'sql' | 'database'>,
@@ -68,7 +68,7 @@ export const refuseWork = async (sql: Sql, accountId: string): Promise<never> =>
   throw row ? refusalOf(row.move) : notFound('There is no such account')
 }
 
-/** Throws as `requireHere`, for a state that was read with other things. */
+/** Throws Problem `unavailable` or `gone`, as `requireHere` does, for a value of `accounts.move` that the caller has read. */
 export const requireNoMove = (move: string | null): void => {
   if (move !== null) throw refusalOf(move as Move)
 }
@@ -98,7 +98,7 @@ const clearMark = statement<{ id: string }>(
   `update accounts set move = null, move_id = null where id = $1 and move in ('closing', 'exporting') returning id`,
 )
 
-// As far as the server lets this session see: sessions of the same role.
+// PostgreSQL shows a session only the transactions of sessions of its own role.
 const olderTransaction = statement(
   'find-older-transaction',
   {},
@@ -120,9 +120,7 @@ const readQueueTables = statement<{ name: string }>(
 export const queueTables = async (sql: Sql): Promise<string[]> => (await sql(readQueueTables)).map(({ name }) => name)
 
 /** SQL condition: the worker of the row `q` is alive. A dead one will never record its claim. */
-const isOfLivingWorker = `exists (
-  select from pg_locks where locktype = 'advisory' and classid = ${lockClasses.worker} and objid = q.worker
-    and database = (select oid from pg_database where datname = current_database()))`
+const isOfLivingWorker = `exists (select ${sessionOfWorker('q.worker')})`
 
 const isAnythingClaimed = async (sql: Sql, accountId: string, tables: readonly string[]): Promise<boolean> => {
   for (const table of tables) {
@@ -147,7 +145,7 @@ const settle = async ({ sql }: Pick<App, 'sql'>, accountId: string, signal: Abor
   while (!(await isSettled())) await sleep(pollMs, undefined, { signal })
 }
 
-const tell = (app: App, accountId: string, actor: string, hook: 'accountLeaves' | 'accountArrived'): Promise<void> =>
+const notify = (app: App, accountId: string, actor: string, hook: 'accountLeaves' | 'accountArrived'): Promise<void> =>
   app.operate(actor, async (operation) => {
     const work: Work = { ...operation, accountId, state: createStates() }
     for (const listener of await work.listeners()) await listener[hook]?.(work)
@@ -165,7 +163,7 @@ export const beginExport = async (
 ): Promise<{ name: string; moveId: string; isFinal: boolean }> => {
   const [marked] = await app.sql(markClosing, [accountId, randomUUID()])
   if (!marked) throw noSuch('account', accountId, { hint: 'svc accounts list' })
-  await tell(app, accountId, actor, 'accountLeaves')
+  await notify(app, accountId, actor, 'accountLeaves')
   await settle(app, accountId, signal)
   await app.sql(markExporting, [accountId, marked.moveId])
   await settle(app, accountId, signal)
@@ -178,11 +176,11 @@ export const completeExport = async ({ sql }: Pick<App, 'sql'>, accountId: strin
   if (marked.length === 0) throw conflict('The export was aborted meanwhile')
 }
 
-/** Has an account work here: one that was imported, or whose export was aborted. Its queues continue. */
+/** Notifies the jobs that an account works here, after its import or an aborted export: its queues continue. */
 export const resumeAccount = (app: App, accountId: string, actor: string): Promise<void> =>
-  tell(app, accountId, actor, 'accountArrived')
+  notify(app, accountId, actor, 'accountArrived')
 
-/** Has the account work here again. Throws Problem `conflict` unless its export is under way or was interrupted. */
+/** Aborts an export: the account works here again. Throws Problem `conflict` unless its export is under way or was interrupted. */
 export const abortExport = async (app: App, accountId: string, actor: string): Promise<void> => {
   const cleared = await app.sql(clearMark, [accountId])
   if (cleared.length === 0)
@@ -254,11 +252,14 @@ export const insertAccountRow = async (sql: Sql, row: ImportedRow): Promise<bool
   return true
 }
 
-/** Gives up the claims of the other installation's workers: workers here have the same numbers. */
+/**
+ * Frees the claims of an imported account. They belong to workers of the other installation, and a worker here can have the same
+ * id.
+ */
 export const releaseImported = async (sql: Sql, accountId: string): Promise<void> => {
   for (const table of await queueTables(sql))
     await sql(`update "${table}" set worker = ${noWorker} where account_id = $1 and worker is not null`, [accountId])
 }
 
-/** The number of no worker. Its claims are freed as those of a dead one. */
+/** An id that no worker has: the jobs free its claims like those of a dead worker. */
 const noWorker = 0

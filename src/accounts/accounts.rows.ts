@@ -9,7 +9,7 @@ import type { Work } from '../store/work.ts'
  */
 export const activeAccounts = '(select id, name from accounts where deleted_at is null and move is null)'
 
-/** As `activeAccounts`, with those that are exported: for pages, whose visitors are told (`requireHere`). */
+/** Like `activeAccounts`, with those that are exported: pages find their account, and `requireHere` answers 503 or 410. */
 export const presentAccounts = '(select id, name from accounts where deleted_at is null)'
 
 /** All accounts, with only `id`. */

@@ -144,13 +144,13 @@ const findAccount = async ({ sql }: Operation, ref: string): Promise<AccountView
   return view(account)
 }
 
-/** Returns an account with its brand. Throws as `findAccount`. */
+/** Returns an account, by its id or name, with its brand. Throws Problem `not_found`. */
 export const showAccount = async (operation: Operation, ref: string): Promise<AccountView & Brand> => {
   const account = await findAccount(operation, ref)
   return { ...account, ...(await readBrand({ sql: operation.sql, accountId: account.id })) }
 }
 
-/** Changes the brand of an account, and returns it as `showAccount`. Throws Problem `invalid`, else as `findAccount`. */
+/** Changes the brand of an account (id or name) and returns the account with it. Throws Problem `invalid` or `not_found`. */
 export const updateAccount = async (
   operation: Operation,
   ref: string,
@@ -211,11 +211,11 @@ declare module '../store/work.ts' {
      */
     accountClosed?(work: Work): Promise<void>
     /**
-     * The account is exported: no job may begin anything of it, what waits in their memory goes back to its queue. As with
-     * `accountClosed`, no unit of work of it begins any more.
+     * The export of the account has begun: jobs begin nothing of it any more, and return to its queues what waits in their memory. Use
+     * a few set-based statements only, as in `accountClosed`.
      */
     accountLeaves?(work: Work): Promise<void>
-    /** The account was imported, or works here again: jobs look for what is due. May be called more than once. */
+    /** The account was imported, or its export was aborted: jobs look for its due items. It may be called more than once. */
     accountArrived?(work: Work): Promise<void>
   }
 }

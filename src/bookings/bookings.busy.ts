@@ -11,8 +11,8 @@ import type { BusySpan, BusyTimes } from './bookings.ics.ts'
 
 /*
  * Busy times of a host, from the .ics file behind a block's `busyUrl`. The file is read at most once in ten minutes: the result is a row
- * that all processes share, and one process reads the file while the others wait. Of a file that can't be read the last times count for a
- * day, then the host is not busy; `svc doctor` says so. The URL may be secret: it is in no log, no error and no row.
+ * that all processes share, and one process reads the file while the others wait. If a file can't be read, the last times that were read count
+ * for a day; then the host is not busy. `svc doctor` reports it. The URL may be secret: it is in no log, no error and no row.
  */
 
 const minuteMs = 60_000

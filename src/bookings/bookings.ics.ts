@@ -17,7 +17,7 @@ export interface BusyTimes {
   busy: BusySpan[]
   /** Times may be missing: a bound was reached, or an entry can't be read. */
   isPartial: boolean
-  /** A time zone whose times were read in the block's, because it is unknown; null: none. */
+  /** An unknown time zone of the file, whose times were read in the block's zone; null: there is none. */
   unknownZone: string | null
 }
 
@@ -69,10 +69,10 @@ const clockOf = (ical: Library, calendar: Component, { timezone }: Window, onUnk
       return names.find(isZone) ?? null
     })
   const windowsNameOf = (tzid: string): string | null => windowsZones.get(tzid.trim().toLowerCase()) ?? null
-  /** Returns the zone for times of a zone that neither Temporal nor the file knows. */
-  const stranger = new Map<string, string>()
-  const strangerOf = (tzid: string): string =>
-    stranger.getOrInsertComputed(tzid, () => {
+  /** Zones that neither Temporal nor the file knows: by their Windows name, else that of the block. */
+  const foreign = new Map<string, string>()
+  const foreignZoneOf = (tzid: string): string =>
+    foreign.getOrInsertComputed(tzid, () => {
       const name = windowsNameOf(tzid)
       if (name === null) onUnknown(tzid)
       return name ?? timezone
@@ -85,7 +85,7 @@ const clockOf = (ical: Library, calendar: Component, { timezone }: Window, onUnk
     const name = nameOf(tzid)
     if (name !== null) return inZone(time, name)
     const rules = byRules.get(tzid)
-    if (!rules) return inZone(time, strangerOf(tzid))
+    if (!rules) return inZone(time, foreignZoneOf(tzid))
     const { year, month, day, hour, minute, second } = time
     return Date.UTC(year, month - 1, day, hour, minute, second) - rules.utcOffset(time) * 1000
   }
@@ -192,7 +192,7 @@ const expand = (
   const excluded = new Set<number>()
   for (const property of event.getAllProperties('exdate'))
     for (const value of property.getValues()) excluded.add(toMs(value as Time, tzidOf(property) ?? tzid))
-  /** How an occurrence of these changes differs: its start and its length in ms; null: it makes nobody busy. */
+  /** By how many ms an occurrence from `from` on is moved, and how long it is; null: it is not a busy time. */
   const later = onwards.map(({ from, event: change }) => {
     const own = isBusy(change) ? shapeOf(change, toMs) : null
     const at = own && toMs(own.start, own.tzid)
@@ -237,7 +237,7 @@ const merged = (spans: readonly BusySpan[]): BusySpan[] => {
   return result.sort((a, b) => a.startAt - b.startAt)
 }
 
-/** Parses a file without its lines that are no properties. Throws if it is no calendar then either. */
+/** Parses a file after removing lines that are not properties. Throws if the rest is not a calendar. */
 const parseSound = (ical: Library, text: string): unknown[] => {
   const lines = text.replace(/\r?\n[ \t]/g, '').split(/\r?\n/)
   const isSound = (line: string): boolean => {

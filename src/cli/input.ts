@@ -41,7 +41,7 @@ const isFile = async (name: string): Promise<boolean> => {
 
 /**
  * Returns the value of a flag that takes text, `@file`, or `-` for standard input. The name of an existing file is read, too, with a
- * remark. Throws Problem `usage` if the file can't be read.
+ * note. Throws Problem `usage` if the file can't be read.
  */
 export const readText = async (
   value: string,

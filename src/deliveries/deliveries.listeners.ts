@@ -29,7 +29,7 @@ const wakeTargets = statement(
    ) where t.account_id = $1 and t.status = 'active'`,
 )
 
-/** Moves of accounts: the jobs give back what waits for its targets; in the installation that has it, they look for what is due. */
+/** When an account leaves, the jobs return the claims that wait for its targets. When it arrives, they look for its due deliveries. */
 export const moveDeliveries: Listener = {
   async accountLeaves(work) {
     const targets = await work.sql(restTargets, [work.accountId])

@@ -63,7 +63,8 @@ interface OtherWorker {
   hasSession: boolean
 }
 
-const holder = (id: string) => `
+/** Returns SQL for the rest of a query after `select`: the session that holds the lock of the worker with this id. */
+export const sessionOfWorker = (id: string) => `
   from pg_locks l where l.locktype = 'advisory' and l.classid = ${lockClass} and l.objid = ${id} and l.granted
     and l.database = (select oid from pg_database where datname = current_database())`
 
@@ -73,7 +74,7 @@ const beating = (queue: QueueName, isDue: string) => `
   )
   select (select count(*) from me) = 1 as "isAlive", ${isDue} as "isDue",
     ${isHeld(queue)} as "isHeld", coalesce((
-    select json_agg(json_build_object('id', w.id, 'seenAt', w.seen_at, 'hasSession', exists (select ${holder('w.id')})))
+    select json_agg(json_build_object('id', w.id, 'seenAt', w.seen_at, 'hasSession', exists (select ${sessionOfWorker('w.id')})))
     from workers w where w.job = $2 and w.id <> $1
   ), '[]') as others`
 
@@ -162,7 +163,7 @@ export const openLease = (
 
   /** Ends the session of the former connection if the server still has it, so that the worker keeps its id and its claims. */
   const takeOver = async (opened: pg.Client): Promise<boolean> => {
-    const ending = `select pg_terminate_backend(l.pid, ${takeoverMs}) ${holder('$1')} and l.pid = $2`
+    const ending = `select pg_terminate_backend(l.pid, ${takeoverMs}) ${sessionOfWorker('$1')} and l.pid = $2`
     const { rows } = await opened.query(ending, [wanted, formerPid])
     return rows.length > 0 && (await tryLock(opened))
   }
@@ -255,7 +256,7 @@ export const openLease = (
     isBurying = true
     try {
       if (await events.died(dead)) {
-        const deleting = `delete from workers w where id = any($1) and not exists (select ${holder('w.id')})`
+        const deleting = `delete from workers w where id = any($1) and not exists (select ${sessionOfWorker('w.id')})`
         await session.query(deleting, [dead])
       }
     } catch {

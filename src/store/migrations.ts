@@ -116,7 +116,7 @@ const rowsOfTable = statement<{ rows: number }>(
   'select greatest(reltuples, 0)::int8 as rows from pg_class where oid = to_regclass($1)',
 )
 
-/** A statement of a migration that waits longer for a lock gives up, so that the daemons' statements behind it continue. */
+/** How long a migration waits for a lock. Statements of daemons queue behind it, so it then rolls back and tries again later. */
 const lockWaitMs = 2_000
 const pauseMs = 500
 const mostTries = 60

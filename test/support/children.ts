@@ -57,7 +57,7 @@ export const spawnInTest = (
     let isOver = false
     const exited = new Promise<void>((resolve) => {
       child.once('exit', () => {
-        // The system gives the number of a group that has ended to another one.
+        // Once the group has ended, the system can reuse its id.
         isOver = !signalGroup(pid, 0)
         if (isOver) note('-', pid)
         resolve()

@@ -27,7 +27,7 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
     isIdempotent?: true
     /** It posts or sends to other systems or people. */
     reachesOut?: true
-    /** It deletes, or can send to people: returns the question that a person must accept first; null: it sends to nobody. */
+    /** Returns the question that a person must accept first, for a tool that deletes or can send to people. null: this call does neither. */
     asks?(call: ToolCall, input: z.output<Input>): Promise<string | null>
   }
   run(call: ToolCall, input: z.output<Input>): Promise<Record<string, unknown>>

@@ -430,7 +430,7 @@ const marketing: Tool[] = [
   tool({
     name: 'topics_list',
     title: 'List topics',
-    description: 'Kinds of marketing email that people can leave by themselves.',
+    description: 'Kinds of marketing email. Recipients can unsubscribe from each.',
     input: z.object(listShape),
     run: async ({ work }) => ({ topics: await work(listTopics) }),
   }),

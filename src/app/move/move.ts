@@ -11,7 +11,7 @@ import { conflict } from '../../lib/problem.ts'
 import { type AccountHeader, readAccount, writeAccount } from '../../store/backup/backup.ts'
 import { readOtherProcesses } from '../../store/processes.ts'
 import type { App } from '../../store/work.ts'
-import { openSealed, sealAnew } from '../operate/operate.ts'
+import { openSealed, sealTexts } from '../operate/operate.ts'
 
 interface Run {
   actor: string
@@ -53,7 +53,7 @@ export const exportAccount = async (
       readRow: async (sql) => (await readAccountRow(sql, accountId)) as AccountHeader['account'],
       openSealed: (sql) => openSealed(sql, app.box, accountId),
     })
-    // In this order: as soon as somebody can have the file, the account can't work here any more.
+    // Before the file gets its name: another installation may import it from then on.
     await completeExport(app, accountId, moveId)
     renameSync(part, file)
     return { rows, bytes: statSync(file).size }
@@ -84,7 +84,7 @@ export const importAccount = async (
     begin: (sql, { account }) => insertAccountRow(sql, account),
     async finish(sql, { account, sealed }) {
       await releaseImported(sql, account.id)
-      await sealAnew(sql, app.box, account.id, sealed)
+      await sealTexts(sql, app.box, account.id, sealed)
     },
   })
   const { id, name } = header.account

@@ -1,2 +1,2 @@
 export { examine } from './doctor.ts'
-export { openSealed, sealAnew } from './rotate.ts'
+export { openSealed, sealTexts } from './rotate.ts'

@@ -57,8 +57,8 @@ export const openSealed = async (sql: Sql, box: SecretBox, accountId: string): P
   return texts
 }
 
-/** Seals the texts of an account, whose rows have those that another secret has sealed. */
-export const sealAnew = async (
+/** Seals the texts of an imported account, and replaces those in its rows, which another secret has sealed. */
+export const sealTexts = async (
   sql: Sql,
   box: SecretBox,
   accountId: string,

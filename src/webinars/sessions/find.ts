@@ -45,11 +45,7 @@ export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
 })
 
 /** What the operator sees beside the public view. */
-export interface WebinarDetails {
-  durationMinutes: number
-  timezone: string | null
-  description: string
-}
+export type WebinarDetails = Pick<WebinarRow, 'durationMinutes' | 'timezone' | 'description'>
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 

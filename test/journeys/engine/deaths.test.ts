@@ -46,7 +46,7 @@ const openRuns = () =>
   count(`select count(*) from journey_runs where account_id = $1 and status in ('running', 'waiting')`)
 const emails = (total: number) => Array.from({ length: total }, (_, i) => `c${i}@example.com`)
 const trigger = { kind: 'list-added', list: 'Leads' }
-/** Holds the engine up once it has written so many steps more. */
+/** Stops the engine after it has written `steps` more steps. */
 const holdAfter = (steps: number) => holdUp(target, 'insert on journey_step_log', { after: steps })
 
 test('killed twice in the middle of 200 runs: each step is done once, and each end emits one event', async () => {
