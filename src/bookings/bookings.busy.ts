@@ -228,21 +228,24 @@ export const busyTimes = async (
   }
 }
 
-/** A block whose host’s busy times could not be read when they were needed last. */
-export interface UnreadCalendar {
+/** A block whose host’s busy times could not be read, or only with a fault, when they were needed last. */
+export interface FaultyCalendar {
   accountId: string
   projectId: string
   blockId: string
   fault: string
+  /** The busy times that count: those of the faulty file, those that were read last, or none. */
+  used: 'read' | 'kept' | 'none'
 }
 
-const readingFaults = statement<UnreadCalendar>(
-  'unread-busy-calendars',
-  { accountId: 'text', projectId: 'text', blockId: 'text', fault: 'text' },
-  `select account_id as "accountId", project_id as "projectId", block_id as "blockId", fault from busy_calendars
+const readingFaults = statement<FaultyCalendar>(
+  'faulty-busy-calendars',
+  { accountId: 'text', projectId: 'text', blockId: 'text', fault: 'text', used: 'text' },
+  `select account_id as "accountId", project_id as "projectId", block_id as "blockId", fault,
+     case when known_at is null then 'none' when known_at = read_at then 'read' else 'kept' end as used from busy_calendars
    where fault is not null and read_at > $1::timestamptz - interval '1 day' order by read_at desc limit 20`,
 )
 
-/** Returns the blocks of the last day whose busy times could not be read, of all accounts. */
-export const unreadCalendars = ({ sql, now }: Pick<App, 'sql' | 'now'>): Promise<UnreadCalendar[]> =>
+/** Returns the blocks of the last day whose busy times could not be read, or only with a fault, of all accounts. */
+export const faultyCalendars = ({ sql, now }: Pick<App, 'sql' | 'now'>): Promise<FaultyCalendar[]> =>
   sql(readingFaults, [now()])

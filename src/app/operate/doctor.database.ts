@@ -101,13 +101,16 @@ export const checkQueues = async ({ sql }: OpenApp): Promise<Check[]> =>
     warn(`queue ${queue}`, `paused, so nothing in it leaves: svc queues show, then svc queues resume ${queue}`),
   )
 
-/** Warns of calendars of hosts that could not be read, so that bookings ignore their busy times. Without any it says nothing. */
+const ofCalendar = {
+  read: (fault: string) => `was read with a fault: ${fault}`,
+  kept: (fault: string) => `was not read: ${fault}; the times that were read last are used`,
+  none: (fault: string) => `was not read: ${fault}; its busyUrl is ignored`,
+} as const
+
+/** Warns of calendars of hosts that could not be read, or only with a fault. Without any it says nothing. */
 export const checkCalendars = async (app: OpenApp): Promise<Check[]> => {
-  const { unreadCalendars } = await import('../../bookings/bookings.ts')
-  return (await unreadCalendars(app)).map(({ accountId, projectId, blockId, fault }) =>
-    warn(
-      'busy times',
-      `the calendar of block ${blockId} in ${projectId} (${accountId}) was not read: ${fault}; its busyUrl is ignored`,
-    ),
+  const { faultyCalendars } = await import('../../bookings/bookings.ts')
+  return (await faultyCalendars(app)).map(({ accountId, projectId, blockId, fault, used }) =>
+    warn('busy times', `the calendar of block ${blockId} in ${projectId} (${accountId}) ${ofCalendar[used](fault)}`),
   )
 }

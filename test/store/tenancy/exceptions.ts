@@ -101,7 +101,7 @@ export const exceptions: readonly Exceptions[] = [
     finding: 'names no account, reaches others',
     why: 'Commands and metrics for the operator of the installation show all accounts.',
     names: `count-deliveries-by-status count-messages-by-status first-accounts limits-nearly-reached list-accounts
-      read-depths-of-queues read-relays unread-busy-calendars`,
+      read-depths-of-queues read-relays faulty-busy-calendars`,
   },
   {
     finding: 'names no account, reaches others',
