@@ -71,11 +71,14 @@ export const addLead = async (work: Work, lead: Lead): Promise<{ contact: Contac
     const [known] = mustConfirm || fillsOnly ? await readContacts(work, email, listId) : []
     if (mustConfirm && known?.status === 'active') return { contact: known, isNew: false }
     const fields = known && fillsOnly ? emptyOf(known, lead.fields) : lead.fields
-    const outcome = (await writeContacts(work, listId, [{ email, fields }], verifications, { status })).get(email)
-    if (outcome === 'skipped') return null
+    // A contact that was added since the read is not written, and the next turn fills it.
+    const keepExisting = fillsOnly && !known
+    const options = { status, keepExisting } as const
+    const outcome = (await writeContacts(work, listId, [{ email, fields }], verifications, options)).get(email)
     const [contact] = await readContacts(work, email, listId)
+    if (outcome === 'skipped' && !(keepExisting && contact)) return null
     // An unchanged contact is not locked, so it may have been erased meanwhile: add it again.
-    if (!contact) continue
+    if (!contact || outcome === 'skipped') continue
     if (mustConfirm) return { contact, isNew: false }
     if (outcome === 'created') {
       await emitNewLead(work, contact, lead)

@@ -57,6 +57,22 @@ test('a new contact is active at once, and lead.new names the form', async () =>
   expect(await types()).toEqual(['contact.created', 'lead.new'])
 })
 
+test('a form that only fills empty fields leaves those of a contact that is added meanwhile', async () => {
+  let isAdded = false
+  const added = await work((w) => {
+    const sql: typeof w.sql = async (query, params) => {
+      const rows = await w.sql(query, params)
+      if (isAdded) return rows
+      isAdded = true
+      const own = [{ email: 'ada@b.example', fields: { first_name: 'Augusta', company: '' } }]
+      await work((other) => writeContacts(other, listId, own, new Map()))
+      return rows
+    }
+    return addLead({ ...w, sql }, lead({ fillsOnly: true, fields: { first_name: 'Eve', company: 'B' } }))
+  })
+  expect(added).toMatchObject({ isNew: false, contact: { fields: { first_name: 'Augusta', company: 'B' } } })
+})
+
 test('an active contact stays active and is not a new lead; its fields change only without double opt-in', async () => {
   await work((w) => writeContacts(w, listId, [{ email: 'ada@b.example', fields: { a: '1' } }], new Map()))
   const before = { status: 'active', fields: { a: '1' } }
