@@ -1,28 +1,20 @@
 import { type Html, html } from '../pages/html.ts'
 import type { PageView } from '../pages/page.ts'
+import { formStyle } from '../pages/style.ts'
 import type { FormField } from '../studio/studio.ts'
 import { type AnswerFault, answerMaxLength, type Form, honeypotName, type Signup, type SignupStatus } from './forms.ts'
 
 /** The views of signup forms, as functions of plain data. */
 
-const style = `
-.field { margin: 0 0 1rem }
-label { display: block; margin: 0 0 .25rem; font-weight: 600 }
+const style = `${formStyle}
 label span { font-weight: 400; color: var(--quiet) }
-input, select, textarea {
-  font: inherit; width: 100%; min-height: 2.75rem; padding: .55rem .7rem; border: 1px solid var(--quiet); border-radius: .5rem;
-  background: var(--card); color: var(--ink)
-}
 .tick { display: flex; gap: .6rem; align-items: center }
 .tick input { flex: none; width: 1.25rem; min-height: 1.25rem; margin: 0 }
 .tick label { margin: 0; font-weight: 400 }
-:root { --fault: #b3261e }
-@media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
-.fault { margin: .25rem 0 0; color: var(--fault) }
+.fault { margin: .25rem 0 0 }
 [aria-invalid] { border-color: var(--fault) }
 .faults { margin: 0 0 1rem; padding: .75rem 1rem; border: 1px solid var(--fault); border-radius: .5rem }
 .faults ul { margin: .25rem 0 0; padding-left: 1.25rem }
-.trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
 `
 
 /** The `autocomplete` values of common column names. */

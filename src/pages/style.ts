@@ -57,3 +57,17 @@ button, .act {
 .act { display: inline-block; text-decoration: none }
 :focus-visible { outline: 3px solid var(--act); outline-offset: 2px }
 `
+
+/** What pages with fields to fill in add to it. */
+export const formStyle = `
+.field { margin: 0 0 1rem }
+label { display: block; margin: 0 0 .25rem; font-weight: 600 }
+input, select, textarea {
+  font: inherit; width: 100%; min-height: 2.75rem; padding: .55rem .7rem; border: 1px solid var(--quiet); border-radius: .5rem;
+  background: var(--card); color: var(--ink)
+}
+:root { --fault: #b3261e }
+@media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
+.fault { color: var(--fault) }
+.trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
+`

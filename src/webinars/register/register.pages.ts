@@ -4,6 +4,7 @@ import { type Locale, timeText } from '../../lib/dates.ts'
 import { Problem } from '../../lib/problem.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { notFoundPage, ownPath, type Page, type PageCall, type PageView } from '../../pages/page.ts'
+import { formStyle } from '../../pages/style.ts'
 import { registerAttendees } from '../seats/seats.ts'
 import { RegistrationBody } from '../sessions/sessions.ts'
 import { findPublicWebinar, type PublicWebinar } from './register.ts'
@@ -13,18 +14,9 @@ import { findPublicWebinar, type PublicWebinar } from './register.ts'
  * address is registered already.
  */
 
-const style = `
-.field { margin: 0 0 1rem }
-label { display: block; margin: 0 0 .25rem; font-weight: 600 }
-input {
-  font: inherit; width: 100%; min-height: 2.75rem; padding: .55rem .7rem; border: 1px solid var(--quiet); border-radius: .5rem;
-  background: var(--card); color: var(--ink)
-}
+const style = `${formStyle}
 .about { white-space: pre-line }
-:root { --fault: #b3261e }
-@media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
-.fault { margin: 0 0 1rem; color: var(--fault) }
-.trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
+.fault { margin: 0 0 1rem }
 `
 
 const beginning = (at: Date, locale: Locale): Html =>
