@@ -1,6 +1,5 @@
 import { type Html, html } from '../pages/html.ts'
-import type { PageView } from '../pages/page.ts'
-import { formStyle } from '../pages/style.ts'
+import { formStyle, type PageView } from '../pages/page.ts'
 import type { FormField } from '../studio/studio.ts'
 import { type AnswerFault, answerMaxLength, type Form, honeypotName, type Signup, type SignupStatus } from './forms.ts'
 

@@ -6,6 +6,8 @@ import { brandFooter, brandHeader, brandStyle } from './brand.ts'
 import { type Html, html } from './html.ts'
 import { style } from './style.ts'
 
+export { formStyle } from './style.ts'
+
 /** The content of a page. */
 export interface PageView {
   status?: number

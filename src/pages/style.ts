@@ -58,7 +58,7 @@ button, .act {
 :focus-visible { outline: 3px solid var(--act); outline-offset: 2px }
 `
 
-/** What pages with fields to fill in add to it. */
+/** Added by pages that have fields: `PageView.style`. */
 export const formStyle = `
 .field { margin: 0 0 1rem }
 label { display: block; margin: 0 0 .25rem; font-weight: 600 }
