@@ -308,6 +308,17 @@ test('a course without lessons says so', async () => {
   expectPage(await get(await open(id)), 200, 'There are no lessons yet.')
 })
 
+test('a lesson links to its neighbours; the only lesson of a course has no navigation', async () => {
+  const textsOf = async (path: string) => (await get(path)).body.match(/(Previous|Next): <a[^>]*>[^<]+/g)
+  const opened = await open()
+  expect(await textsOf(`${opened}&lesson=${lessons[0]}`)).toEqual([expect.stringMatching(/^Next: .*>Water$/)])
+  expect(await textsOf(`${opened}&lesson=${lessons[1]}`)).toEqual([expect.stringMatching(/^Previous: .*>Flour$/)])
+  const single = await course(t, account, 'Single', ['Only'])
+  const { body } = await get(`${await open(single.id)}&lesson=${single.lessons[0]}`)
+  expect(body).toContain('Lesson 1 of 1')
+  expect(body).not.toContain('<nav')
+})
+
 test('a lesson’s page loads its video and nothing else from other hosts; the other pages load nothing', async () => {
   const opened = await open()
   const lesson = lessons[0]!
