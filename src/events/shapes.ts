@@ -6,7 +6,7 @@ import { type EventType, eventTypes } from './types.ts'
  * accident. Contact and Deal are defined here because both the API and events show them (docs/reference/api.md#resources).
  */
 
-const EpochMs = z.int().meta({ description: 'epoch ms' })
+export const EpochMs = z.int().meta({ description: 'epoch ms' })
 /** Not `z.email()`: malformed addresses are stored too, with their verification. */
 const Email = z.string().meta({ format: 'email' })
 const Named = z.strictObject({ id: z.string(), name: z.string() })

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/tenant.ts'
-import { type Cursor, type Definition, runStatuses } from './definition/definition.ts'
+import { type AwaitedWhere, type Cursor, type Definition, runStatuses } from './definition/definition.ts'
 
 const JourneySchema = defineEntity({
   name: 'Journey',
@@ -145,9 +145,9 @@ const JourneyRunSchema = defineEntity({
     retryAt: p.datetime().nullable(),
     tries: p.integer().default(0),
     lastFault: p.text().nullable(),
-    /** The event type that a `wait-for` waits for, and the values that the event must have, by path. */
+    /** The event type that a `wait-for` waits for, and its `where`. */
     awaited: p.text().nullable(),
-    awaitedWhere: p.json<Record<string, string | number | boolean | null>>().nullable(),
+    awaitedWhere: p.json<AwaitedWhere>().nullable(),
     /** The delivery that it waits for. Until that ends the run is not due. */
     deliveryId: p.text().collation('C').nullable(),
     /** Data of the trigger, and data that the run's own steps keep. */

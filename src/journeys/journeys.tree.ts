@@ -40,7 +40,7 @@ const summaryOf = (step: Step): string => {
     case 'delay':
       return step.for ?? `until ${step.until}`
     case 'wait-for':
-      return `${step.event}, at most ${step.timeout}`
+      return [step.event, ...(typeof step.where === 'string' ? [step.where] : []), `at most ${step.timeout}`].join(', ')
     case 'branch': {
       if (!step.if) return step.where!
       const { field, ...condition } = step.if

@@ -2,8 +2,8 @@ import { type CallEnd, cancelCalls } from '../deliveries/deliveries.ts'
 import type { EmittedEvent } from '../events/types.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import type { RunStatus } from './definition/definition.ts'
-import { exitRulesOf, matchesWhere, type Subject } from './enrolment/enrolment.ts'
+import { type AwaitedWhere, matchesWhere, type RunStatus } from './definition/definition.ts'
+import { exitRulesOf, type Subject } from './enrolment/enrolment.ts'
 import { journeyStateOf } from './journeys.cause.ts'
 import { journeysChannel } from './journeys.channel.ts'
 
@@ -97,7 +97,7 @@ interface Locked {
   rowId: string
   /** The run waits for an event of this type, and its timeout is not over. */
   isListening: boolean
-  where: Record<string, unknown> | null
+  where: AwaitedWhere | null
   exits: string[]
 }
 

@@ -1,4 +1,4 @@
-import { atTime, type Comparison, type Filter, type Order } from './filter.ts'
+import { atTime, type Filter, type Order, type Test } from './filter.ts'
 
 /*
  * Evaluates filters of fields in the process, exactly as the SQL of segments does (segments.compile.ts).
@@ -35,8 +35,7 @@ const isOrdered = (operator: Order | '=', order: number): boolean =>
 /** Converts each character on its own, as PostgreSQL does. `toLowerCase` makes two characters of İ, and another one of Σ at the end of a word. */
 const lower = (text: string): string => text.replaceAll('İ', 'i').replaceAll('Σ', 'σ').toLowerCase()
 
-const holds = (comparison: Comparison, value: string, nowMs: number): boolean => {
-  const test = atTime(comparison.test, nowMs)
+const holds = (test: Test, value: string): boolean => {
   switch (test.is) {
     case 'in':
       return (
@@ -58,9 +57,20 @@ const holds = (comparison: Comparison, value: string, nowMs: number): boolean =>
   }
 }
 
-/** Returns whether values meet a filter of fields only, at a time. A missing value is the empty string. */
-export const meets = (filter: Filter, read: (field: string) => string | undefined, nowMs: number): boolean => {
-  if (filter.is === 'comparison') return holds(filter, read(filter.field!) ?? '', nowMs)
+/**
+ * Returns whether values meet a filter of fields only, at a time. A missing value is the empty string. Of a field with several values
+ * any counts.
+ */
+export const meets = (
+  filter: Filter,
+  read: (field: string) => string | readonly string[] | undefined,
+  nowMs: number,
+): boolean => {
+  if (filter.is === 'comparison') {
+    const test = atTime(filter.test, nowMs)
+    const values = [read(filter.field!) ?? []].flat()
+    return values.length === 0 ? holds(test, '') : values.some((value) => holds(test, value))
+  }
   if (filter.is === 'not') return !meets(filter.of, read, nowMs)
   const one = (of: Filter) => meets(of, read, nowMs)
   return filter.is === 'and' ? filter.of.every(one) : filter.of.some(one)

@@ -139,6 +139,13 @@ test('show --tree names lists, projects and stages; one that was deleted has its
   expect(summaries).toEqual(['Customers', ids[1], 'Spring mail', 'Annual plan', 'Won'])
 })
 
+test('show --tree has the filter of a wait', async () => {
+  const wait = 'kind: wait-for, event: deal.created, where: deal.value >= 1000, timeout: 2d, then: [], else: []'
+  await apply(`{ name: Waits, trigger: { kind: manual }, steps: [{ ${wait} }] }`)
+  const { steps } = await journeys('show', 'Waits', '--tree')
+  expect(steps[0].summary).toBe('deal.created, deal.value >= 1000, at most 2d')
+})
+
 test('the tree draws which steps belong to a side', () => {
   const step = (path: string, kind: TreeStep['kind']): TreeStep => ({
     version: 1,

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeEach, expect, test } from 'vitest'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
+import { matchesWhere } from '../../src/journeys/definition/definition.ts'
 import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
 
@@ -14,14 +15,14 @@ beforeEach(async () => {
   listId = await bench.list('Leads')
 })
 
-const waiting = (where?: object) =>
+const waiting = (where?: object | string, event = 'deal.created') =>
   bench.apply({
     name: 'J',
     trigger: { kind: 'list-added', list: 'Leads' },
     steps: [
       {
         kind: 'wait-for',
-        event: 'deal.created',
+        event,
         ...(where && { where }),
         timeout: '2d',
         then: [{ kind: 'update-field', field: 'side', value: 'then' }],
@@ -30,8 +31,8 @@ const waiting = (where?: object) =>
     ],
   })
 
-const deal = (email: string, title = 'T') =>
-  bench.work((work) => createDeal(work, NewDeal.parse({ title, email }), { source: 'api' }))
+const deal = (email: string, title = 'T', value = 0) =>
+  bench.work((work) => createDeal(work, NewDeal.parse({ title, email, value }), { source: 'api' }))
 
 const sides = async (journey: string) =>
   Object.fromEntries(
@@ -69,6 +70,75 @@ test('an event wakes a run only if it has the values of `where`, by path in the 
     'a@example.com': ['waiting', undefined],
     'b@example.com': ['completed', 'then'],
   })
+})
+
+test('the `where` of a wait may be a filter of the event’s data', async () => {
+  const journey = await waiting('deal.value >= 1000 and data.deal.source in (api, manual) and not deal.title ~ test')
+  const emails = ['low@example.com', 'test@example.com', 'big@example.com']
+  await bench.add(listId, emails)
+  await bench.drain()
+  await deal('low@example.com', 'T', 999.99)
+  await deal('test@example.com', 'A Test', 5000)
+  await deal('big@example.com', 'T', 1000)
+  await bench.drain()
+  expect(await sides(journey)).toEqual({
+    'low@example.com': ['waiting', undefined],
+    'test@example.com': ['waiting', undefined],
+    'big@example.com': ['completed', 'then'],
+  })
+})
+
+const emitted = (type: string, data: object) => ({
+  id: 'evt_1',
+  type,
+  createdAt: Date.parse('2026-11-24T10:00:00Z'),
+  data,
+})
+const contact = { email: 'a@example.com', fields: { plan: 'pro', 'a.b': 'dots', 'Home town': 'Vienna' }, updatedAt: 1 }
+const changed = emitted('contact.updated', { contact, changed: ['plan', 'city'], previous: {} })
+const answered = (value: unknown) => emitted('interaction.received', { interaction: { kind: 'form', value } })
+const startAt = Date.parse('2026-11-30T23:30:00Z')
+const booked = emitted('booking.created', { booking: { startAt, title: 'Call' } })
+
+test.each<[string, ReturnType<typeof emitted>, string[], string[]]>([
+  [
+    'a list: any of its values',
+    changed,
+    ['changed = plan', 'changed in (x, city)', 'data.changed ~ CIT', 'not changed = x', 'changed is not empty'],
+    ['changed = x', 'not changed = plan', 'changed is empty'],
+  ],
+  [
+    'fields of the contact, whatever their names are',
+    changed,
+    ['contact.fields.plan = pro', 'contact.fields.a.b = dots', 'field."contact.fields.Home town" = Vienna'],
+    ['contact.fields.none = pro', 'contact.fields.plan.x is not empty', 'contact.fields.constructor is not empty'],
+  ],
+  ['an empty list: no value', emitted('contact.updated', { changed: [] }), ['changed is empty', 'changed != plan'], []],
+  ['missing data: no value', emitted('contact.updated', {}), ['changed is empty', 'contact.email is empty'], []],
+  ['a number', answered(7), ['interaction.value = 7.0', 'interaction.value > 6'], ['interaction.value = "7.0"']],
+  ['a truth value', answered(true), ['interaction.value = true'], ['interaction.value = false']],
+  ['null', answered(null), ['interaction.value is empty'], []],
+  [
+    'several choices',
+    answered(['a', 'b']),
+    ['interaction.value = b', 'interaction.value in (c, a)'],
+    ['interaction.value = c'],
+  ],
+  [
+    'a form: any of its fields, or one of them',
+    answered({ city: 'Graz', seats: 3 }),
+    ['interaction.value = Graz', 'interaction.value.seats >= 3', 'interaction.value.city ~ gr'],
+    ['interaction.value.city = 3', 'interaction.value.none is not empty'],
+  ],
+  [
+    'a time: a date, relative to the event',
+    booked,
+    ['booking.startAt < today+7d', 'booking.startAt >= 2026-11-30', 'booking.startAt = today+6d'],
+    ['booking.startAt > 2026-11-30', 'booking.startAt < now+5d'],
+  ],
+])('%s', (_, event, met, unmet) => {
+  for (const where of met) expect([where, matchesWhere(event, where)]).toEqual([where, true])
+  for (const where of unmet) expect([where, matchesWhere(event, where)]).toEqual([where, false])
 })
 
 test('an event before the wait wakes no run', async () => {

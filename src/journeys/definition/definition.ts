@@ -1,3 +1,4 @@
+export { type AwaitedWhere, matchesWhere, parseAwaited } from './awaited.ts'
 export {
   type Definition,
   durationMs,

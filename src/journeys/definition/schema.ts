@@ -148,7 +148,8 @@ const Comparison = z
   )
 
 const Percent = z.number().min(0).max(100)
-const Where = z.record(text(200).min(1), Scalar)
+/** A filter of the event's data, or values by path. */
+const Where = z.union([z.string(), z.record(text(200).min(1), Scalar)])
 const EventName = z.enum(eventTypes)
 
 type LeafStep = z.output<(typeof Leaf)[number]>

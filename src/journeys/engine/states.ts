@@ -1,4 +1,4 @@
-import type { Cursor, RunStatus } from '../definition/definition.ts'
+import type { AwaitedWhere, Cursor, RunStatus } from '../definition/definition.ts'
 
 /*
  * The states of a run. Each row of the table is one case of `moved`, or one statement of the named file.
@@ -35,17 +35,17 @@ export interface RunState {
   readonly dueAt: number
   /** The event that it waits for; null at a waiting `wait-for`: the event has arrived. */
   readonly awaited: string | null
-  readonly awaitedWhere: Readonly<Record<string, unknown>> | null
+  readonly awaitedWhere: AwaitedWhere | null
   /** The delivery that it waits for. */
   readonly deliveryId: string | null
   /** `delivery`: the end of the delivery that the step has waited for. */
   readonly context: Record<string, unknown>
 }
 
-/** The event of a `wait-for`, and the values that it must have. */
+/** The event of a `wait-for`, and its `where`. */
 export interface Awaited {
   awaited: string | null
-  awaitedWhere: Readonly<Record<string, unknown>> | null
+  awaitedWhere: AwaitedWhere | null
 }
 
 export type Transition =

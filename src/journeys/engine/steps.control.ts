@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { durationMs, type Side, type Step } from '../definition/definition.ts'
+import { type AwaitedWhere, durationMs, type Side, type Step } from '../definition/definition.ts'
 import { fieldOf, type TagSource } from './steps.tags.ts'
 
 /** The result of a control step: on to the next step (into a side, or past it), a wait, or an exit. Times in epoch ms. */
 export type ControlResult =
   | { on: true; side?: Side; outcome: string }
-  | { waitUntil: number; awaited?: string; where?: Readonly<Record<string, unknown>> | undefined }
+  | { waitUntil: number; awaited?: string; where?: AwaitedWhere | undefined }
   | { exit: string }
 
 const isNumeric = (value: string) => value.trim() !== '' && Number.isFinite(Number(value))

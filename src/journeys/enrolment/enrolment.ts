@@ -12,7 +12,6 @@ export {
   contextOf,
   exitRulesOf,
   matchesTrigger,
-  matchesWhere,
   type Subject,
   subjectOf,
   triggerKeysOf,

@@ -91,20 +91,3 @@ export const exitRulesOf = (event: EmittedEvent): string[] => {
   const isSettled = deal !== undefined && deal.status !== 'open'
   return isSettled ? [`deal-${deal.status}`, event.type] : [event.type]
 }
-
-const at = (value: unknown, path: string): unknown =>
-  path
-    .split('.')
-    .reduce<unknown>(
-      (node, key) =>
-        typeof node === 'object' && node !== null && Object.hasOwn(node, key)
-          ? (node as Record<string, unknown>)[key]
-          : undefined,
-      value,
-    )
-
-/** Returns whether an event has the values of a `wait-for`. Paths are relative to its data, or to the event if they begin with `data.`. */
-export const matchesWhere = (event: EmittedEvent, where: Readonly<Record<string, unknown>> | null): boolean =>
-  Object.entries(where ?? {}).every(
-    ([path, value]) => at(path.startsWith('data.') ? event : event.data, path) === value,
-  )

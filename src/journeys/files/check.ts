@@ -1,9 +1,10 @@
+import { eventTypes } from '../../events/types.ts'
 import { type Checked, type Fault, faultText, type Path, pathText, recordOf, shapeFaults } from '../../lib/faults.ts'
 import { Problem } from '../../lib/problem.ts'
 import { parseCidrs } from '../../net/addresses.ts'
 import { checkWebhookUrl } from '../../net/webhook-url.ts'
 import type { App, Work } from '../../store/work.ts'
-import { isHttpUrl, JourneyFile } from '../definition/definition.ts'
+import { isHttpUrl, JourneyFile, parseAwaited } from '../definition/definition.ts'
 import { resolveNames, stepsOf } from './resolve.ts'
 
 const maxSteps = 200
@@ -32,13 +33,27 @@ const structureFaults = (file: unknown): Fault[] => {
   return faults
 }
 
+/** Returns an error for each filter of a `wait-for` with a mistake. */
+const filterFaults = (file: unknown): Fault[] =>
+  Array.from(stepsOf(file)).flatMap(({ step, path }) => {
+    const event = eventTypes.find((type) => type === step.event)
+    if (step.kind !== 'wait-for' || typeof step.where !== 'string' || !event) return []
+    try {
+      parseAwaited(event, step.where)
+      return []
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      return [{ path: [...path, 'where'], message: error.message }]
+    }
+  })
+
 /** Returns the journey of a document with its names resolved, or all its errors, each with its path. */
 export const checkJourney = async (work: Work, document: unknown): Promise<Checked<JourneyFile>> => {
   if (!recordOf(document)) return { file: null, faults: ['a journey must be an object with name, trigger and steps'] }
   const checked = JourneyFile.safeParse(document)
   const ofShape = checked.success ? [] : shapeFaults(checked.error, 'the journey')
   const file = checked.success ? checked.data : structuredClone(document)
-  const others = [...structureFaults(document), ...(await resolveNames(work, file))]
+  const others = [...structureFaults(document), ...filterFaults(document), ...(await resolveNames(work, file))]
   const faults = [...ofShape, ...others.map(faultText)]
   if (checked.success && faults.length === 0) return { file: checked.data, faults: null }
   return { file: null, faults, hint: others.find(({ hint }) => hint !== undefined)?.hint }

@@ -210,6 +210,8 @@ describe('names', () => {
 })
 
 describe('shapes', () => {
+  const waits = (event: string) => ({ kind: 'wait-for', event, timeout: '1d', then: [], else: [] })
+
   test('every trigger, step and rule of the contract is accepted', async () => {
     const triggers = [
       { kind: 'api' },
@@ -236,6 +238,7 @@ describe('shapes', () => {
         then: [exit],
         else: [],
       },
+      { ...waits('purchase.completed'), where: 'purchase.items.name = Book and data.project.name = P' },
       { kind: 'branch', if: { field: 'plan', equals: 'pro' }, then: [exit] },
       { kind: 'branch', if: { field: 'plan', contains: 'pro' }, then: [], else: [exit] },
       { kind: 'branch', if: { field: 'seats', greater: 5 }, then: [exit] },
@@ -306,6 +309,13 @@ describe('shapes', () => {
     [{ kind: 'wait-for', event: 'lead.hot', timeout: '1d', then: [] }, 'steps[0].else is required'],
     [{ kind: 'wait-for', event: 'lead.cold', timeout: '1d', then: [], else: [] }, 'steps[0].event must be one of'],
     [{ kind: 'wait-for', event: 'lead.hot', then: [], else: [] }, 'steps[0].timeout is required'],
+    [{ ...waits('deal.created'), where: 7 }, 'steps[0].where must be a string or an object'],
+    [
+      { ...waits('deal.created'), where: { 'deal.title': [] } },
+      'steps[0].where."deal.title" must be a string or a number',
+    ],
+    [{ ...waits('deal.created'), where: '' }, 'steps[0].where: filter, column 1: expected a term, "not" or "("'],
+    [{ ...waits('deal.created'), where: 'deal.value == 1' }, 'steps[0].where: filter, column 12: use "="'],
     [{ kind: 'create-deal', title: 'x', value: -1 }, 'steps[0].value must be a decimal amount'],
     [{ kind: 'create-deal', title: 'x', value: '1e3' }, 'steps[0].value must be a decimal amount'],
     [{ kind: 'create-deal', title: 'x', currency: 'us' }, 'steps[0].currency must be three letters'],
@@ -318,6 +328,19 @@ describe('shapes', () => {
   ])('the step %j is refused with its path', async (step, fault) => {
     const [first] = await faultsOf({ steps: [step] })
     expect(first).toContain(fault)
+  })
+
+  test.each([
+    ['deal.created', 'deal.Title = x', 'unknown term "deal.Title"; did you mean "deal.title"?'],
+    ['deal.created', 'plan = pro', 'unknown term "plan"; available: field.<name>, deal.id, deal.title, deal.value'],
+    [
+      'contact.created',
+      'opened < 30d',
+      'unknown term "opened"; available: field.<name>, contact.listId, contact.listName, contact.rowId, contact.email, contact.fields.<name>',
+    ],
+  ])('a filter of %s: %s is refused with the paths of its data', async (event, where, fault) => {
+    const faults = await faultsOf({ steps: [{ ...waits(event), where }] })
+    expect(faults.join('; ')).toContain(`steps[0].where: filter, column 1: ${fault}`)
   })
 
   test('the error for an unknown value lists the allowed values', async () => {
