@@ -45,7 +45,7 @@ export const NewBroadcast = z.object({
   topic: text(200).optional(),
   /** Up to four: each recipient gets one of them. */
   subject: z
-    .union([Subject, z.array(Subject).min(1).max(4, 'can be given up to four times')])
+    .union([Subject, z.array(Subject).min(1).max(4, 'must be given at most four times')])
     .transform((given) => (Array.isArray(given) ? given : [given]))
     .optional(),
   /** The percentage of recipients who get variants. The rest gets the variant that is best after a time. */

@@ -98,10 +98,16 @@ const ofFirst = (first: ReadonlyMap<string, TimelineEntry>, entry: TimelineEntry
 
 /** `svc contacts show --timeline` */
 const showTimeline = async ({ app, out, work }: Context, given: string, limit: string | undefined): Promise<void> => {
-  const [{ readTimeline }, { pageRequest }] = await Promise.all([import('./contacts.ts'), import('../lib/page.ts')])
+  const [{ readTimeline, withSuppression }, { pageRequest }] = await Promise.all([
+    import('./contacts.ts'),
+    import('../lib/page.ts'),
+  ])
   const { limit: most } = pageRequest(limit === undefined ? {} : { limit })
   const email = await parseEmail(given)
-  const { contacts, timeline } = await work((w) => readTimeline(app, w, email, most))
+  const { contacts, timeline } = await work(async (w) => {
+    const read = await readTimeline(app, w, email, most)
+    return { ...read, contacts: await withSuppression(app, w, read.contacts) }
+  })
   await out.list('timeline', timeline, timelineColumns(timeline), null, { beside: { contacts }, called: 'entries' })
   if (timeline.length === most && most < 1_000 && out.isTerminal)
     out.note(`The newest ${quantity(most, 'entry', 'entries')}: --limit shows more.`)

@@ -277,9 +277,10 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
       return prefixed ? { term: prefix, field: null, parameter: named, type: prefixed, after } : field(named, after)
     }
     if (vocabulary.columns.has(name)) return field(name, name)
+    const named = name.slice(prefix.length)
+    const prefixes = [fieldPrefix, ...vocabulary.terms.keys()].filter((term) => term.endsWith('.'))
     const known = [...vocabulary.terms.keys(), ...vocabulary.columns, 'not']
-    const asField = fieldPrefix + name.slice(fieldPrefix.length)
-    const suggestion = meant(token, name.toLowerCase().startsWith(fieldPrefix) ? [asField] : known)
+    const suggestion = meant(token, [...known, ...prefixes.map((term) => term + named)])
     throw mistake(
       token.column,
       `unknown term "${shown(name)}"${suggestion || `; available: ${availableTerms(vocabulary)}`}`,

@@ -151,7 +151,9 @@ test('several subjects are variants, whose results are shown; more than four are
   const none = { sent: 0, opened: 0, clicked: 0, answered: 0 }
   expect(await show(id)).toMatchObject({ variants: subject.map((line) => ({ subject: line, ...none })), winner: null })
   const five = ['1', '2', '3', '4', '5']
-  expect((await post({ listId: who.listId, projectId: who.projectId, subject: five })).status).toBe(400)
+  expect(await post({ listId: who.listId, projectId: who.projectId, subject: five })).toMatchObject({
+    ...{ status: 400, body: { error: 'subject must be given at most four times' } },
+  })
 })
 
 test('a name is no id, also one that several broadcasts have', async () => {

@@ -222,7 +222,10 @@ describe('a person’s past', () => {
     const { status, json } = await svc(t, [...args, '--limit', '5', '--json'])
     expect({ status, json }).toEqual({
       status: 0,
-      json: { timeline: past.slice(0, 5), contacts: [expect.objectContaining({ email: ada, listName: 'People a' })] },
+      json: {
+        timeline: past.slice(0, 5),
+        contacts: [expect.objectContaining({ email: ada, suppression: 'unsubscribed' })],
+      },
     })
     const plain = await svc(t, args)
     expect(plain.stdout.split('\n')[0]).toBe(

@@ -10,6 +10,7 @@ const vocabulary: Vocabulary = {
     ['created', { kind: 'time' }],
     ['opened', { kind: 'time', isScoped: true }],
     ['webinar', { kind: 'name' }],
+    ['answer.', { kind: 'text', parameter: 'block' }],
   ] as const),
   columns: new Set(['plan', 'age', 'in']),
 }
@@ -179,6 +180,8 @@ describe('the mistakes of a filter', () => {
     ['NOT plan = a', 1, 'unknown term "NOT"; did you mean "not"?'],
     ['Plan = a', 1, 'unknown term "Plan"; did you mean "plan"?'],
     ['EMAIL = a', 1, 'unknown term "EMAIL"; did you mean "email"?'],
+    ['Answer.vote = a', 1, 'unknown term "Answer.vote"; did you mean "answer.vote"?'],
+    ['ANSWER."my vote" = a', 1, 'unknown term "ANSWER."; did you mean "answer."?'],
     ['Field.plan = a', 1, 'unknown term "Field.plan"; did you mean "field.plan"?'],
     ['plan IN (a)', 6, 'expected a comparison after "plan"; did you mean "in"?'],
     ['plan is EMPTY', 9, 'expected "empty" or "not empty" after "is"; did you mean "empty"?'],
@@ -187,12 +190,12 @@ describe('the mistakes of a filter', () => {
     [
       'topic = news',
       1,
-      'unknown term "topic"; available: email, status, score, created, opened, webinar, field.<name>, plan, age, in',
+      'unknown term "topic"; available: email, status, score, created, opened, webinar, answer.<block>, field.<name>, plan, age, in',
     ],
     [
       'constructor = x',
       1,
-      'unknown term "constructor"; available: email, status, score, created, opened, webinar, field.<name>, plan, age, in',
+      'unknown term "constructor"; available: email, status, score, created, opened, webinar, answer.<block>, field.<name>, plan, age, in',
     ],
   ])('%s', expectMistake)
 })
