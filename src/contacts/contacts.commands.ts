@@ -64,8 +64,11 @@ const exportPerson = async (
   if ([list, where, segment, format].some((flag) => flag !== undefined))
     throw new Problem('usage', '--email can not be combined with --list, --where, --segment or --format')
   const email = await parseEmail(given)
-  const { readPerson } = await import('./contacts.ts')
-  const person = await work((w) => readPerson(app, w, email))
+  const { readPerson, withSuppression } = await import('./contacts.ts')
+  const person = await work(async (w) => {
+    const read = await readPerson(app, w, email)
+    return { ...read, contacts: await withSuppression(app, w, read.contacts) }
+  })
   out.line(jsonText(person, out.isTerminal && out.format === 'table' ? 2 : 0))
 }
 

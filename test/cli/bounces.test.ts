@@ -104,6 +104,7 @@ test('a mailbox is set with its password from a file, shown, tested and unset', 
 test('all personal data of an address is one JSON document; exit 3 if there is none, 2 with --list', async () => {
   const id = await sent()
   await json(['suppressions', 'add', ada])
+  await json(['lists', 'create', '--name', 'People'])
   const ran = await run(['contacts', 'export', '--email', ' Ada@People.example '])
   expect([ran.status, ran.stderr]).toEqual([0, ''])
   expect(ran.json).toMatchObject({
@@ -115,8 +116,11 @@ test('all personal data of an address is one JSON document; exit 3 if there is n
     deals: [],
     journeyRuns: [],
   })
+  await json(['contacts', 'upsert', '--list', 'People', '--email', ada])
+  const { contacts } = await json(['contacts', 'export', '--email', ada])
+  expect(contacts).toEqual([expect.objectContaining({ email: ada, suppression: 'manual' })])
   expect(await run(['contacts', 'export', '--email', 'nobody@people.example'])).toMatchObject({ status: 3, stdout: '' })
   expect((await run(['contacts', 'export', '--email', ada, '--list', 'x'])).status).toBe(2)
-  expect(await json(['contacts', 'erase', ada, '--yes'])).toEqual({ email: ada, contacts: 0, rejects: 0 })
+  expect(await json(['contacts', 'erase', ada, '--yes'])).toEqual({ email: ada, contacts: 1, rejects: 0 })
   expect((await json(['contacts', 'export', '--email', ada])).messages).toEqual([])
 })

@@ -9,23 +9,18 @@ import { leaveTopics, lockRecipient, removeSuppressions, suppressAddresses } fro
 export interface Subscriptions {
   /** Topic id to whether the address gets its emails. */
   topics: Record<string, boolean>
-  /** false: it has unsubscribed from all marketing. */
+  /** false: it gets no marketing, because it has unsubscribed from all or is suppressed for another reason. */
   everything: boolean
 }
 
 /** Returns which marketing a normalised address gets. */
-export const readSubscriptions = async (
-  work: Pick<Work, 'sql' | 'accountId'>,
-  email: string,
-): Promise<Subscriptions> => {
-  const { topics, hasLeftEverything } = await readPreferences(work, { email, messageId: null })
-  return {
-    topics: Object.fromEntries(topics.map(({ id, hasLeft }) => [id, !hasLeft])),
-    everything: !hasLeftEverything,
-  }
+export const readSubscriptions = async (work: Work, email: string): Promise<Subscriptions> => {
+  const { topics } = await readPreferences(work, { email, messageId: null })
+  const { rows } = await listSuppressions(work, { email, reason: null, topicId: '' }, { limit: 1 })
+  return { topics: Object.fromEntries(topics.map(({ id, hasLeft }) => [id, !hasLeft])), everything: rows.length === 0 }
 }
 
-/** Saves what `change` names; the rest stays. Unknown topics are ignored. Returns the result. */
+/** Saves what `change` names; the rest stays, also other suppressions. Unknown topics are ignored. Returns the result. */
 export const saveSubscriptions = async (
   work: Work,
   email: string,

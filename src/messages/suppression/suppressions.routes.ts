@@ -43,7 +43,9 @@ const Topic = z
 const Subscriptions = z
   .object({
     topics: z.record(z.string(), z.boolean()).meta({ description: 'Topic id to whether the person gets its emails' }),
-    everything: z.boolean().meta({ description: 'false: the person has unsubscribed from all marketing' }),
+    everything: z.boolean().meta({
+      description: 'false: the person has unsubscribed from all marketing, or is suppressed for another reason',
+    }),
   })
   .meta({ id: 'Preferences' })
 
@@ -58,7 +60,7 @@ const NewSuppression = z
     topicId: TopicId.meta({ description: 'Stops only marketing of this topic. Absent: of all topics' }),
   })
   .refine(({ reason, topicId }) => topicId === undefined || reason === 'unsubscribed', {
-    message: 'needs the reason unsubscribed',
+    message: 'topicId needs the reason unsubscribed',
     path: ['topicId'],
   })
   .meta({ examples: [{ reason: 'manual' }, { reason: 'unsubscribed', topicId: 'top_…' }] })
@@ -69,7 +71,8 @@ const Choices = z
       description: 'Topic id to whether the person wants its emails. Topics that are left out stay as they are',
     }),
     everything: z.boolean().optional().meta({
-      description: 'false: unsubscribes from all marketing; true: takes that back. Absent: it stays as it is',
+      description:
+        'false: unsubscribes from all marketing; true: takes that back, and no other suppression. Absent: it stays as it is',
     }),
   })
   .meta({ examples: [{ topics: { 'top_…': false } }, { everything: true }] })

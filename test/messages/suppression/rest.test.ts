@@ -154,6 +154,26 @@ test('preferences show and change which topics an address gets; what a call leav
   expect((await list()).suppressions).toEqual([])
 })
 
+test.each(['complained', 'bounced', 'manual'] as const)(
+  'nobody gets everything while the address is suppressed as %s, which no preference takes back',
+  async (reason) => {
+    await work((w) => suppressAddresses(w, [ada], reason))
+    const before = (await list()).suppressions
+    const body = { everything: true, topics: { [news]: true } }
+    const saved = (await ok(t.request('PUT', `/preferences/${ada}`, { key, body }))).body
+    expect(saved).toEqual({ topics: { [news]: true, [courses]: true }, everything: false })
+    expect((await ok(t.request('GET', `/preferences/${ada}`, { key }))).body).toEqual(saved)
+    expect((await list()).suppressions).toEqual(before)
+  },
+)
+
+test('a topic needs the reason unsubscribed', async () => {
+  const body = { reason: 'manual', topicId: news }
+  expect(await t.request('PUT', `/suppressions/${ada}`, { key, body })).toMatchObject({
+    ...{ status: 400, body: { error: 'topicId needs the reason unsubscribed' } },
+  })
+})
+
 test.each([
   ['GET', '/preferences/nobody', undefined],
   ['PUT', '/preferences/nobody', {}],
