@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
 import { idText } from '../lib/text.ts'
-import { resultsOf, SendResult } from '../messages/messages.ts'
+import { SendResult } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
 import {
   BroadcastChanges,
@@ -14,6 +14,7 @@ import {
   listBroadcasts,
   NewBroadcast,
   pauseBroadcast,
+  resultsOfBroadcast,
   resumeBroadcast,
   sendBroadcast,
   showBroadcastInDetail,
@@ -65,7 +66,9 @@ const Detail = z.object({
       .optional()
       .meta({ description: 'The results of several subjects' }),
     winner: z.string().nullable().optional().meta({ description: 'The subject that the rest got; null: not decided' }),
-    stats: z.looseObject({}).meta({ description: 'Its results: emails, people, links and days' }),
+    stats: z.looseObject({}).meta({
+      description: 'Its results: emails, people, links and days, its rates, and the average of the last five',
+    }),
   }),
 })
 const One = z.object({ broadcast: BroadcastShape })
@@ -204,7 +207,7 @@ export const routes = [
       ok({
         broadcast: await work(async (w) => {
           const view = await findBroadcastById(w, params.id)
-          return { ...(await showBroadcastInDetail(w, view.id)), stats: await resultsOf(w, view.id) }
+          return { ...(await showBroadcastInDetail(w, view.id)), stats: await resultsOfBroadcast(w, view.id) }
         }),
       }),
   }),

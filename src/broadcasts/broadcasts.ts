@@ -16,6 +16,7 @@ export {
   showBroadcast,
 } from './broadcasts.find.ts'
 export { queueBroadcast } from './broadcasts.queue.ts'
+export { type BroadcastResults, resultsOfBroadcast } from './broadcasts.results.ts'
 export { type Plan, planBroadcast, sendBroadcast } from './broadcasts.send.ts'
 export { testBroadcast } from './broadcasts.trial.ts'
 export { type BroadcastDetail, showBroadcastInDetail } from './broadcasts.variants.ts'

@@ -2397,7 +2397,7 @@ export interface operations {
                             }[];
                             /** @description The subject that the rest got; null: not decided */
                             winner?: string | null;
-                            /** @description Its results: emails, people, links and days */
+                            /** @description Its results: emails, people, links and days, its rates, and the average of the last five */
                             stats: {
                                 [key: string]: unknown;
                             };

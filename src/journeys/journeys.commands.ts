@@ -120,12 +120,15 @@ const addReads = (noun: Command, cli: Cli): void => {
       ),
     )
     .argument('<journey>', 'id or name')
-    .option('--stats', 'show the results of its emails instead: opens, clicks, answers, bounces by day')
+    .option(
+      '--stats',
+      'show the results of its emails instead: opens, clicks, answers, bounces by day, and by side of its steps',
+    )
     .option('--tree', 'show its steps instead, each with the number of open runs that stand there')
     .action(
       cli.run(async ({ out, work }, ref: string, { stats, tree }: { stats?: boolean; tree?: boolean }) => {
         if (stats && tree) throw new Problem('usage', "--stats can't be combined with --tree")
-        const { drawTree, findJourney, namesFor, treeOf } = await import('./journeys.ts')
+        const { drawTree, findJourney, namesFor, sidesOf, treeOf } = await import('./journeys.ts')
         const journey = await work((w) => findJourney(w, ref))
         if (tree) {
           const steps = await work((w) => treeOf(w, journey))
@@ -138,9 +141,12 @@ const addReads = (noun: Command, cli: Cli): void => {
         }
         if (stats) {
           const { resultsOf } = await import('../messages/messages.ts')
+          const [results, sides] = await work(
+            async (w) => [await resultsOf(w, journey.id), await sidesOf(w, journey)] as const,
+          )
           const { definition, ...view } = journey
           const isDrawn = out.format === 'table' && !out.fields
-          return printWithResults(out, isDrawn ? view : journey, await work((w) => resultsOf(w, journey.id)))
+          return printWithResults(out, { ...(isDrawn ? view : journey), ...(sides.length > 0 && { sides }) }, results)
         }
         if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey))
         else out.one(journey)

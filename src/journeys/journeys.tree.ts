@@ -35,7 +35,7 @@ const readVersions = statement<{ version: number; definition: Definition }>(
 const jsonOf = (value: unknown): string => JSON.stringify(value ?? null)
 
 /** Returns the properties of a step that tell it from others of its kind. */
-const summaryOf = (step: Step): string => {
+export const summaryOf = (step: Step): string => {
   switch (step.kind) {
     case 'delay':
       return step.for ?? `until ${step.until}`

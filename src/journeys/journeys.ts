@@ -14,6 +14,7 @@ export {
   switchJourney,
 } from './journeys.find.ts'
 export { listRuns, type RunDetail, RunRequest, type RunView, showRun } from './journeys.runs.ts'
+export { type SideResults, sidesOf } from './journeys.sides.ts'
 export { drawTree, namesFor, type TreeStep, treeOf } from './journeys.tree.ts'
 
 declare module '../store/work.ts' {

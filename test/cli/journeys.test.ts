@@ -140,8 +140,8 @@ test('show --tree names lists, projects and stages; one that was deleted has its
 })
 
 test('show --tree has the filter of a wait', async () => {
-  const wait = 'kind: wait-for, event: deal.created, where: deal.value >= 1000, timeout: 2d, then: [], else: []'
-  await apply(`{ name: Waits, trigger: { kind: manual }, steps: [{ ${wait} }] }`)
+  const step = '{ kind: wait-for, event: deal.created, where: deal.value >= 1000, timeout: "2d", then: [], else: [] }'
+  await apply(`{ name: Waits, trigger: { kind: manual }, steps: [${step}] }`)
   const { steps } = await journeys('show', 'Waits', '--tree')
   expect(steps[0].summary).toBe('deal.created, deal.value >= 1000, at most 2d')
 })
@@ -447,4 +447,20 @@ test('apply checks the URL of a webhook step as that of a subscription, and name
   expect(await count()).toBe(0)
   const fine = await apply(`name: Calls\ntrigger: { kind: api }\nsteps:\n${step('https://not-there-yet.example/x')}`)
   expect(fine.status).toBe(0)
+})
+
+test('show --stats has the results of each side beside those of the emails', async () => {
+  await apply(
+    '{ name: Split, trigger: { kind: manual }, steps: [{ kind: split, percent: 30, a: [{ kind: exit }], b: [] }] }',
+  )
+  const { stats, sides } = await journeys('show', 'Split', '--stats')
+  expect(stats).toMatchObject({ sent: 0, days: [] })
+  const split = { version: 1, step: 'steps[0]', kind: 'split', summary: '30 % take a' }
+  const none = { runs: 0, sent: 0, opened: 0, clicked: 0, answered: 0 }
+  expect(sides).toEqual([
+    { ...split, side: 'a', ...none },
+    { ...split, side: 'b', ...none },
+  ])
+  await apply('{ name: Plain, trigger: { kind: manual }, steps: [{ kind: exit }] }')
+  expect(await journeys('show', 'Plain', '--stats')).not.toHaveProperty('sides')
 })

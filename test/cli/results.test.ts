@@ -42,6 +42,22 @@ test('broadcasts show has the results of a draft too: all 0', async () => {
   expect(json).toMatchObject({ id, status: 'draft', sent: 0, stats: { sent: 0, opened: 0, links: [], days: [] } })
 })
 
+test('results of a broadcast are drawn beside the average of the last ones', () => {
+  const canvas = { columns: 100, isColoured: false, isAscii: true }
+  const average = { broadcasts: 5, opened: 0.256, clicked: null, bounced: 0.01 }
+  const results = { ...numbers, sent: 10, delivered: 9, bounced: 1, opened: 3, links: [], days: [], average }
+  const lines = drawResults(results, canvas)
+  const lineOf = (name: string) => lines.find((line) => line.startsWith(name))
+  expect(lineOf('opened')).toMatch(/3 \(33\.3 %, average 25\.6 %\) {2}#/)
+  expect(lineOf('clicked')).toMatch(/1 \(11\.1 %\) {2}#/)
+  expect(lineOf('bounced')).toMatch(/1 \(10\.0 %, average 1\.0 %\) {2}#/)
+  expect(lines).toContain('Average: of the last 5 broadcasts.')
+  expect(drawResults({ ...results, average: { ...average, broadcasts: 1 } }, canvas)).toContain(
+    'Average: of the last 1 broadcast.',
+  )
+  expect(drawResults({ ...results, sent: 0, delivered: 0 }, canvas).join()).not.toMatch(/[Aa]verage/)
+})
+
 test('results are drawn with rates, by day and by link, in lines that fit', () => {
   const day = { ...numbers, sent: 4, delivered: 3, bounced: 1, opened: 2 }
   const results = {

@@ -1,4 +1,4 @@
-import { number } from '../../lib/quantity.ts'
+import { number, quantity } from '../../lib/quantity.ts'
 import { type Canvas, drawBars, drawTrends } from './charts.ts'
 
 const numbers = ['sent', 'delivered', 'opened', 'clicked', 'answered', 'unsubscribed'] as const
@@ -11,6 +11,8 @@ type Numbers = Readonly<Record<(typeof numbers)[number] | (typeof faults)[number
 export interface Results extends Numbers {
   links: readonly { url: string; clicks: number; people: number }[]
   days: readonly ({ date: string } & Numbers)[]
+  /** The averages of some rates, of so many earlier `broadcasts`. */
+  average?: ({ broadcasts: number } & Partial<Readonly<Record<keyof Numbers, number | null>>>) | null
 }
 
 /** Numbers that are the sums of their days, such as the submissions of a form. */
@@ -20,7 +22,7 @@ export type Counts<Name extends string> = Readonly<Record<Name, number>> & {
 
 const mostLinks = 10
 
-const rate = (part: number, whole: number): string => (whole > 0 ? ` (${((100 * part) / whole).toFixed(1)} %)` : '')
+const percent = (rate: number): string => `${(100 * rate).toFixed(1)} %`
 
 const drawByDay = <Name extends string>(counts: Counts<Name>, names: readonly Name[], canvas: Canvas): string[] => {
   const { days } = counts
@@ -49,19 +51,27 @@ export const drawCounts = <Name extends string>(
   ...drawByDay(counts, names, canvas),
 ]
 
-/** Draws results as lines: bars with rates, lines over the days, and the links with the most clicks. */
+/** Draws results as lines: bars with rates and their averages, lines over the days, and the links with the most clicks. */
 export const drawResults = (results: Results, canvas: Canvas): string[] => {
-  const { sent, delivered, links } = results
+  const { sent, delivered, links, average } = results
   const wholeOf = (name: keyof Numbers) => {
     if (name === 'delivered' || name === 'bounced') return sent
     return name === 'opened' || name === 'clicked' || name === 'answered' || name === 'unsubscribed' ? delivered : 0
   }
+  const rated = (name: keyof Numbers): string => {
+    const whole = wholeOf(name)
+    if (whole <= 0) return ''
+    const usual = average?.[name] ?? null
+    return ` (${percent(results[name] / whole)}${usual === null ? '' : `, average ${percent(usual)}`})`
+  }
   const bars = [...numbers, ...faults.filter((name) => results[name] > 0)].map((name) => ({
     label: name,
     value: results[name],
-    text: `${number(results[name])}${rate(results[name], wholeOf(name))}`,
+    text: `${number(results[name])}${rated(name)}`,
   }))
-  const lines = [...drawBars(bars, canvas), ...drawByDay(results, trends, canvas)]
+  const lines = drawBars(bars, canvas)
+  if (average && delivered > 0) lines.push('', `Average: of the last ${quantity(average.broadcasts, 'broadcast')}.`)
+  lines.push(...drawByDay(results, trends, canvas))
   if (links.length > 0) {
     lines.push('', 'Clicks by link:')
     const most = links.slice(0, mostLinks)

@@ -1,0 +1,89 @@
+import { actionsOn } from '../engagement/engagement.rows.ts'
+import { pathText } from '../lib/faults.ts'
+import { messageOfKey } from '../messages/messages.rows.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import type { Side, Step } from './definition/definition.ts'
+import { stepsOf } from './files/files.ts'
+import type { JourneyDetail } from './journeys.find.ts'
+import { summaryOf } from './journeys.tree.ts'
+
+/** What became of a side of a `branch`, a `split` or a `wait-for`, in the runs that the journey still has. */
+export interface SideResults {
+  version: number
+  /** `steps[2]` */
+  step: string
+  kind: 'branch' | 'split' | 'wait-for'
+  /** Empty for a version whose definition was deleted. */
+  summary: string
+  side: Side
+  /** Runs that took the side. */
+  runs: number
+  /** Emails of the steps in it, and the people who did something with them. */
+  sent: number
+  opened: number
+  clicked: number
+  answered: number
+}
+
+type Fork = Pick<SideResults, 'version' | 'step' | 'kind' | 'summary'>
+type Counted = Omit<SideResults, 'summary'>
+
+// The outcome of a `wait-for` is a sentence (steps.control.ts).
+const countSides = statement<Counted>(
+  'count-sides-of-journey',
+  {
+    ...({ version: 'int4', step: 'text', kind: 'text', side: 'text' } as const),
+    ...({ runs: 'int8', sent: 'int8', opened: 'int8', clicked: 'int8', answered: 'int8' } as const),
+  },
+  `with done as materialized (
+     select r.version, l.run_id, l.step_no, l.step, l.kind, case when l.kind <> 'wait-for' then l.outcome
+       when l.outcome like '% came' then 'then' when l.outcome like 'no %' then 'else' end as side
+     from journey_runs r join journey_step_log l on l.account_id = $1 and l.run_id = r.id
+     where r.account_id = $1 and r.journey_id = $2 and l.kind in ('branch', 'split', 'wait-for', 'send-email')
+   ), mail as materialized (
+     select d.run_id, d.step, m.email, a.opened, a.clicked, a.answered
+     from done d cross join lateral ${messageOfKey('$1', `'run:' || d.run_id || ':' || d.step_no`)} m
+       cross join lateral ${actionsOn('$1', 'm.id')} a
+     where d.kind = 'send-email' and m.status = 'sent'
+   )
+   select d.version, d.step, d.kind, d.side, count(distinct d.run_id) as runs, count(m.run_id) as sent,
+     count(distinct m.email) filter (where m.email <> '' and m.opened) as opened,
+     count(distinct m.email) filter (where m.email <> '' and m.clicked) as clicked,
+     count(distinct m.email) filter (where m.email <> '' and m.answered) as answered
+   from done d left join mail m on m.run_id = d.run_id and starts_with(m.step, d.step || '.' || d.side || '[')
+   where d.side in ('then', 'else', 'a', 'b') group by d.version, d.step, d.kind, d.side`,
+)
+
+const sidesOfKind = { branch: ['then', 'else'], 'wait-for': ['then', 'else'], split: ['a', 'b'] } as const
+const isForkKind = (kind: Step['kind']): kind is Fork['kind'] => Object.hasOwn(sidesOfKind, kind)
+
+const none = { runs: 0, sent: 0, opened: 0, clicked: 0, answered: 0 }
+
+/**
+ * Returns the results of each side of the steps that have sides: those of the newest version, in their order, then those of older
+ * versions that runs have passed.
+ */
+export const sidesOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { id, version, definition }: JourneyDetail,
+): Promise<SideResults[]> => {
+  const counted = new Map(
+    (await sql(countSides, [accountId, id])).map((one) => [`${one.version} ${one.step} ${one.side}`, one]),
+  )
+  const newest = Array.from(stepsOf(definition)).flatMap(({ step: found, path }): Fork[] => {
+    const step = found as Step
+    return isForkKind(step.kind) ? [{ version, step: pathText(path), kind: step.kind, summary: summaryOf(step) }] : []
+  })
+  const older = [...counted.values()]
+    .filter((one) => one.version !== version)
+    .map(({ version, step, kind }): Fork => ({ version, step, kind, summary: '' }))
+    .sort((a, b) => b.version - a.version || a.step.localeCompare(b.step, 'en', { numeric: true }))
+  const forks = new Map([...newest, ...older].map((fork) => [`${fork.version} ${fork.step}`, fork]))
+  return [...forks.values()].flatMap((fork) =>
+    sidesOfKind[fork.kind].map((side) => {
+      const { runs, sent, opened, clicked, answered } = counted.get(`${fork.version} ${fork.step} ${side}`) ?? none
+      return { ...fork, side, runs, sent, opened, clicked, answered }
+    }),
+  )
+}
