@@ -1,12 +1,16 @@
 import type { Choice } from '../cli/ask.ts'
-import type { Choices, ChoicesOf } from '../cli/choices.ts'
+import type { Choices, ChoicesOf, Given } from '../cli/choices.ts'
 import type { Context } from '../cli/command.ts'
+import { moneyText } from '../cli/output.ts'
+import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import { closedValues } from './closed-values.ts'
+import { findIdByEnd, hasIds, onlyId } from './ids.ts'
 
 /*
  * The values of flags and arguments, for questions on a terminal and for suggestions after a mistyped value. Flags and
- * arguments of one name have the same choices in every command; an `<id>` has the choices of its noun.
+ * arguments of one name have the same choices in every command; an `<id>` has the choices of its noun. Those that have ids may be
+ * given by the end of one.
  */
 
 /** Offers the newest entries of lists of unbounded length. */
@@ -17,16 +21,17 @@ interface Named {
   name: string
 }
 
+const about = (text: string | undefined) => (text ? { about: text } : {})
+
 /** Returns choices by name, or by id if several rows share the name. */
-const byName = <Row extends Named>(rows: readonly Row[], about: (row: Row) => string | undefined): Choice[] =>
+const byName = <Row extends Named>(rows: readonly Row[], textOf: (row: Row) => string | undefined): Choice[] =>
   rows.map((row) => {
     const isOnly = rows.filter(({ name }) => name === row.name).length === 1
-    const text = about(row)
-    return { value: isOnly ? row.name : row.id, name: row.name, ...(text && { about: text }) }
+    return { value: isOnly ? row.name : row.id, name: row.name, ...about(textOf(row)) }
   })
 
 const titled = (rows: readonly { id: string; title: string; status?: string }[]): Choice[] =>
-  rows.map(({ id, title, status }) => ({ value: id, name: title, ...(status && { about: status }) }))
+  rows.map(({ id, title, status }) => ({ value: id, name: title, ...about(status) }))
 
 const lists = async ({ work }: Context) => {
   const { listLists } = await import('../contacts/contacts.ts')
@@ -70,12 +75,43 @@ const pipelines = async ({ work }: Context) => {
   return byName(await work(listPipelines), ({ isDefault }) => (isDefault ? 'the default one' : undefined))
 }
 
-/** Returns the stages of all pipelines. A command looks the name up in the deal's pipeline. */
-const stages = async ({ work }: Context) => {
+/** Returns the pipelines of deals. Throws Problem `not_found` if there are none of these ids. */
+const pipelinesOf = async ({ work }: Context, deals: readonly string[]): Promise<Set<string>> => {
+  const { showDeal } = await import('../deals/deals.ts')
+  const found = new Set<string>()
+  let failure: unknown
+  for (const id of deals) {
+    try {
+      found.add((await work((w) => showDeal(w, id))).pipelineId)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      failure ??= error
+    }
+  }
+  if (found.size === 0) throw failure
+  return found
+}
+
+/** Returns the stages of the given pipeline or of the pipelines of the given deals, else of all pipelines. */
+const stages = async (context: Context, given: Given) => {
   const { listPipelines } = await import('../deals/deals.ts')
-  const all = (await work(listPipelines)).flatMap((pipeline) => pipeline.stages)
-  const kinds = new Map(all.map(({ name, kind }) => [name, kind]))
-  return [...kinds].map(([value, kind]) => ({ value, ...(kind !== 'open' && { about: kind }) }))
+  const all = await context.work(listPipelines)
+  const named = [...given('--pipeline'), ...given('<pipeline>')]
+  const moved = [...given('<ids>'), ...given('<id>')]
+  const ids = moved.length > 0 ? await pipelinesOf(context, moved) : undefined
+  const pipelines = all.filter(({ id, name }) =>
+    named.length > 0 ? named.includes(id) || named.includes(name) : (ids?.has(id) ?? true),
+  )
+  const rows = pipelines.flatMap(({ name: pipeline, stages }) => stages.map((stage) => ({ ...stage, pipeline })))
+  const aboutKind = ({ kind }: (typeof rows)[number]) => (kind === 'open' ? undefined : kind)
+  if (pipelines.length === 1) return byName(rows, aboutKind)
+  // A command looks a name up in the pipeline of each deal.
+  if (ids)
+    return [...new Map(rows.map((row) => [row.name, row])).values()].map((row) => ({
+      value: row.name,
+      ...about(aboutKind(row)),
+    }))
+  return byName(rows, (row) => [row.pipeline, aboutKind(row)].filter(Boolean).join(', '))
 }
 
 const deals = async ({ work }: Context) => {
@@ -94,10 +130,85 @@ const courses = async ({ work }: Context) => {
   return titled(await work(listCourses))
 }
 
-/** Returns the lessons of all courses, since a choice does not know the course. */
-const lessons = async ({ work }: Context) => {
-  const { listLessons } = await import('../courses/courses.ts')
+/** Returns the registrations of the given webinar. */
+const registrations = async ({ app, work }: Context, given: Given) => {
+  const { findWebinar, listRegistrations } = await import('../webinars/webinars.ts')
+  const [webinar] = given('<webinar>')
+  if (webinar === undefined) return []
+  const rows = await work(async (w) => listRegistrations(app, w, (await findWebinar(w, webinar)).id))
+  return rows.map(({ id, email, name, status }) => ({ value: id, name: name || email, about: `${email}, ${status}` }))
+}
+
+/** Returns the lessons of the given course, else of all courses. */
+const lessons = async ({ work }: Context, given: Given) => {
+  const { findCourseNamed, lessonsOf, listLessons } = await import('../courses/courses.ts')
+  const [course] = given('<course>')
+  if (course !== undefined) return titled(await work(async (w) => lessonsOf(w, (await findCourseNamed(w, course)).id)))
   return (await work(listLessons)).map(({ id, title, course }) => ({ value: id, name: title, about: course }))
+}
+
+const sends = async ({ work }: Context) => {
+  const { listSends } = await import('../messages/messages.ts')
+  const { rows } = await work((w) => listSends(w, { status: null, email: null }, newest))
+  return rows.map(({ id, to, subject, status }) => ({ value: id, name: to, about: `${subject}, ${status}` }))
+}
+
+const events = async ({ out, work }: Context) => {
+  const { listEvents } = await import('../deliveries/deliveries.ts')
+  const { rows } = await work((w) => listEvents(w, {}, newest))
+  return rows.map(({ id, type, createdAt }) => ({ value: id, name: type, about: out.time(createdAt) }))
+}
+
+const deliveries = async ({ out, work }: Context) => {
+  const { listDeliveries } = await import('../deliveries/deliveries.find.ts')
+  const { rows } = await work((w) => listDeliveries(w, {}, newest))
+  return rows.map(({ id, type, status, createdAt }) => ({
+    value: id,
+    name: type,
+    about: `${status}, ${out.time(createdAt)}`,
+  }))
+}
+
+const bookings = async ({ out, work }: Context) => {
+  const { listBookings } = await import('../bookings/bookings.ts')
+  const { rows } = await work((w) => listBookings(w, { status: null, email: null }, newest))
+  return rows.map(({ id, title, status, startAt, attendee }) => ({
+    value: id,
+    name: title,
+    about: `${attendee.email}, ${status}, ${out.time(startAt)}`,
+  }))
+}
+
+const payments = async ({ work }: Context) => {
+  const { listPayments } = await import('../checkout/checkout.ts')
+  const { rows } = await work((w) => listPayments(w, { status: null }, newest))
+  return rows.map(({ id, email, status, amount, currency }) => ({
+    value: id,
+    name: email || id,
+    about: `${moneyText({ amount, currency })}, ${status}`,
+  }))
+}
+
+/** Returns the data folder of `svc dev`, and the ids of the emails that it caught, newest first. */
+const caughtMail = async () => {
+  const [{ caughtIds }, { dataDirOf }, { actAsOwner }] = await Promise.all([
+    import('./catcher/catcher.ts'),
+    import('./config.ts'),
+    import('../embedded/folder.ts'),
+  ])
+  const dataDir = dataDirOf(process.env)
+  actAsOwner(dataDir)
+  return { dataDir, ids: caughtIds(dataDir).reverse() }
+}
+
+const caughtEmails = async () => {
+  const [{ parseMail, readCaught, viewOf }, { dataDir, ids }] = await Promise.all([
+    import('./catcher/catcher.ts'),
+    caughtMail(),
+  ])
+  const mails = ids.slice(0, newest.limit).flatMap((id) => readCaught(dataDir, id) ?? [])
+  const views = await Promise.all(mails.map(async (mail) => viewOf(mail, await parseMail(mail))))
+  return views.map(({ id, to, subject }) => ({ value: id, name: subject || id, about: to }))
 }
 
 const webhooks = async ({ work }: Context) => {
@@ -158,25 +269,47 @@ const subjects = async (context: Context) => {
   return [...of('course', await courses(context)), ...of('webinar', await webinars(context))]
 }
 
+/** Returns the subject whose id ends as that of `course:4k2mzp`. */
+const findSubject = async (context: Context, subject: string) => {
+  const [kind, end] = subject.split(':')
+  if (end === undefined || (kind !== 'course' && kind !== 'webinar')) return undefined
+  const id = await findIdByEnd(context, `${kind}s`, end)
+  return id && `${kind}:${id}`
+}
+
+const findCaught = async (_: Context, end: string) =>
+  onlyId(
+    'caught emails',
+    end,
+    (await caughtMail()).ids.filter((id) => id.endsWith(end)),
+  )
+
 const loaders = {
   accounts,
+  bookings,
   broadcasts,
+  'caught emails': caughtEmails,
   courses,
   'courses or webinars': subjects,
   deals,
+  deliveries,
   domains,
+  events,
   forms,
   imports,
   journeys,
   keys,
   lessons,
   lists,
+  payments,
   pipelines,
   plans,
   projects,
+  registrations,
   runs,
   segments,
   senders,
+  sends,
   stages,
   topics,
   webhooks,
@@ -187,15 +320,21 @@ type Noun = keyof typeof loaders
 
 const byPlace: Readonly<Record<string, Noun>> = {
   '--course': 'courses',
+  '--exclude-list': 'lists',
+  '--exclude-segment': 'segments',
   '--list': 'lists',
+  '--move-deals-to': 'stages',
   '--pipeline': 'pipelines',
   '--plan': 'plans',
   '--project': 'projects',
+  '--run': 'runs',
   '--segment': 'segments',
+  '--sender': 'senders',
   '--stage': 'stages',
   '--topic': 'topics',
   '--webhook': 'webhooks',
   '<account>': 'accounts',
+  '<broadcast>': 'broadcasts',
   '<course>': 'courses',
   '<domain>': 'domains',
   '<form>': 'forms',
@@ -205,15 +344,19 @@ const byPlace: Readonly<Record<string, Noun>> = {
   '<pipeline>': 'pipelines',
   '<plan>': 'plans',
   '<project>': 'projects',
+  '<registration>': 'registrations',
   '<run>': 'runs',
   '<segment>': 'segments',
+  '<send>': 'sends',
   '<stage>': 'stages',
+  '<stages>': 'stages',
   '<topic>': 'topics',
   '<webinar>': 'webinars',
   'bindings set <subject>': 'courses or webinars',
   'bindings unset <subject>': 'courses or webinars',
   'courses lessons move --before': 'lessons',
   'deals move --to': 'stages',
+  'mail show <id>': 'caught emails',
 }
 
 const several = ['webhooks create --events', 'webhooks update --events', 'listen --events']
@@ -229,12 +372,23 @@ const nounOf = (command: string, place: string): Noun | undefined => {
   return byPlace[`${command} ${place}`] ?? byPlace[place] ?? (isId && own in loaders ? (own as Noun) : undefined)
 }
 
+/** Places that take the id of a contact's row: addresses are easier to choose, so these are never asked for. */
+const takesRow = /^(deals create --row|journeys trigger --after)$/
+
+/** Returns how values of a noun are found by the end of an id. */
+const finderOf = (noun: string): Pick<Choices, 'findByEnd'> => {
+  if (noun === 'courses or webinars') return { findByEnd: findSubject }
+  if (noun === 'caught emails') return { findByEnd: findCaught }
+  return hasIds(noun) ? { findByEnd: (context, end) => findIdByEnd(context, noun, end) } : {}
+}
+
 /** Returns the choices of a flag or an argument; undefined if it takes any text. */
 export const choicesOf: ChoicesOf = (command, place) => {
   const key = `${command} ${place}`
   if (mayBeNew.test(key)) return undefined
+  if (takesRow.test(key)) return { load: async () => [], ...finderOf('rows') }
   const noun = nounOf(command, place)
-  if (noun) return { load: loaders[noun], ...(!mayBeCreated.test(key) && { noun }) }
+  if (noun) return { load: loaders[noun], ...finderOf(noun), ...(!mayBeCreated.test(key) && { noun }) }
   const closed = closedValues[key]
   return closed && { load: async () => closed.map((value) => ({ value })), isMany: several.includes(key) }
 }

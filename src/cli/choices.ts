@@ -5,9 +5,14 @@ import { askChoice, askSeveral, askText, type Choice, checkFile, questionOf } fr
 import type { Context } from './command.ts'
 import { pathOf } from './complete.ts'
 
+/** Returns the texts that were given for a flag (`--pipeline`) or an argument (`<ids>`) of the same command; none: []. */
+export type Given = (place: string) => readonly string[]
+
 /** The values of a flag or an argument. */
 export interface Choices {
-  load(context: Context): Promise<readonly Choice[]>
+  load(context: Context, given: Given): Promise<readonly Choice[]>
+  /** Returns the value whose id ends with `end`; undefined if there is none. Absent: values have no ids. */
+  findByEnd?(context: Context, end: string): Promise<string | undefined>
   /** The noun of a value that must exist, such as `deals`. Absent: if there is nothing to choose from, any text is accepted. */
   noun?: string
   /** Whether it takes several values, separated by commas. */
@@ -49,7 +54,7 @@ export const askValue = async (
 ): Promise<string[]> => {
   const path = pathOf(command)
   const choices = choicesOf(path, place.name)
-  const values = (await choices?.load(context)) ?? []
+  const values = (await choices?.load(context, givenTo(command))) ?? []
   const question = questionFor(place, choices?.noun)
   if (values.length > 0) return choices?.isMany ? askSeveral(question, values) : [await askChoice(question, values)]
   if (choices?.noun)
@@ -86,6 +91,11 @@ const givenOf = (command: Command): { name: string; texts: string[] }[] => {
   })
 }
 
+const givenTo =
+  (command: Command): Given =>
+  (place) =>
+    givenOf(command).find(({ name }) => name === place)?.texts ?? []
+
 /** Returns the known value that is closest to a given one that is not among its choices. */
 const findSuggestion = async (
   context: Context,
@@ -95,7 +105,10 @@ const findSuggestion = async (
   for (const { name, texts } of givenOf(command)) {
     const choices = choicesOf(pathOf(command), name)
     if (!choices) continue
-    const known = (await choices.load(context)).flatMap(({ value, name: label }) => [value, ...(label ? [label] : [])])
+    const known = (await choices.load(context, givenTo(command))).flatMap(({ value, name: label }) => [
+      value,
+      ...(label ? [label] : []),
+    ])
     for (const text of choices.isMany ? texts.flatMap((list) => list.split(',')) : texts) {
       const suggestion = known.includes(text.trim()) ? undefined : nearest(text.trim(), known)
       if (suggestion) return suggestion

@@ -6,6 +6,7 @@ import type { App, Operation } from '../store/work.ts'
 import type { ChoicesOf } from './choices.ts'
 import { type Context, isChanging, type RunOptions } from './command.ts'
 import { isAsciiOnly } from './draw/draw.ts'
+import { expandIds, withWholeIds } from './ids.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
 import { asTyped, declaredFlag, fullCommand, withFlags } from './next.ts'
 import { createOutput, type Format, jsonText, type Output, printable } from './output.ts'
@@ -163,13 +164,13 @@ const chooseAccount = async (
   const accounts = await import('../accounts/accounts.ts')
   const choose = (named?: string) => context.operate((operation) => accounts.chooseAccount(operation, named))
   try {
-    return await choose(ref)
+    return await choose(await withWholeIds(context, ['', '<account>'], ref, loadChoices))
   } catch (error) {
     const areSeveral = !ref && error instanceof Problem && error.kind === 'usage'
     if (!areSeveral || !context.asks) throw error
   }
   const [{ askChoice }, choicesOf] = await Promise.all([import('./ask.ts'), loadChoices()])
-  return choose(await askChoice('Account:', (await choicesOf('', '<account>')?.load(context)) ?? []))
+  return choose(await askChoice('Account:', (await choicesOf('', '<account>')?.load(context, () => [])) ?? []))
 }
 
 /** Creates the context of one run of one command. */
@@ -245,25 +246,29 @@ const createContext = (
   return { context, handlesSignal: () => handlesSignal, settleAccount }
 }
 
-/** Returns the arguments of an action, after asking for required ones that are missing. Without a terminal the parser refuses them. */
-const withAskedArguments = async <Args extends unknown[]>(
+/**
+ * Returns the arguments of an action with whole ids, after asking for required ones that are missing. Without a terminal the parser
+ * refuses them.
+ */
+const settleArguments = async <Args extends unknown[]>(
   { context, settleAccount }: Run,
   { registeredArguments: declared }: Command,
   args: Args,
   loadChoices: () => Promise<ChoicesOf>,
 ): Promise<Args> => {
   const command = args.at(-1) as Command
+  const all = await expandIds(context, args, loadChoices)
   const isLeftOut = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 0)
   const lacking = declared.flatMap((argument, at) =>
-    argument.required && isLeftOut(args[at]) ? [{ argument, at }] : [],
+    argument.required && isLeftOut(all[at]) ? [{ argument, at }] : [],
   )
-  if (lacking.length === 0) return args
+  if (lacking.length === 0) return all
   await settleAccount()
   const [{ askValue, placeOfArgument }, choicesOf] = await Promise.all([import('./choices.ts'), loadChoices()])
-  const all = [...args] as Args
   for (const { argument, at } of lacking) {
     const values = await askValue(context, command, placeOfArgument(argument), choicesOf)
     all[at] = argument.variadic ? values : values.join(',')
+    command.processedArgs[at] = all[at]
   }
   return all
 }
@@ -313,7 +318,7 @@ export const runner =
         await Promise.race([
           act(
             isDry ? dryRunContext(context) : context,
-            ...(await withAskedArguments(created, command, args, loadChoices)),
+            ...(await settleArguments(created, command, args, loadChoices)),
           ),
           interruption.cutOff(() => run.app === 'none' || created.handlesSignal()),
         ])

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { newId } from '../../src/lib/ids.ts'
 import { ok, type TestAccount, type TestApp } from './app.ts'
 import { svc } from './cli.ts'
 
@@ -88,14 +89,14 @@ export const furnish = async (t: TestApp, account: TestAccount, folder: string, 
   await ok(t.request('GET', `/contacts?email=${email}`, { key }))
   const [event] = (await json('events list')).events
   const [delivery] = (await json('deliveries list')).deliveries
-  const booking = `bkg_${slug}`
+  const booking = newId('bkg', t.app.now().getTime())
   await t.app.sql(
     `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name, email,
        sequence, created_at, updated_at, is_replaced)
      values ($1, $2, $3, $4, 'a', 'confirmed', $5, now() + interval '1 day', now() + interval '1 day', 'UTC', $5, $6, 0, now(), now(), false)`,
     [account.id, booking, project.id, send.id, of('booking'), email],
   )
-  const payment = `ord_${slug}`
+  const payment = newId('pay', t.app.now().getTime())
   await t.app.sql(
     `insert into payment_orders (account_id, id, message_id, block_id, project_id, project_version, email, currency, amount, items,
        provider, status, created_at)

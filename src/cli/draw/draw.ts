@@ -109,7 +109,7 @@ const widest = (a: Shown, b: Shown): Shown => ({
 
 const remarksOn = ({ hidden, hasShortIds }: Layout): string[] => [
   ...(hidden.length > 0 ? [`Hidden columns: ${hidden.join(', ')} (use --fields or --wide)`] : []),
-  ...(hasShortIds ? ['Ids are shortened: --wide shows them in full.'] : []),
+  ...(hasShortIds ? ['Ids are shortened: commands accept them, --wide shows all.'] : []),
 ]
 
 /**

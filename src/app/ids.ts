@@ -1,0 +1,103 @@
+import type { Context } from '../cli/command.ts'
+import { Problem } from '../lib/problem.ts'
+import { number } from '../lib/quantity.ts'
+import { forceIndexOrder } from '../store/database.ts'
+import { type Statement, statement } from '../store/statement.ts'
+
+/*
+ * Finds the ids that end with a few characters: tables show only those on narrow terminals. A common end can't be looked up
+ * in an index, and one for it would cost every insert of the largest tables. So the newest rows are read from the index of
+ * the primary key, and the time that takes has a bound.
+ */
+
+/** How many of the newest rows of a table are searched. */
+export const searchedRows = 100_000
+
+/** More ids with the same end are not named. */
+const namedIds = 5
+
+interface Found {
+  /** The number of rows that were searched. */
+  searched: number
+  ids: string[] | null
+}
+
+/**
+ * Declares the search of a table. `name` is the column by which commands find a row, too: if a row has that name, the text
+ * is no end of an id.
+ */
+const search = (table: string, { name, id = 'id' }: { name?: string; id?: string } = {}): Statement<Found> => {
+  const isOfAccount = table === 'accounts' ? '$1::text is not null' : 'account_id = $1'
+  const isName = name ? `and not exists (select from ${table} where ${isOfAccount} and ${name} = $2)` : ''
+  return statement<Found>(
+    `find-${table}-by-end`,
+    { searched: 'int4', ids: '_text' },
+    `select count(*)::int as searched, array_agg(id) filter (where right(id, length($2)) = $2 ${isName}) as ids
+     from (select ${id} as id from ${table} where ${isOfAccount} order by ${id} desc limit ${searchedRows}) newest`,
+  )
+}
+
+const title = { name: 'title' }
+const named = { name: 'name' }
+
+/** The tables that hold the rows of a noun. */
+const searches = {
+  accounts: [search('accounts', named)],
+  bookings: [search('bookings')],
+  broadcasts: [search('broadcasts', named)],
+  courses: [search('courses', title)],
+  deals: [search('deals')],
+  deliveries: [search('pending_deliveries'), search('ended_deliveries')],
+  events: [search('events')],
+  forms: [search('forms', named)],
+  imports: [search('imports')],
+  journeys: [search('journeys', named)],
+  keys: [search('api_keys')],
+  lessons: [search('lessons')],
+  lists: [search('contact_lists', named)],
+  payments: [search('payment_orders')],
+  pipelines: [search('pipelines', named)],
+  projects: [search('projects', named)],
+  registrations: [search('webinar_registrations')],
+  rows: [search('contacts', { id: 'row_id' })],
+  runs: [search('journey_runs')],
+  segments: [search('segments', named)],
+  senders: [search('senders')],
+  sends: [search('messages')],
+  stages: [search('stages', named)],
+  topics: [search('topics', named)],
+  webhooks: [search('delivery_targets')],
+  webinars: [search('webinars', title)],
+} satisfies Readonly<Record<string, readonly Statement<Found>[]>>
+
+export type NounWithIds = keyof typeof searches
+
+export const hasIds = (noun: string): noun is NounWithIds => Object.hasOwn(searches, noun)
+
+/** Returns the id that ends with a text; undefined if there is none. Throws Problem `usage` if there are several. */
+export const onlyId = (noun: string, end: string, ids: readonly string[]): string | undefined => {
+  if (ids.length < 2) return ids[0]
+  const shown = `${ids.toSorted().slice(0, namedIds).join(', ')}${ids.length > namedIds ? ' and others' : ''}`
+  throw new Problem('usage', `Several ${noun} have an id that ends with ${end}: ${shown}`)
+}
+
+/**
+ * Returns the id of a noun that ends with a text; undefined if there is none, or a row has that name. Throws Problem `usage` if there are
+ * several, and Problem `not_found` if there is none among the rows that were searched, but there are more.
+ */
+export const findIdByEnd = async (context: Context, noun: NounWithIds, end: string): Promise<string | undefined> => {
+  const accountId = noun === 'accounts' ? '' : (await context.account()).id
+  const found: Found[] = []
+  for (const each of searches[noun])
+    found.push(...(await context.app.database.transaction((tx) => tx(each, [accountId, end]), forceIndexOrder)))
+  const id = onlyId(
+    noun,
+    end,
+    found.flatMap(({ ids }) => ids ?? []),
+  )
+  if (id === undefined && found.some(({ searched }) => searched === searchedRows)) {
+    const newest = `the newest ${number(searchedRows)} ${noun}`
+    throw new Problem('not_found', `None of ${newest} has an id that ends with ${end}; an older one needs its whole id`)
+  }
+  return id
+}
