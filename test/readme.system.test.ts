@@ -68,7 +68,7 @@ const printed: Record<string, RegExp> = {
   'npx svc webinars create': /title\s+Open house/,
   'npx svc accounts claim-slug': /slug\s+knots/,
   'npx svc courses create': /published\s+true/,
-  'npx svc webhooks test': /status\s+pending/,
+  'npx svc webhooks test': /→ 200 in \d+ ms/,
   'npx svc webhooks create': /whsec_/,
   'WEBHOOK=': /^whk_\w+$/,
   'npx svc webhooks rotate-secret': /whsec_/,

@@ -11,6 +11,7 @@ import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { DeliveryAttempt } from './deliveries.entities.ts'
+import { probeType } from './deliveries.insert.ts'
 
 export const deliveryStatuses = ['pending', 'delivered', 'exhausted', 'cancelled'] as const
 
@@ -109,6 +110,7 @@ export const listDeliveries = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<DeliveryView>> => {
   const { conditions, params, bind } = matching(accountId, filter)
+  conditions.push(`d.type <> '${probeType}'`)
   if (cursor) conditions.push(`d.id < ${bind(idOfCursor('dlv', cursor))}`)
   const branches = branchesOf(filter, conditions)
   const count = bind(limit + 1)

@@ -116,6 +116,17 @@ export const insertEvents = async (
   return rows.map(({ id }) => id)
 }
 
+/** The `type` of a probe: a delivery that a command sends to itself. Lists and statistics leave it out. */
+export const probeType = 'svc.probe'
+
+/** Inserts a delivery of the event to one target that neither lists nor statistics show, and returns its id. */
+export const insertProbe = async (work: Work, target: string, event: EmittedEvent): Promise<string> => {
+  const id = newId('dlv', work.now.getTime())
+  const body = JSON.stringify(event)
+  await insert(work, [{ id, target, key: event.id, type: probeType, body, bytes: Buffer.byteLength(body) }], [])
+  return id
+}
+
 /** Returns the id of the one target of a caller and URL, a hash of both: concurrent transactions compute the same id. */
 const targetIdOf = (accountId: string, { kind, id }: Caller, url: string): string =>
   `tgt_${createHash('sha256')

@@ -151,15 +151,12 @@ const deletionFrom = (table: string) =>
 
 const deletePending = deletionFrom('pending_deliveries')
 const deleteEnded = deletionFrom('ended_deliveries')
-const deleteEvent = deletionFrom('events')
 
-/** Deletes a delivery and its event without a trace: those that a command sent to itself. */
-export const removeDelivery = async (
+/** Deletes a probe. If its attempt is being recorded at this moment, the first statement waits and the second one deletes it. */
+export const removeProbe = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   deliveryId: string,
-  eventId: string,
 ): Promise<void> => {
   await sql(deletePending, [accountId, deliveryId])
   await sql(deleteEnded, [accountId, deliveryId])
-  await sql(deleteEvent, [accountId, eventId])
 }

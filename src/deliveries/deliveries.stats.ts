@@ -1,5 +1,6 @@
 import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
 import type { Work } from '../store/work.ts'
+import { probeType } from './deliveries.insert.ts'
 
 /*
  * Deliveries by day, counted by the statement that records them. How long a delivery took, from its event to its success, is counted
@@ -11,7 +12,7 @@ const growth = 1.1
 const bucketName = /^ms:(\d+)$/
 
 /**
- * SQL statement: counts deliveries that have ended, in the same statement. `ended`: rows with `account_id`, `status` and `created_at`;
+ * SQL statement: counts deliveries that have ended, in the same statement. `ended`: rows with `account_id`, `type`, `status` and `created_at`;
  * `clock`: one row with the time `now`.
  */
 export const tallyingEnds = (ended: string, clock: string): string =>
@@ -19,7 +20,7 @@ export const tallyingEnds = (ended: string, clock: string): string =>
        select e.account_id, ${utcDay(`${clock}.now`)} as day, case when e.status = 'exhausted' then 'exhausted'
            else 'ms:' || round(ln(greatest(extract(epoch from ${clock}.now - e.created_at) * 1000, 1)::float8) / ln(${growth}::float8))
          end as name, count(*) as count
-       from ${ended} e, ${clock} where e.status in ('delivered', 'exhausted') group by 1, 2, 3
+       from ${ended} e, ${clock} where e.status in ('delivered', 'exhausted') and e.type <> '${probeType}' group by 1, 2, 3
      ) counted group by account_id, day`)
 
 /** Deliveries that ended on a UTC day. */

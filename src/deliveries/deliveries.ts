@@ -4,9 +4,9 @@ export { type CallEnd, cancelCalls } from './deliveries.cancel.ts'
 export { deliveriesOfCallers, eraseCalls, eraseEvents, joinEventsAt } from './deliveries.erase.ts'
 export { EventFilter, listEvents, newEvents, showEvent } from './deliveries.events.ts'
 export { countDeliveriesSince, type DeliveryDetail, findLastError, showDelivery } from './deliveries.find.ts'
-export { type Call, insertCalls, insertEvents, type Wanting } from './deliveries.insert.ts'
+export { type Call, insertCalls, insertEvents, insertProbe, type Wanting } from './deliveries.insert.ts'
 export { deliveriesChannel } from './deliveries.notices.ts'
-export { removeDelivery } from './deliveries.purge.ts'
+export { removeProbe } from './deliveries.purge.ts'
 export { type DeliverySpan, deliveriesByDay } from './deliveries.stats.ts'
 export {
   closeTargets,

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { lockClasses } from '../lib/locks.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, Sql } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
 import { holdsChannel, isHeld, type QueueName } from './holds.ts'
 
 /*
@@ -67,6 +68,16 @@ interface OtherWorker {
 export const sessionOfWorker = (id: string) => `
   from pg_locks l where l.locktype = 'advisory' and l.classid = ${lockClass} and l.objid = ${id} and l.granted
     and l.database = (select oid from pg_database where datname = current_database())`
+
+const findWorkers = statement<{ isRunning: boolean }>(
+  'find-workers-of-job',
+  { isRunning: 'bool' },
+  `select exists (select from workers w where w.job = $1 and exists (select ${sessionOfWorker('w.id')})) as "isRunning"`,
+)
+
+/** Whether a process runs the job now: a worker of it has its session. */
+export const isRunning = async (sql: Sql, job: string): Promise<boolean> =>
+  (await sql(findWorkers, [job]))[0]!.isRunning
 
 const beating = (queue: QueueName, isDue: string) => `
   with me as (

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { findLastError } from '../deliveries/deliveries.ts'
+import { findLastError, insertProbe, removeProbe } from '../deliveries/deliveries.ts'
 import { sampleEvent } from '../events/samples.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import type { EventType } from '../events/types.ts'
 import { Problem } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
-import { sendTo } from './webhooks.ts'
+import { noDaemon } from './webhooks.try.ts'
+import { showWebhook } from './webhooks.ts'
 
 const limitMs = 10_000
 const pollMs = 200
@@ -23,14 +24,9 @@ const unreachable = (error: string) =>
         hint: 'run svc listen on the machine of the daemon',
       })
 
-const noDaemon = () =>
-  new Problem('unavailable', 'No daemon runs the jobs of this database, so nothing would be delivered', {
-    hint: 'svc dev (or svc serve) in another terminal',
-  })
-
 /**
- * Sends the ping through the outbox to this webhook, waits until a daemon delivers it, and returns the delivery's id. Throws Problem
- * if none arrives within 10 s: `unavailable` without a daemon, `configuration` if the daemon may not reach this machine.
+ * Sends the ping through the outbox to this webhook, waits until a daemon delivers it, and removes its delivery. Throws Problem if
+ * none arrives within 10 s: `unavailable` without a daemon, `configuration` if the daemon may not reach this machine.
  */
 export const verifyDeliveryPath = async (
   app: App,
@@ -38,19 +34,24 @@ export const verifyDeliveryPath = async (
   ping: WebhookEvent,
   arrived: Promise<void>,
   signal: AbortSignal,
-): Promise<string | null> => {
+): Promise<void> => {
   const { accountId, actor, webhookId } = subscription
-  const deliveryId = await app.work(accountId, actor, (work) => sendTo(work, webhookId, ping))
+  const work = { sql: app.sql, accountId }
+  const deliveryId = await app.work(accountId, actor, async (work) => {
+    const { status } = await showWebhook(work, webhookId)
+    return status === 'active' ? insertProbe(work, webhookId, ping) : null
+  })
+  if (deliveryId === null) throw unreachable('the subscription was removed')
   const delivered = arrived.then(() => true)
   const startedAt = performance.now()
-  while (!signal.aborted) {
-    if (await Promise.race([delivered, sleep(pollMs, false)])) return deliveryId
-    const error =
-      deliveryId === null
-        ? 'the subscription was removed'
-        : await findLastError({ sql: app.sql, accountId }, deliveryId)
-    if (error !== null) throw unreachable(error)
-    if (performance.now() - startedAt > limitMs) throw noDaemon()
+  try {
+    while (!signal.aborted) {
+      if (await Promise.race([delivered, sleep(pollMs, false)])) return
+      const error = await findLastError(work, deliveryId)
+      if (error !== null) throw unreachable(error)
+      if (performance.now() - startedAt > limitMs) throw noDaemon()
+    }
+  } finally {
+    await removeProbe(work, deliveryId)
   }
-  return deliveryId
 }

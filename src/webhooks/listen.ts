@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { removeDelivery } from '../deliveries/deliveries.ts'
 import { type EventType, eventTypes } from '../events/types.ts'
 import type { Verdict } from '../lib/signature.ts'
 import { openRepeats } from '../lib/webhooks.ts'
@@ -154,19 +153,15 @@ export const listen = async (
     const webhook = await createWebhook(app, accountId, actor, input, origin)
     secret.resolve(webhook.secret)
     const { id: webhookId } = webhook
-    let pingId: string | null = null
     try {
-      pingId = await verifyDeliveryPath(app, { accountId, actor, webhookId }, ping, pinged.promise, handlers.signal)
+      await verifyDeliveryPath(app, { accountId, actor, webhookId }, ping, pinged.promise, handlers.signal)
       if (handlers.signal.aborted) return { ...counts, ended: null }
       handlers.ready({ webhookId, url: receiver.hookUrl, secret: webhook.secret, events })
       const { notice, signal } = handlers
       const ended = await watch(app, { accountId, webhookId, lock, lastArrival: () => lastArrival, notice, signal })
       return { ...counts, ended }
     } finally {
-      await cleanUp(handlers, async () => {
-        await removeSubscription(app, accountId, actor, webhookId)
-        if (pingId) await removeDelivery({ sql: app.sql, accountId }, pingId, ping.id)
-      })
+      await cleanUp(handlers, () => removeSubscription(app, accountId, actor, webhookId))
     }
   } finally {
     await receiver.close()

@@ -44,6 +44,11 @@ interface UpdateOptions {
   dryRun?: boolean
 }
 
+interface TestOptions {
+  type?: string
+  timeout: string
+}
+
 const webhooks: CommandSet = (cli) => {
   const noun = cli.noun('webhooks')
 
@@ -252,27 +257,40 @@ const webhooks: CommandSet = (cli) => {
 
   noun
     .command('test')
-    .description('Send a subscription a sample event with test: true inside data')
+    .description(
+      'Send a subscription a sample with test: true inside data, and wait for its answer; fails unless that is 2xx',
+    )
     .addHelpText(
       'after',
       examples(
         'svc webhooks test whk_01m82xgxstm9pszdn2vy839dag',
-        'svc webhooks test whk_01m82xgxstm9pszdn2vy839dag --type deal.created',
+        'svc webhooks test whk_01m82xgxstm9pszdn2vy839dag --type deal.created --timeout 10s',
       ),
     )
     .argument('<id>')
     .option('--type <type>', 'the event type (default: the first of the subscription)')
+    .option('--timeout <duration>', 'how long to wait for a daemon to deliver it', '30s')
     .action(
-      cli.run(async ({ out, work }, id: string, options: { type?: string }) => {
-        const [{ testWebhook }, { EventName }, { parse }] = await Promise.all([
-          import('./webhooks.ts'),
+      cli.run(async ({ account, actor, app, exit, out, signal }, id: string, options: TestOptions) => {
+        const [{ tryWebhook }, { EventName }, { parse }, { parseDuration }] = await Promise.all([
+          import('./webhooks.try.ts'),
           import('../events/shapes.ts'),
           import('../lib/parse.ts'),
+          import('../lib/since.ts'),
         ])
         const type = options.type === undefined ? undefined : parse(EventName, options.type, 'type')
-        const { history, event, ...delivery } = await work((w) => testWebhook(w, id, type))
-        out.one(delivery)
+        const wait = { limitMs: parseDuration(options.timeout), signal }
+        const tried = await tryWebhook(app, { accountId: (await account()).id, actor, id, type }, wait)
+        if (!tried) return
+        const { history, event, ...delivery } = tried
+        const [attempt] = history
+        const ms = attempt?.durationMs ?? null
+        if (out.format === 'table' || out.format === 'plain') {
+          out.line(`→ ${attempt?.status ?? delivery.lastError ?? delivery.status} in ${ms ?? 0} ms`)
+          if (attempt?.error) out.note(`error: ${attempt.error}`)
+        } else out.one({ ...delivery, ms, answer: attempt?.snippet ?? null })
         out.next(`svc deliveries show ${delivery.id}`)
+        exit(delivery.status === 'delivered' ? 0 : 1)
       }),
     )
 }

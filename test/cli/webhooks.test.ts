@@ -7,9 +7,10 @@ import { sampleEvent } from '../../src/events/samples.ts'
 import { WebhookEventShape } from '../../src/events/shapes.ts'
 import { eventTypes } from '../../src/events/types.ts'
 import { verify } from '../../src/lib/signature.ts'
+import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
-import { endPending } from '../support/deliveries.ts'
+import { endPending, startDeliveries } from '../support/deliveries.ts'
 import { useReceiver } from '../support/receiver.ts'
 
 let account: TestAccount
@@ -216,16 +217,63 @@ describe('svc webhooks', () => {
     expect(await json('webhooks', 'show', id)).not.toHaveProperty('oldSecretUntil')
   })
 
-  test('test writes a delivery of a sample and shows how to follow it', async () => {
+  test('test waits for the answer to a sample, and fails unless it is 2xx', async () => {
+    startDeliveries(t.app)
     const id = await subscribe()
+    receiver.next({ status: 202, body: 'thanks' })
     const ran = await run('webhooks', 'test', id, '--type', 'deal.created', '--json')
-    expect(ran.json).toMatchObject({ webhookId: id, type: 'deal.created', status: 'pending' })
+    expect([ran.status, ran.json]).toEqual([
+      0,
+      expect.objectContaining({
+        webhookId: id,
+        type: 'deal.created',
+        status: 'delivered',
+        attempts: 1,
+        lastStatus: 202,
+        lastError: null,
+        ms: expect.any(Number),
+        answer: 'thanks',
+      }),
+    ])
     expect(ran.stderr).toBe(`  next: svc deliveries show ${ran.json.id}\n`)
-    const shown = await json('deliveries', 'show', ran.json.id)
-    expect(shown).toMatchObject({ history: [], event: { type: 'deal.created', data: { test: true } } })
+    expect(JSON.parse(receiver.requests[0]!.body.toString())).toMatchObject({
+      type: 'deal.created',
+      data: { test: true },
+    })
+    expect(await run('webhooks', 'test', id)).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^→ 200 in \d+ ms\n$/),
+    })
+    receiver.next({ status: 503 })
+    const refused = await run('webhooks', 'test', id)
+    expect([refused.status, refused.stdout, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^→ 503 in \d+ ms\n$/),
+      expect.stringMatching(/^error: answered 503\n {2}next: svc deliveries show dlv_/),
+    ])
     expectFailure(await run('webhooks', 'test', id, '--type', 'x'), 2, /is not an event type: "x"/)
+    expectFailure(await run('webhooks', 'test', id, '--timeout', 'x'), 2, /duration must be/)
     await run('webhooks', 'disable', id)
     expectFailure(await run('webhooks', 'test', id), 6, /is disabled/)
+  })
+
+  test('test sends nothing while no daemon delivers, or the queue is paused', async () => {
+    const id = await subscribe()
+    expectFailure(await run('webhooks', 'test', id), 7, /^error: No daemon runs the jobs .*\n {2}next: svc dev/)
+    startDeliveries(t.app)
+    await holdQueues(t.app.sql, ['deliveries'])
+    expectFailure(await run('webhooks', 'test', id), 6, /paused.*\n {2}next: svc queues resume deliveries/)
+    await releaseQueues(t.app.sql, ['deliveries'])
+    expect(await deliveryIds()).toEqual([])
+  })
+
+  test('test gives up after --timeout, and names the delivery', async () => {
+    startDeliveries(t.app)
+    const id = await subscribe()
+    await t.app.sql(`update delivery_targets set quiet_until = now() + interval '1 h' where id = $1`, [id])
+    const ran = await run('webhooks', 'test', id, '--timeout', '1s')
+    const [delivery] = await deliveryIds()
+    expectFailure(ran, 7, new RegExp(`^error: .*no attempt yet\n {2}next: svc deliveries show ${delivery}\n$`))
   })
 })
 

@@ -2,9 +2,12 @@ import { connect } from 'node:net'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
+import { deliveryStats, listDeliveries } from '../../src/deliveries/deliveries.find.ts'
+import { deliveriesByDay, insertProbe, listEvents, removeProbe, showDelivery } from '../../src/deliveries/deliveries.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import { type EventType, eventTypes } from '../../src/events/types.ts'
 import { verify } from '../../src/lib/signature.ts'
+import type { Work } from '../../src/store/work.ts'
 import { listen, type ReceivedDelivery } from '../../src/webhooks/listen.ts'
 import { deliverEvents } from '../../src/webhooks/webhooks.listeners.ts'
 import { deleteWebhook } from '../../src/webhooks/webhooks.ts'
@@ -263,4 +266,23 @@ test('thousands of deliveries in a burst are all received, each once', async () 
   await listener.arrived(3000)
   expect(new Set(listener.heard.map(({ id }) => id)).size).toBe(3000)
   expect(await listener.end()).toEqual({ events: 3000, distinct: 3000, notVerified: 0, ended: null })
+})
+
+test('neither lists nor statistics of deliveries have its ping, also while it is recorded', async () => {
+  const read = <T>(run: (work: Work) => Promise<T>) => t.app.work(account.id, 'cli:test', run)
+  const webhookId = (await start()).webhookId
+  const counted = async () => ({
+    listed: (await read((w) => listDeliveries(w, {}, { limit: 10 }))).rows,
+    events: (await read((w) => listEvents(w, {}, { limit: 10 }))).rows,
+    webhooks: (await read((w) => deliveryStats(w, {}))).webhooks,
+    days: (await read((w) => deliveriesByDay(w, '2020-01-01'))).days,
+  })
+  const none = { listed: [], events: [], webhooks: [], days: [] }
+  expect(await counted()).toEqual(none)
+  const probe = sampleEvent('contact.created', { now: Date.now(), test: true })
+  const id = await read((w) => insertProbe(w, webhookId, probe))
+  await eventually(async () => (await read((w) => showDelivery(w, id))).status === 'delivered')
+  expect(await counted()).toEqual({ ...none, webhooks: [expect.objectContaining({ id: webhookId, delivered: 1 })] })
+  await removeProbe({ sql: t.app.sql, accountId: account.id }, id)
+  expect(await counted()).toEqual(none)
 })
