@@ -33,6 +33,9 @@ export const Theme = z.strictObject({
 })
 export type Theme = z.output<typeof Theme>
 
+/** The maximum length of an `html` block. It is checked before the HTML is parsed. */
+export const htmlMaxLength = 50_000
+
 /** When the block is shown; studio.check.ts parses it. */
 const showIf = z.string().optional()
 
@@ -135,6 +138,7 @@ const Leaf = [
       align: Align.optional(),
     }),
   ),
+  leaf('html', z.strictObject({ html: text(htmlMaxLength).min(1) })),
   leaf(
     'image',
     z.strictObject({ src: ImageUrl, alt: text(500), href: Link.optional(), width: pixels(1, 2_000).optional() }),

@@ -3,11 +3,13 @@ import { type Checked, type Fault, faultText, type Path, pathText, recordOf, sha
 import { Problem } from '../lib/problem.ts'
 import { termNames } from '../segments/segments.ts'
 import type { Work } from '../store/work.ts'
-import { ProjectFile } from './studio.blocks.ts'
+import { htmlMaxLength, ProjectFile } from './studio.blocks.ts'
 import { parseCondition } from './studio.conditions.ts'
 
 const maxBlocks = 200
 const maxNesting = 10
+/** Of all `html` blocks. */
+const htmlMaxLengthInAll = 200_000
 
 interface Placed {
   block: Record<string, unknown>
@@ -60,6 +62,22 @@ const resolveLists = async (work: Work, placed: readonly Placed[]): Promise<Faul
   return faults
 }
 
+/** Returns faults of `html` blocks: too much in all, and nothing that an email can show. */
+const htmlFaults = async (placed: readonly Placed[]): Promise<Fault[]> => {
+  const found = placed.flatMap(({ block: { type, props }, path }) => {
+    const html = type === 'html' ? recordOf(props)?.html : undefined
+    return typeof html === 'string' && html.length <= htmlMaxLength ? [{ html, path: [...path, 'props', 'html'] }] : []
+  })
+  if (found.length === 0) return []
+  if (found.reduce((length, { html }) => length + html.length, 0) > htmlMaxLengthInAll)
+    return [{ path: ['blocks'], message: `must have at most ${htmlMaxLengthInAll} characters of HTML in all` }]
+  // Loads the sanitiser.
+  const [{ isBlank }, { sanitized }] = await Promise.all([import('./studio.markup.ts'), import('./studio.sanitize.ts')])
+  return found.flatMap(({ html, path }) =>
+    html !== '' && isBlank(sanitized(html)) ? [{ path, message: 'has nothing that an email can show' }] : [],
+  )
+}
+
 /** Returns a fault for each condition with a mistake. */
 const conditionFaults = async (work: Work, placed: readonly Placed[]): Promise<Fault[]> => {
   const conditions = placed.flatMap(({ block: { showIf }, path }) =>
@@ -90,6 +108,7 @@ export const checkProject = async (work: Work, document: unknown): Promise<Check
     ...structureFaults(placed),
     ...(await resolveLists(work, placed)),
     ...(await conditionFaults(work, placed)),
+    ...(await htmlFaults(placed)),
   ]
   const faults = [...ofShape, ...others.map(faultText)]
   return checked.success && faults.length === 0 ? { file: checked.data, faults: null } : { file: null, faults }

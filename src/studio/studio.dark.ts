@@ -18,6 +18,9 @@ const lightInk = (color: string): string => (isLight(color) ? color : mixed(colo
 export const darkTheme = (theme: FullTheme): FullTheme | null =>
   isLight(theme.background) ? { ...theme, background: darkGround(theme.background), text: lightInk(theme.text) } : null
 
+/** The class of a block that keeps its colours in dark mode: those of its author, on a light background. */
+export const ownColors = 'own-colors'
+
 /** Returns the class of elements with this background. */
 export const groundClass = (color: string): string => `on-${color.slice(1).toLowerCase()}`
 

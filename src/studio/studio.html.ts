@@ -1,6 +1,6 @@
 import type { Block, ColumnsBlock, Content, SectionBlock } from './studio.blocks.ts'
 import { conditionOf } from './studio.conditions.ts'
-import { darkStyle, groundClass } from './studio.dark.ts'
+import { darkStyle, groundClass, ownColors } from './studio.dark.ts'
 import { leafNodes, type RenderContext } from './studio.leaves.ts'
 import { createPlaceholders, type Node, node, type Placeholders } from './studio.nodes.ts'
 import { headingLevels } from './studio.outline.ts'
@@ -30,12 +30,20 @@ const nestedIn = (
 const isBox = (block: Block | undefined): block is SectionBlock | ColumnsBlock =>
   block?.type === 'section' || block?.type === 'columns'
 
-/** Returns the elements of a column. Sections inside a column are flattened: each of their blocks gets their background. */
-const columnNodes = (blocks: readonly Block[], context: RenderContext, background?: string): Node[] =>
+/**
+ * Returns the elements of a column. Sections inside a column are flattened: each of their blocks gets their background. `around` is that of
+ * the column.
+ */
+const columnNodes = (
+  blocks: readonly Block[],
+  context: RenderContext,
+  around: string | undefined,
+  background?: string,
+): Node[] =>
   blocks.flatMap((block) => {
     const shown = (nodes: Node[]) => context.placeholders.shownIf(conditionOf(block), nodes)
-    if (isBox(block)) return shown(columnNodes(block.children, context, block.props.background ?? background))
-    const nodes = leafNodes(block, context)
+    if (isBox(block)) return shown(columnNodes(block.children, context, around, block.props.background ?? background))
+    const nodes = leafNodes(block, context, background ?? around)
     if (!background) return shown(nodes)
     return shown(
       nodes.map((one) => ({
@@ -43,7 +51,7 @@ const columnNodes = (blocks: readonly Block[], context: RenderContext, backgroun
         attributes: {
           ...one.attributes,
           'container-background-color': background,
-          'css-class': `ink ${groundClass(background)}`,
+          'css-class': one.attributes['css-class'] === ownColors ? ownColors : `ink ${groundClass(background)}`,
         },
       })),
     )
@@ -64,6 +72,7 @@ const row = (inherited: RowContext, padding: [top: number, bottom: number], colu
 
 const columnsRow = ({ props, children }: ColumnsBlock, inherited: RowContext, context: RenderContext): Node => {
   const { padding = 0, widths = children.map(() => 1) } = props
+  const own = nestedIn(inherited, props)
   const whole = widths.reduce((sum, width) => sum + width, 0)
   const columns = children.map((child, i) => {
     const box = isBox(child) ? child.props : {}
@@ -72,12 +81,13 @@ const columnsRow = ({ props, children }: ColumnsBlock, inherited: RowContext, co
       ...(box.background && { 'background-color': box.background, 'css-class': groundClass(box.background) }),
       ...(box.padding && { padding: `${box.padding}px` }),
     }
+    const around = box.background ?? own.background
     const nodes = isBox(child)
-      ? context.placeholders.shownIf(conditionOf(child), columnNodes(child.children, context))
-      : columnNodes([child], context)
+      ? context.placeholders.shownIf(conditionOf(child), columnNodes(child.children, context, around))
+      : columnNodes([child], context, around)
     return node('mj-column', attributes, nodes)
   })
-  return row(nestedIn(inherited, props), [padding, padding], columns)
+  return row(own, [padding, padding], columns)
 }
 
 /** Adds pixels to the top or bottom padding of a row. */
@@ -115,7 +125,7 @@ const rowsOf = (blocks: readonly Block[], inherited: RowContext, context: Render
     }
     const end = blocks.findIndex((other, j) => j > i && isBox(other))
     const run = blocks.slice(i, end < 0 ? undefined : end)
-    rows.push(row(inherited, [0, 0], [node('mj-column', {}, columnNodes(run, context))]))
+    rows.push(row(inherited, [0, 0], [node('mj-column', {}, columnNodes(run, context, inherited.background))]))
     i += run.length
   }
   return rows

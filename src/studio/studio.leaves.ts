@@ -1,8 +1,12 @@
 import { readableOn } from '../lib/colors.ts'
+import { escapeHtml } from '../lib/html.ts'
 import { tagParts } from '../lib/tags.ts'
 import type { LeafBlock } from './studio.blocks.ts'
+import { ownColors } from './studio.dark.ts'
+import { markupParts, setsColors } from './studio.markup.ts'
 import { type Node, node, type Placeholders } from './studio.nodes.ts'
 import { type Look, richHtml } from './studio.rich.ts'
+import { sanitized } from './studio.sanitize.ts'
 import type { Part } from './studio.template.ts'
 import { type FullTheme, fontFamily } from './studio.theme.ts'
 import { urlParts } from './studio.urls.ts'
@@ -21,6 +25,9 @@ export interface RenderContext {
   placeholders: Placeholders
   levels: ReadonlyMap<string, number>
 }
+
+/** The background of the blocks around a block, if they have one. */
+type Ground = string | undefined
 
 const heading = (
   id: string,
@@ -46,6 +53,24 @@ const paragraphs = ({ text, level, align = 'left' }: Props<'text'>, { theme, pla
     { align, ...(level && { 'font-size': sizes[level as Level] }) },
     placeholders.html(richHtml(text, look(theme))),
   )
+
+/** Sets the author's colours on the light background in dark mode, too (`ownColors`). */
+const markup = (id: string, { html }: Props<'html'>, context: RenderContext, ground: Ground): Node => {
+  const { theme, placeholders, levels } = context
+  const safe = sanitized(html)
+  const content = markupParts(safe, {
+    above: 0,
+    last: levels.get(id) ?? 0,
+    link: (style) =>
+      /(?:^|;)color:/.test(style)
+        ? ` style="${escapeHtml(style)}"`
+        : ` class="ink-link" style="${escapeHtml([`color:${theme.text}`, style].filter(Boolean).join(';'))}"`,
+    style: (style) => ` style="${escapeHtml(style)}"`,
+    isShown: () => true,
+  })
+  const own = { 'css-class': ownColors, 'container-background-color': ground ?? theme.background }
+  return node('mj-text', setsColors(safe) ? own : {}, placeholders.html(content))
+}
 
 const image = ({ src, alt, href, width }: Props<'image'>, placeholders: Placeholders): Node =>
   node('mj-image', {
@@ -126,13 +151,15 @@ const checkout = (id: string, props: Props<'checkout'>, theme: FullTheme, placeh
 }
 
 /** Returns the MJML elements of one block. */
-export const leafNodes = (block: LeafBlock, context: RenderContext): Node[] => {
+export const leafNodes = (block: LeafBlock, context: RenderContext, ground: Ground): Node[] => {
   const { theme, placeholders } = context
   switch (block.type) {
     case 'heading':
       return [heading(block.id, block.props, context)]
     case 'text':
       return [paragraphs(block.props, context)]
+    case 'html':
+      return [markup(block.id, block.props, context, ground)]
     case 'image':
       return [image(block.props, placeholders)]
     case 'button': {

@@ -8,7 +8,7 @@ export const leavesOf = (blocks: readonly Block[]): LeafBlock[] =>
 /**
  * Returns the level of each heading by its block's id: the author's level, lowered where it would skip one, because screen readers
  * report a skipped level as a missing part. `above` is the level of the heading above the blocks; the author's level 1 is one below
- * it. `own` returns the level of a heading that a block renders itself.
+ * it. `own` returns the level of a heading that a block renders itself. An `html` block has the level of the last heading before it.
  */
 export const headingLevels = (
   blocks: readonly Block[],
@@ -21,6 +21,10 @@ export const headingLevels = (
     if (block.type === 'heading') {
       last = Math.min(above + (block.props.level ?? 1), last + 1)
       levels.set(block.id, last)
+    } else if (block.type === 'html') {
+      levels.set(block.id, last)
+      // Its own headings are at least as deep.
+      if (/<h[1-6]/i.test(block.props.html)) last = above + 1
     } else last = own(block) ?? last
   }
   return levels
@@ -36,11 +40,18 @@ const linksOf = (block: LeafBlock): string[] => {
 
 /** Returns the distinct merge fields in the links of a version: what a click on an old email needs. */
 export const linkFields = async ({ blocks }: Pick<Content, 'blocks'>): Promise<string[]> => {
-  // Loads the parser of texts.
-  const { richLinks } = await import('./studio.rich.ts')
-  const inTexts = (block: LeafBlock) => (block.type === 'text' ? richLinks(block.props.text) : [])
-  const parts = leavesOf(blocks)
-    .flatMap((block) => [...linksOf(block), ...inTexts(block)])
-    .flatMap(tagParts)
+  const leaves = leavesOf(blocks)
+  const linksInside = async ({ type, props }: LeafBlock): Promise<string[]> => {
+    // Loads the parsers.
+    if (type === 'text') return (await import('./studio.rich.ts')).richLinks(props.text)
+    if (type !== 'html') return []
+    const [{ markupLinks }, { sanitized }] = await Promise.all([
+      import('./studio.markup.ts'),
+      import('./studio.sanitize.ts'),
+    ])
+    return markupLinks(sanitized(props.html))
+  }
+  const inside = await Promise.all(leaves.map(linksInside))
+  const parts = leaves.flatMap((block, i) => [...linksOf(block), ...inside[i]!]).flatMap(tagParts)
   return [...new Set(parts.flatMap((part) => (typeof part === 'string' ? [] : part.tag)))]
 }

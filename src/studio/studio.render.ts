@@ -1,9 +1,11 @@
 import { createCache } from '../lib/cache.ts'
+import { escapeHtml } from '../lib/html.ts'
 import { noSuch } from '../lib/problem.ts'
 import { tagParts } from '../lib/tags.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
+import type { Sanitized } from './studio.sanitize.ts'
 import {
   fillHtml,
   fillTemplate,
@@ -45,6 +47,47 @@ const plainLook = { paragraph: noStyle, list: noStyle, item: '', link: ' rel="no
 export const textHtml = async (text: string, data: MergeData): Promise<string> => {
   const { richHtml } = await import('./studio.rich.ts')
   return fillHtml(richHtml(text, plainLook), data)
+}
+
+/** The HTML of an `html` block as a page shows it. */
+export interface MarkupPage {
+  html: string
+  /** The author's styles: a page's policy allows no `style` attributes. */
+  style: string
+  setsColors: boolean
+}
+
+/** The process keeps the trees of the blocks that pages showed last, of up to 1 MB each: 50,000 characters take 40 ms. */
+const recentMarkup = createCache<Sanitized>(20)
+
+const sanitizedMarkup = (html: string): Promise<Sanitized> =>
+  recentMarkup(html, async () => (await import('./studio.sanitize.ts')).sanitized(html))
+
+/** Returns the HTML of an `html` block, filled with merge data, for programs. Its values are no markup. */
+export const markupHtml = async (html: string, data: MergeData): Promise<string> => {
+  const { markupParts } = await import('./studio.markup.ts')
+  const style = (own: string) => ` style="${escapeHtml(own)}"`
+  const look = { above: 0, last: 0, link: (own: string) => own && style(own), style, isShown: () => true }
+  return fillHtml(markupParts(await sanitizedMarkup(html), look), data)
+}
+
+/**
+ * Returns an `html` block for a page below its h1, filled with merge data. `last` is the level of the heading before it, `name` the class
+ * of the block, which is unique on the page. Pictures for which `isShown` returns false are replaced by their alternative text.
+ */
+export const markupPage = async (
+  html: string,
+  data: MergeData,
+  { last, name, isShown }: { last: number; name: string; isShown(src: string): boolean },
+): Promise<MarkupPage> => {
+  const { markupParts, setsColors } = await import('./studio.markup.ts')
+  const classes = new Map<string, string>()
+  const style = (own: string) => ` class="${classes.getOrInsertComputed(own, () => `${name}-${classes.size}`)}"`
+  const link = (own: string) => ` rel="noopener noreferrer"${own && style(own)}`
+  const safe = await sanitizedMarkup(html)
+  const parts = markupParts(safe, { above: 1, last, link, style, isShown })
+  const rules = [...classes].map(([own, one]) => `.${name} .${one} { ${own} }`)
+  return { html: fillHtml(parts, data), style: rules.join('\n'), setsColors: setsColors(safe) }
 }
 
 const readTemplate = preparedStatement<{ content: Content; template: Template | null }>(

@@ -49,6 +49,17 @@ export const sampleProject = (imageUrl: string) => ({
         { id: 'right', type: 'text', props: { text: 'Or let a journey decide who gets which email, and when.' } },
       ],
     },
+    {
+      id: 'table',
+      type: 'html',
+      props: {
+        html: `<table width="100%" cellpadding="6" cellspacing="0">
+<tr><th align="left" style="border-bottom:1px solid #94a3b8">Block</th><th align="left" style="border-bottom:1px solid #94a3b8">Answer</th></tr>
+<tr><td>Vote, rating, quiz</td><td>in one click</td></tr>
+<tr><td>Form, booking, checkout</td><td>on a page of yours</td></tr>
+</table>`,
+      },
+    },
     { id: 'line', type: 'divider', props: {} },
     {
       id: 'colour',

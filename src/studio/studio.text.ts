@@ -1,7 +1,9 @@
 import { tagParts } from '../lib/tags.ts'
 import type { Block, Content, LeafBlock } from './studio.blocks.ts'
 import { conditionOf } from './studio.conditions.ts'
+import { markupText } from './studio.markup.ts'
 import { richText } from './studio.rich.ts'
+import { sanitized } from './studio.sanitize.ts'
 import { mergeLiterals, type Part } from './studio.template.ts'
 import { urlParts } from './studio.urls.ts'
 import { bookingLine, priceLines, words } from './studio.words.ts'
@@ -24,6 +26,8 @@ const leafParts = (block: LeafBlock): Part[] => {
   switch (type) {
     case 'text':
       return richText(props.text)
+    case 'html':
+      return markupText(sanitized(props.html))
     case 'heading':
       return tagParts(props.text.replace(/\r\n?/g, '\n'))
     case 'image':

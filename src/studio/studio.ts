@@ -20,7 +20,7 @@ export {
   projectNameOf,
 } from './studio.find.ts'
 export { headingLevels, leavesOf, linkFields } from './studio.outline.ts'
-export { loadTemplate, renderProject, textHtml } from './studio.render.ts'
+export { loadTemplate, type MarkupPage, markupHtml, markupPage, renderProject, textHtml } from './studio.render.ts'
 export { sampleProject } from './studio.sample.ts'
 export { currencyDigits } from './studio.shapes.ts'
 export { type Links, linksIn, type Mail, numberLinks, previewLinks } from './studio.template.ts'

@@ -50,6 +50,30 @@ test('GET liveview needs no key: project, theme, blocks, recipient and state, me
   expect(body.theme.primary).toBe('#0f766e')
 })
 
+test('the HTML of a block is sanitised in JSON and on the page, and its values are no markup', async () => {
+  const html =
+    '<p style="color:#c00;position:fixed" onclick="x">{{ name }}</p><script>alert(1)</script><a href="{{ url }}">a</a><img src="https://x.example/a.png" alt="A {{ name }}">'
+  account = await engagedAccount(t, { name: 'Html', blocks: [{ id: 'h', type: 'html', props: { html } }] })
+  mail = await sendProject(t, sink, account, { mergeData: { name: '<b>Ada</b>', url: 'javascript:alert(1)' } })
+  const { body } = await liveView(mail)
+  expect(body.blocks).toEqual([
+    {
+      id: 'h',
+      type: 'html',
+      props: {
+        html: '<p style="color:#c00">&lt;b&gt;Ada&lt;/b&gt;</p><a href="#">a</a><img src="https://x.example/a.png" alt="A &lt;b&gt;Ada&lt;/b&gt;" style="max-width:100%">',
+      },
+    },
+  ])
+  const page = await t.server.fastify.inject({ url: `/v/${mail.token}` })
+  // Styles are in the page's style sheet, whose policy allows no others; pictures of other hosts are not loaded.
+  expect(page.body).toContain(
+    '<div class="markup html-h own-colors"><p class="html-h-0">&lt;b&gt;Ada&lt;/b&gt;</p><a href="#" rel="noopener noreferrer">a</a><span>A &lt;b&gt;Ada&lt;/b&gt;</span></div>',
+  )
+  expect(page.body).toContain('.html-h .html-h-0 { color:#c00 }')
+  expect(page.body).not.toContain('alert(1)')
+})
+
 const inherited = ['constructor', 'valueOf', 'toString', 'hasOwnProperty', 'isPrototypeOf']
 
 test.each(inherited)(

@@ -119,6 +119,32 @@ describePages('a live view', (openPage: OpenPage) => {
     ])
   })
 
+  test('a block of HTML keeps its styles and its own colours in dark mode, and loads nothing', async () => {
+    const html =
+      '<h2 style="color:#7c2d12;margin:0">Prices</h2><table role="presentation" width="600" cellpadding="8" style="border-collapse:collapse"><tr><td style="border:1px solid #ccc">Front</td><td align="right">5 €</td></tr></table><p>Hello {{ name }} <a href="https://x.example/">here</a></p><img src="https://x.example/a.png" alt="A harbour" onerror="alert(1)"><script>alert(1)</script>'
+    const box = {
+      id: 'box',
+      type: 'section',
+      props: { background: '#fef3c7' },
+      children: [{ id: 'in', type: 'html', props: { html } }],
+    }
+    account = await engagedAccount(t, { name: 'Html', blocks: [{ id: 'h', type: 'html', props: { html } }, box] })
+    page = await openPage()
+    await page.goto(await view())
+    await expectGoodOnEveryScreen(page, 'liveview-html')
+    await page.emulateMedia({ colorScheme: 'dark' })
+    const looks = (id: string, property: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('.html-${id}')).${property}`)
+    expect([await looks('h', 'backgroundColor'), await looks('in', 'backgroundColor')]).toEqual([
+      'rgb(255, 255, 255)',
+      'rgb(254, 243, 199)',
+    ])
+    expect(await page.evaluate(`getComputedStyle(document.querySelector('.html-h h2')).color`)).toBe('rgb(124, 45, 18)')
+    expect(await page.getByText('A harbour').first().isVisible()).toBe(true)
+    expectNothingFromElsewhere(page, origin)
+    expect(faultsOf(page)).toEqual([])
+  })
+
   test('it does the same without scripts', async () => {
     page = await openPage({ javaScriptEnabled: false })
     await vote()

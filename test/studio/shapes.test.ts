@@ -54,7 +54,7 @@ describe('accepted files', () => {
     await apply(sample)
     expect((await load('Welcome')).content).toEqual(sample)
     const types = new Set<string>(JSON.stringify(sample).match(/"type":"\w+"/g))
-    for (const type of 'section columns heading text image button divider spacer vote rating quiz form booking checkout'.split(
+    for (const type of 'section columns heading text html image button divider spacer vote rating quiz form booking checkout'.split(
       ' ',
     ))
       expect(types).toContain(`"type":"${type}"`)
@@ -189,7 +189,10 @@ describe('refused files', () => {
   })
 
   test.each<[object, string]>([
-    [{ type: 'marquee', props: {} }, 'blocks[0].type must be one of section, columns, heading, text, image, button'],
+    [
+      { type: 'marquee', props: {} },
+      'blocks[0].type must be one of section, columns, heading, text, html, image, button',
+    ],
     [{ props: {} }, 'blocks[0].type must be one of'],
     [{ ...text, id: undefined }, 'blocks[0].id is required'],
     [{ ...text, id: 'a b' }, 'blocks[0].id must be 1 to 64 letters'],

@@ -3,14 +3,14 @@ import { Problem } from '../../lib/problem.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
-import { type Block, headingLevels, type LeafBlock, leavesOf } from '../../studio/studio.ts'
+import { type Block, headingLevels, type LeafBlock, leavesOf, type MarkupPage } from '../../studio/studio.ts'
 import { isScanned } from '../engagement.scanners.ts'
 import { findSentByToken, type SentMail } from '../engagement.sent.ts'
 import { isMachine, type Visit } from '../engagement.visits.ts'
 import { type BlockKind, recipientActor, recordInteraction } from '../interactions/interactions.ts'
 import type { BlockForm, BlockPage, Entered } from './blocks.views.ts'
 import { liveViewStyle } from './style.ts'
-import { answerBlock, filledLeaves, type LiveView, showLiveView, textsOf } from './view.ts'
+import { answerBlock, filledLeaves, type LiveView, markupsOf, showLiveView, textsOf } from './view.ts'
 
 /** Submits a block without leaving the page: posts the form, and replaces the block with its new version from the response. */
 const script = `
@@ -51,6 +51,8 @@ interface Shown {
   lang: string | undefined
   /** The HTML of texts by block id. */
   texts: ReadonlyMap<string, string>
+  /** The `html` blocks by block id. */
+  markups: ReadonlyMap<string, MarkupPage>
   /** The language of dates. */
   dateLang: string | null
   /** The answer that the followed link names. */
@@ -65,8 +67,11 @@ const link = (url: string, content: Html | string, className?: string): Html =>
     : html`${content}`
 
 /** Images of other hosts are replaced by their alternative text: hosted pages load nothing from other hosts. */
+const isOwnImage = ({ config }: App, src: string): boolean =>
+  URL.parse(src)?.origin === URL.parse(config.publicUrl)?.origin
+
 const image = ({ app }: Shown, { src, alt, href }: Extract<LeafBlock, { type: 'image' }>['props']): Html => {
-  const isOwn = URL.parse(src)?.origin === URL.parse(app.config.publicUrl)?.origin
+  const isOwn = isOwnImage(app, src)
   const content = isOwn
     ? html`<img src="${src}" alt="${alt}">`
     : html`<span class="quiet">Picture: ${alt || 'untitled'}</span>`
@@ -109,6 +114,10 @@ const leaf = (shown: Shown, block: LeafBlock): Html => {
       return heading(shown.levels.get(block.id)!, block.props)
     case 'text':
       return html`<div class="${block.props.align ?? 'left'}">${{ text: shown.texts.get(block.id) ?? '' }}</div>`
+    case 'html': {
+      const { html: text, setsColors } = shown.markups.get(block.id)!
+      return html`<div class="markup html-${block.id}${setsColors && ' own-colors'}">${{ text }}</div>\n`
+    }
     case 'image':
       return image(shown, block.props)
     case 'button':
@@ -151,14 +160,17 @@ const boxesOf = (blocks: readonly Block[]): { className: string; background: str
 const ownLevel = (block: LeafBlock): number | undefined =>
   block.type === 'form' || block.type === 'booking' || block.type === 'checkout' ? 2 : undefined
 
-const pageOf = (given: Omit<Shown, 'levels'>): PageView => {
-  const shown = { ...given, levels: headingLevels(given.view.blocks, 1, ownLevel) }
+const pageOf = async (sent: SentMail, given: Omit<Shown, 'levels' | 'markups'>): Promise<PageView> => {
+  const { app } = given
+  const levels = headingLevels(given.view.blocks, 1, ownLevel)
+  const markups = await markupsOf(sent, levels, (src) => isOwnImage(app, src))
+  const shown = { ...given, levels, markups }
   const { project, theme, blocks } = shown.view
   return {
     ...(shown.refusal && { status: shown.refusal.status }),
     title: project.name,
     ...(shown.lang !== undefined && { lang: shown.lang }),
-    style: liveViewStyle(theme, boxesOf(blocks)),
+    style: [liveViewStyle(theme, boxesOf(blocks)), ...markups.values().map(({ style }) => style)].join('\n'),
     script,
     formsLeave: leavesOf(blocks).some((block) => shown.forms.some(({ type, leaves }) => leaves && type === block.type)),
     body: html`<h1 class="hidden">${project.name}</h1>
@@ -227,7 +239,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       await recordVisit(app, sent, { method, headers }, blockId)
       const view = await showLiveView(app, sent, kinds)
       const chosen = blockId !== undefined && value !== undefined ? { chosen: { blockId, value } } : {}
-      return pageOf({ app, view, token, forms, ...(await detailsOf(app, sent)), ...chosen })
+      return pageOf(sent, { app, view, token, forms, ...(await detailsOf(app, sent)), ...chosen })
     },
   },
   {
@@ -253,7 +265,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
         if (!(error instanceof Problem) || !status) throw error
         if (error.kind === 'upstream') app.report(error, { accountId: sent.accountId })
         const view = await showLiveView(app, sent, kinds)
-        return pageOf({
+        return pageOf(sent, {
           app,
           view,
           token,

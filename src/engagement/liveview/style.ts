@@ -18,6 +18,18 @@ const box = (className: string, background: string, text: string): string => {
   return `.${className} { background: ${background}; --ink: ${ink}; --quiet: ${ink}; color: ${ink} }`
 }
 
+/** Keeps a block with an author's colours light in dark mode: the text and the ground that they were chosen for. */
+const ownColors = ({ background, text }: FullTheme, boxes: readonly { className: string; background: string }[]) => {
+  const rule = (selector: string, ground: string) => {
+    const ink = readableOn(ground) === readableOn(text) ? readableOn(ground) : text
+    return `${selector} { padding: .5rem; background: ${ground}; color: ${ink} }`
+  }
+  return [
+    rule('.own-colors', background),
+    ...boxes.map((one) => rule(`.${one.className} .own-colors`, one.background)),
+  ].join('\n')
+}
+
 /** Returns the author's colours, and colours derived from them for dark mode. `boxes` have a background of their own. */
 const colours = (theme: FullTheme, boxes: readonly { className: string; background: string }[]): string => {
   const dark = darkTheme(theme)
@@ -30,6 +42,7 @@ ${
     ? `@media (prefers-color-scheme: dark) {
 ${variables(dark)}
 ${boxes.map(({ className, background }) => box(className, darkGround(background), dark.text)).join('\n')}
+${ownColors(theme, boxes)}
 }`
     : ''
 }
@@ -99,9 +112,11 @@ input:not([type=checkbox], [type=radio]), select, textarea {
 }
 option { color: #000; background: #fff }
 input[type=checkbox] { width: 1.5rem; height: 1.5rem }
-table { width: 100%; border-collapse: collapse; margin: 0 0 .75rem }
-td, th { padding: .25rem 0; text-align: left }
-td:last-child { text-align: right; white-space: nowrap }
+section table { width: 100%; border-collapse: collapse; margin: 0 0 .75rem }
+section :is(td, th) { padding: .25rem 0; text-align: left }
+section td:last-child { text-align: right; white-space: nowrap }
+.markup { margin: 0 0 1rem }
+.markup table { max-width: 100% }
 img { max-width: 100%; height: auto }
 hr { border: 0; border-top: 1px solid var(--line); opacity: .4; margin: 0 0 1.5rem }
 .button {

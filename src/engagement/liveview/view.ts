@@ -8,6 +8,9 @@ import {
   fullTheme,
   type LeafBlock,
   leavesOf,
+  type MarkupPage,
+  markupHtml,
+  markupPage,
   shownBlocks,
   textHtml,
   type UrlKind,
@@ -79,6 +82,20 @@ export const textsOf = async ({ content, mergeData }: SentMail): Promise<Readonl
   return texts
 }
 
+/** Returns the `html` blocks that an email shows by block id. `levels` are those of the headings before them. */
+export const markupsOf = async (
+  { content, mergeData, dueAt }: SentMail,
+  levels: ReadonlyMap<string, number>,
+  isShown: (src: string) => boolean,
+): Promise<ReadonlyMap<string, MarkupPage>> => {
+  const markups = new Map<string, MarkupPage>()
+  for (const { id, type, props } of leavesOf(shownBlocks(content.blocks, mergeData, dueAt))) {
+    const page = { last: levels.get(id)!, name: `html-${id}`, isShown }
+    if (type === 'html') markups.set(id, await markupPage(props.html, mergeData, page))
+  }
+  return markups
+}
+
 /** Returns an email as its recipient sees it now. */
 export const showLiveView = async (app: App, sent: SentMail, kinds: readonly BlockKind[]): Promise<LiveView> => {
   const read = reader(sent)
@@ -86,6 +103,9 @@ export const showLiveView = async (app: App, sent: SentMail, kinds: readonly Blo
     Promise.all(
       blocks.map(async (block): Promise<Block> => {
         if ('children' in block) return { ...block, children: await fill(block.children) }
+        // Values of merge fields are no markup.
+        if (block.type === 'html')
+          return { ...block, props: { html: await markupHtml(block.props.html, sent.mergeData) } }
         const filled = filledLeaf(block, read)
         const kind = kinds.find(({ type }) => type === filled.type)
         if (!kind?.view) return filled
