@@ -12,7 +12,7 @@ const findOld = statement<{ id: string }>(
   { id: 'text' },
   `select a.id from ${allAccounts} a cross join lateral (
      select from activities e where e.account_id = a.id and e.id < $1 order by e.id limit 1
-   ) e`,
+   ) e where $2::text is null or a.id = $2`,
 )
 
 const deleteOld = statement<{ gone: number; last: string | null }>(
@@ -35,10 +35,11 @@ export const purgeActivities = async (
   before: Date,
   signal?: AbortSignal,
   batchSize = 1000,
+  only: string | null = null,
 ): Promise<number> => {
   const bound = idAt('act', before.getTime())
   let total = 0
-  for (const { id } of await sql(findOld, [bound])) {
+  for (const { id } of await sql(findOld, [bound, only])) {
     let last = ''
     const batch = async () => {
       const [row] = await database.transaction((tx) => tx(deleteOld, [id, last, bound, batchSize]), forceIndexOrder)

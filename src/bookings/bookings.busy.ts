@@ -69,7 +69,8 @@ const deleteOld = statement<{ gone: number }>(
   'delete-old-busy-calendars',
   { gone: 'int8' },
   `with old as materialized (
-     select ctid as row from busy_calendars where coalesce(read_at, claimed_until) < $1 limit $2 for update skip locked
+     select ctid as row from busy_calendars where coalesce(read_at, claimed_until) < $1
+       and ($3::text is null or account_id = $3) limit $2 for update skip locked
    ), gone as (
      delete from busy_calendars where ctid = any(array(select row from old)) returning 1
    )
@@ -79,8 +80,13 @@ const deleteOld = statement<{ gone: number }>(
 const batchSize = 1000
 
 /** Deletes busy times that were read before `before`: no block needs them any more. */
-export const purgeBusyTimes = ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal): Promise<number> =>
-  inBatches(batchSize, async () => (await sql(deleteOld, [before, batchSize]))[0]!.gone, signal)
+export const purgeBusyTimes = (
+  { sql }: Pick<App, 'sql'>,
+  before: Date,
+  signal?: AbortSignal,
+  only: string | null = null,
+): Promise<number> =>
+  inBatches(batchSize, async () => (await sql(deleteOld, [before, batchSize, only]))[0]!.gone, signal)
 
 /** Reads an .ics file in a thread of its own. Rejects if it takes too long or is no such file. */
 const readInThread = (text: string, window: { timezone: string; from: number; until: number }): Promise<BusyTimes> =>

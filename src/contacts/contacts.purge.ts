@@ -15,7 +15,7 @@ const findOldReaders = statement<{ id: string }>(
   { id: 'text' },
   `select a.id from ${allAccounts} a cross join lateral (
      select from access_log l where l.account_id = a.id and l.id < $1 order by l.id limit 1
-   ) l`,
+   ) l where $2::text is null or a.id = $2`,
 )
 
 const deleteReads = statement<{ gone: number; last: string | null }>(
@@ -33,6 +33,7 @@ const deleteReads = statement<{ gone: number; last: string | null }>(
 const oldImports = `
   select i.account_id, i.id from ${allAccounts} a cross join lateral (
     select account_id, id from imports i where i.account_id = a.id and i.id < $1 and coalesce(finished_at, started_at) < $2
+      and ($3::text is null or i.account_id = $3)
     order by id
   ) i`
 
@@ -59,7 +60,7 @@ const deleteRejects = statement<{ gone: number; last: number | null }>(
 const lockImports = statement<{ id: string }>(
   'lock-old-imports',
   { id: 'text' },
-  `select o.id from (${oldImports} where not ${hasRejects} limit $3) o cross join lateral (
+  `select o.id from (${oldImports} where not ${hasRejects} limit $4) o cross join lateral (
      select from imports where id = o.id for update skip locked
    ) locked`,
 )
@@ -81,10 +82,11 @@ export const purgeAccessLog = async (
   before: Date,
   signal?: AbortSignal,
   batchSize = 1000,
+  only: string | null = null,
 ): Promise<number> => {
   const bound = idAt('log', before.getTime())
   let total = 0
-  for (const { id } of await sql(findOldReaders, [bound])) {
+  for (const { id } of await sql(findOldReaders, [bound, only])) {
     let last = ''
     const batch = async () => {
       const [row] = await database.transaction((tx) => tx(deleteReads, [id, last, bound, batchSize]), forceIndexOrder)
@@ -106,10 +108,11 @@ export const purgeImports = async (
   rejectsBefore: Date,
   signal?: AbortSignal,
   batchSize = 1000,
+  only: string | null = null,
 ): Promise<number> => {
   const latest = new Date(Math.max(before.getTime(), rejectsBefore.getTime()))
   let total = 0
-  const rejected = await sql(findRejected, [idAt('imp', latest.getTime()), latest])
+  const rejected = await sql(findRejected, [idAt('imp', latest.getTime()), latest, only])
   for (const { account_id: accountId, id } of rejected) {
     let last = 0
     const batch = async () => {
@@ -124,7 +127,7 @@ export const purgeImports = async (
   }
   const batch = () =>
     database.transaction(async (tx) => {
-      const old = await tx(lockImports, [idAt('imp', before.getTime()), before, batchSize])
+      const old = await tx(lockImports, [idAt('imp', before.getTime()), before, only, batchSize])
       return (await tx(deleteImports, [old.map(({ id }) => id), before])).length
     })
   return total + (await inBatches(batchSize, batch, signal))

@@ -158,12 +158,17 @@ export const deleteCourse = async (
 const unfinished = statement<{ accountId: string; id: string }>(
   'unfinished-course-deletions',
   { accountId: 'text', id: 'text' },
-  `select c.account_id as "accountId", c.id from deleted_courses c join ${activeAccounts} a on a.id = c.account_id order by c.id`,
+  `select c.account_id as "accountId", c.id from deleted_courses c join ${activeAccounts} a on a.id = c.account_id
+   where $1::text is null or c.account_id = $1 order by c.id`,
 )
 
 /** Continues interrupted deletions of courses. */
-export const finishCourseDeletions = async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal): Promise<void> => {
-  for (const { accountId, id } of await app.sql(unfinished)) {
+export const finishCourseDeletions = async (
+  app: Pick<App, 'sql' | 'work'>,
+  signal: AbortSignal,
+  only: string | null = null,
+): Promise<void> => {
+  for (const { accountId, id } of await app.sql(unfinished, [only])) {
     if (signal.aborted) return
     await sweep(app, accountId, id, { actor: 'job:housekeeping', signal })
   }

@@ -19,7 +19,7 @@ const findOld = statement<Old>(
   'find-old-deliveries',
   { accountId: 'text', id: 'text', targetId: 'text' },
   `select account_id as "accountId", id, target_id as "targetId" from ended_deliveries
-   where finished_at < $1 and created_at < $1 order by finished_at limit $2`,
+   where finished_at < $1 and created_at < $1 and ($3::text is null or account_id = $3) order by finished_at limit $2`,
 )
 
 const isPendingFor = (target: string) => `exists (select from pending_deliveries d where d.target_id = ${target}.id)`
@@ -72,8 +72,13 @@ const deleteTargets = statement<{ id: string }>(
    where t.id = any($1) and not ${isPendingFor('t')} and not ${hasEndedFor('t')} returning id`,
 )
 
-const purgeBatch = async (sql: Sql, before: Date, size: number): Promise<{ deliveries: number; events: number }> => {
-  const old = await sql(findOld, [before, size])
+const purgeBatch = async (
+  sql: Sql,
+  before: Date,
+  size: number,
+  only: string | null,
+): Promise<{ deliveries: number; events: number }> => {
+  const old = await sql(findOld, [before, size, only])
   if (old.length === 0) return { deliveries: 0, events: 0 }
   const ids = old.map(({ id }) => id)
   const targetIds = [...new Set(old.map(({ targetId }) => targetId))]
@@ -93,10 +98,11 @@ export const purgeDeliveries = async (
   before: Date,
   signal?: AbortSignal,
   batchSize = 500,
+  only: string | null = null,
 ): Promise<number> => {
   let total = 0
   const batch = async () => {
-    const { deliveries, events } = await database.transaction((sql) => purgeBatch(sql, before, batchSize))
+    const { deliveries, events } = await database.transaction((sql) => purgeBatch(sql, before, batchSize, only))
     total += deliveries + events
     return deliveries
   }
@@ -108,7 +114,7 @@ const lockDeleted = statement<{ id: string }>(
   'lock-deleted-targets',
   { id: 'text' },
   `select t.id from delivery_targets t
-   where t.status = 'deleted' and t.deleted_at < $1 and not ${isPendingFor('t')} and not ${hasEndedFor('t')}
+   where t.status = 'deleted' and t.deleted_at < $1 and ($3::text is null or t.account_id = $3) and not ${isPendingFor('t')} and not ${hasEndedFor('t')}
    order by t.deleted_at limit $2 for update skip locked`,
 )
 
@@ -121,9 +127,10 @@ export const purgeTargets = (
   before: Date,
   signal?: AbortSignal,
   batchSize = 500,
+  only: string | null = null,
 ): Promise<number> => {
   const batch = async (sql: Sql) => {
-    const targets = await sql(lockDeleted, [before, batchSize])
+    const targets = await sql(lockDeleted, [before, batchSize, only])
     return (await sql(deleteTargets, [targets.map(({ id }) => id)])).length
   }
   return inBatches(batchSize, () => database.transaction(batch), signal)
@@ -133,7 +140,7 @@ const forgetFormer = statement<{ id: string }>(
   'forget-former-secrets',
   { id: 'text' },
   `update delivery_targets set former_sealed_secret = null, former_secret_until = null where ctid = any(array(
-     select ctid from delivery_targets where former_secret_until < $1 order by former_secret_until limit $2
+     select ctid from delivery_targets where former_secret_until < $1 and ($3::text is null or account_id = $3) order by former_secret_until limit $2
      for no key update skip locked
    )) returning id`,
 )
@@ -144,7 +151,9 @@ export const forgetFormerSecrets = (
   before: Date,
   signal?: AbortSignal,
   batchSize = 500,
-): Promise<number> => inBatches(batchSize, async () => (await sql(forgetFormer, [before, batchSize])).length, signal)
+  only: string | null = null,
+): Promise<number> =>
+  inBatches(batchSize, async () => (await sql(forgetFormer, [before, batchSize, only])).length, signal)
 
 const deletionFrom = (table: string) =>
   statement(`delete-from-${table}`, {}, `delete from ${table} where account_id = $1 and id = $2`)

@@ -2,6 +2,7 @@ import { readBrand } from '../accounts/accounts.ts'
 import { type Contact, contactAt, contactsOf, lockContact } from '../contacts/contacts.ts'
 import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { inBatches } from '../store/batches.ts'
+import { isUnavailable } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
@@ -120,7 +121,7 @@ const findFailed = statement<Failed>(
   from form_signups s cross join lateral ${contactAt('s.account_id', 's.list_id', 's.row_id')} c
   where s.mailed_at > $1::timestamptz - interval '2 days' and s.mailed_at <= $1::timestamptz - ${backoff} and s.tries < ${maxTries}
     and ${hasFailed('s.account_id', 's.message_id')}
-    and account_works(s.account_id)
+    and s.list_id || s.row_id <> all($3) and account_works(s.account_id)
   limit $2`,
 )
 
@@ -142,38 +143,49 @@ const repeat = (app: App, { accountId, tries, ...signup }: Failed): Promise<numb
     return 1
   })
 
-/** Sends links again whose email failed, for example without a sender or quota. Returns their number. */
-export const resendFailedLinks = (app: App, signal?: AbortSignal, batchSize = 100): Promise<number> =>
-  inBatches(
-    batchSize,
-    async () => {
-      let count = 0
-      for (const failed of await app.sql(findFailed, [app.now(), batchSize])) {
-        if (signal?.aborted) break
-        // An error with one link must not delay the others.
-        count += await repeat(app, failed).catch((error) => {
-          app.report(error, { accountId: failed.accountId })
-          return 0
-        })
-      }
-      return count
-    },
-    signal,
-  )
+/**
+ * Sends links again whose email failed, for example without a sender or quota. Returns their number. A link that fails is reported and
+ * delays no other. Rejects while the database is unavailable.
+ */
+export const resendFailedLinks = async (app: App, signal?: AbortSignal, batchSize = 100): Promise<number> => {
+  let count = 0
+  const skipped: string[] = []
+  const batch = async () => {
+    const found = await app.sql(findFailed, [app.now(), batchSize, skipped])
+    for (const failed of found) {
+      if (signal?.aborted) break
+      count += await repeat(app, failed).catch((error) => {
+        if (isUnavailable(error)) throw error
+        skipped.push(`${failed.listId}${failed.rowId}`)
+        app.report(error, { accountId: failed.accountId })
+        return 0
+      })
+    }
+    return found.length
+  }
+  await inBatches(batchSize, batch, signal)
+  return count
+}
 
 const deleteExpired = statement<{ rowId: string }>(
   'delete-expired-signups',
   { rowId: 'text' },
   `delete from form_signups where ctid in (
-     select ctid from form_signups where mailed_at < $1 order by mailed_at limit $2 for update skip locked
+     select ctid from form_signups where mailed_at < $1 and ($3::text is null or account_id = $3)
+     order by mailed_at limit $2 for update skip locked
    ) returning row_id as "rowId"`,
 )
 
 /** Deletes signups whose link has expired. */
-export const purgeSignups = ({ sql, now }: Pick<App, 'sql' | 'now'>, signal?: AbortSignal, batchSize = 500) =>
+export const purgeSignups = (
+  { sql, now }: Pick<App, 'sql' | 'now'>,
+  signal?: AbortSignal,
+  batchSize = 500,
+  only: string | null = null,
+) =>
   inBatches(
     batchSize,
-    async () => (await sql(deleteExpired, [new Date(now().getTime() - confirmMs), batchSize])).length,
+    async () => (await sql(deleteExpired, [new Date(now().getTime() - confirmMs), batchSize, only])).length,
     signal,
   )
 

@@ -112,12 +112,17 @@ const unfinished = statement<{ accountId: string; formId: string }>(
      ) n
    )
    select account_id as "accountId", form_id as "formId" from counted c
-   where not exists (select from forms f where f.account_id = c.account_id and f.id = c.form_id)`,
+   where not exists (select from forms f where f.account_id = c.account_id and f.id = c.form_id)
+     and ($1::text is null or account_id = $1)`,
 )
 
 /** Continues deletions of forms whose command was interrupted. */
-export const finishFormDeletions = async (app: Pick<App, 'sql'>, signal: AbortSignal): Promise<void> => {
-  for (const { accountId, formId } of await app.sql(unfinished)) {
+export const finishFormDeletions = async (
+  app: Pick<App, 'sql'>,
+  signal: AbortSignal,
+  only: string | null = null,
+): Promise<void> => {
+  for (const { accountId, formId } of await app.sql(unfinished, [only])) {
     if (signal.aborted) return
     await forgetPeople(app, accountId, formId, signal)
   }

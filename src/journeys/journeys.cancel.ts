@@ -223,12 +223,16 @@ const unfinished = statement<{ accountId: string; journeyId: string }>(
   { accountId: 'text', journeyId: 'text' },
   `select distinct v.account_id as "accountId", v.journey_id as "journeyId"
    from journey_versions v join ${activeAccounts} a on a.id = v.account_id
-   where v.look_at is not null and not exists (select from journeys j where j.id = v.journey_id)`,
+   where v.look_at is not null and not exists (select from journeys j where j.id = v.journey_id) and ($1::text is null or a.id = $1)`,
 )
 
 /** Continues interrupted deletions of journeys. */
-export const finishJourneyDeletions = async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal): Promise<void> => {
-  for (const { accountId, journeyId } of await app.sql(unfinished)) {
+export const finishJourneyDeletions = async (
+  app: Pick<App, 'sql' | 'work'>,
+  signal: AbortSignal,
+  only: string | null = null,
+): Promise<void> => {
+  for (const { accountId, journeyId } of await app.sql(unfinished, [only])) {
     if (signal.aborted) return
     await sweep(app, accountId, journeyId, { actor: 'job:housekeeping', signal })
   }

@@ -11,7 +11,7 @@ const oldRuns = statement<{ count: number }>(
   { count: 'int8' },
   `with old as materialized (
      select ctid as row, account_id, id, journey_id, list_id, row_id, email from journey_runs
-     where ended_at < $1 order by ended_at limit $2 for update skip locked
+     where ended_at < $1 and ($3::text is null or account_id = $3) order by ended_at limit $2 for update skip locked
    ), existing_accounts as materialized (
      select account_id from (select distinct account_id from old) a where account_works(account_id)
    ), remembered as (
@@ -35,7 +35,7 @@ const oldData = statement<{ id: string }>(
   'drop-run-data',
   { id: 'text' },
   `update journey_runs set context = context - 'data' where ctid = any(array(
-     select ctid from journey_runs where ended_at < $1 and (context -> 'data') is not null
+     select ctid from journey_runs where ended_at < $1 and (context -> 'data') is not null and ($3::text is null or account_id = $3)
      order by ended_at limit $2 for no key update skip locked
    )) returning id`,
 )
@@ -53,7 +53,8 @@ const oldVersions = statement<{ count: number }>(
      ) as is_used
      from (
        select * from journey_versions v
-       where look_at <= $1 and exists (select from journeys where id = v.journey_id) order by look_at limit $2
+       where look_at <= $1 and exists (select from journeys where id = v.journey_id) and ($3::text is null or account_id = $3)
+       order by look_at limit $2
        for no key update skip locked
      ) v
    ), later as (
@@ -75,13 +76,27 @@ const counted = async (rows: Promise<{ count: number }[]>): Promise<number> => (
  * Deletes runs that ended before `before` with their step logs, and records which contacts have been in which journeys. Works in
  * small batches with pauses, until no such run is left or `signal` is aborted. Returns the number of deleted runs.
  */
-export const purgeRuns = ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal, batchSize = 500) =>
-  inBatches(batchSize, () => counted(sql(oldRuns, [before, batchSize])), signal)
+export const purgeRuns = (
+  { sql }: Pick<App, 'sql'>,
+  before: Date,
+  signal?: AbortSignal,
+  batchSize = 500,
+  only: string | null = null,
+) => inBatches(batchSize, () => counted(sql(oldRuns, [before, batchSize, only])), signal)
 
 /** Deletes the triggers' data of runs that ended before `before`, in small batches. Returns the number of changed runs. */
-export const dropRunData = ({ sql }: Pick<App, 'sql'>, before: Date, signal?: AbortSignal, batchSize = 500) =>
-  inBatches(batchSize, async () => (await sql(oldData, [before, batchSize])).length, signal)
+export const dropRunData = (
+  { sql }: Pick<App, 'sql'>,
+  before: Date,
+  signal?: AbortSignal,
+  batchSize = 500,
+  only: string | null = null,
+) => inBatches(batchSize, async () => (await sql(oldData, [before, batchSize, only])).length, signal)
 
 /** Deletes replaced versions that have no open runs, with their exit rules. Returns the number of checked versions. */
-export const purgeVersions = ({ sql, now }: Pick<App, 'sql' | 'now'>, signal?: AbortSignal, batchSize = 500) =>
-  inBatches(batchSize, () => counted(sql(oldVersions, [now(), batchSize])), signal)
+export const purgeVersions = (
+  { sql, now }: Pick<App, 'sql' | 'now'>,
+  signal?: AbortSignal,
+  batchSize = 500,
+  only: string | null = null,
+) => inBatches(batchSize, () => counted(sql(oldVersions, [now(), batchSize, only])), signal)

@@ -25,6 +25,7 @@ const findContents = statement<Row>(
   `select account_id as "accountId", id, project_id as "projectId", project_version as "projectVersion",
      created_at::text as "createdAt"
    from messages where dropped_at is null and created_at < $1 and (created_at, id) > ($2::timestamptz, $3)
+     and ($5::text is null or account_id = $5)
    order by created_at, id limit $4`,
 )
 
@@ -72,11 +73,12 @@ export const dropContents = async (
   before: Date,
   signal?: AbortSignal,
   batchSize = 200,
+  only: string | null = null,
 ): Promise<number> => {
   let last = { createdAt: '-infinity', id: '' }
   let total = 0
   const batch = async (): Promise<number> => {
-    const page = await sql(findContents, [before, last.createdAt, last.id, batchSize])
+    const page = await sql(findContents, [before, last.createdAt, last.id, batchSize, only])
     if (page.length === 0) return 0
     last = page.at(-1)!
     const kept: string[] = []

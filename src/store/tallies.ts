@@ -79,7 +79,8 @@ const addingUp = statement<{ tallies: number }>(
   { tallies: 'int8' },
   `with taken as (
      delete from day_tallies where ctid = any(array(
-       select ctid from day_tallies where account_works(account_id) limit $1 for update skip locked
+       select ctid from day_tallies where ($2::text is null or account_id = $2) and account_works(account_id)
+       limit $1 for update skip locked
      )) returning account_id, subject, day, counts
    ), summed as (
      select account_id, subject, day, jsonb_object_agg(name, count) as counts from (
@@ -96,5 +97,9 @@ const addingUp = statement<{ tallies: number }>(
 )
 
 /** Adds up the rows that statements have inserted. */
-export const addUpTallies = ({ sql }: Pick<App, 'sql'>, signal?: AbortSignal, size = batchSize): Promise<number> =>
-  inBatches(size, async () => (await sql(addingUp, [size]))[0]!.tallies, signal)
+export const addUpTallies = (
+  { sql }: Pick<App, 'sql'>,
+  signal?: AbortSignal,
+  size = batchSize,
+  only: string | null = null,
+): Promise<number> => inBatches(size, async () => (await sql(addingUp, [size, only]))[0]!.tallies, signal)

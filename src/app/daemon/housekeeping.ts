@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { finishAccountDeletions, purgeRateWindows } from '../../accounts/accounts.ts'
+import { allAccounts, finishAccountDeletions, purgeRateWindows } from '../../accounts/accounts.ts'
 import { purgeActivities } from '../../activity/activity.purge.ts'
 import { purgeBusyTimes } from '../../bookings/bookings.busy.ts'
 import {
@@ -19,6 +19,8 @@ import { dropRunData, purgeRuns, purgeVersions } from '../../journeys/journeys.p
 import { singleLocks } from '../../lib/locks.ts'
 import { dropContents } from '../../messages/messages.retention.ts'
 import { purgeTopics } from '../../messages/topics/topics.ts'
+import { isUnavailable } from '../../store/database.ts'
+import { statement } from '../../store/statement.ts'
 import { addUpTallies } from '../../store/tallies.ts'
 import type { Report } from '../../store/work.ts'
 import type { OpenApp } from '../app.ts'
@@ -49,6 +51,40 @@ const usualLimits: Limits = { stepMs: 60_000, graceMs: 15_000 }
 
 type Step = (app: OpenApp, signal: AbortSignal) => Promise<unknown>
 
+/** Work for the rows of all accounts (null), or only for those of one. */
+type Only = (app: OpenApp, signal: AbortSignal, only: string | null) => Promise<unknown>
+
+const listAccounts = statement<{ id: string }>(
+  'accounts-to-keep',
+  { id: 'text' },
+  `select id from ${allAccounts} a order by id`,
+)
+
+/**
+ * Does the work for all accounts at once. If that fails, for one account after the other, so that an account that fails is reported and
+ * does not delay the others. Rejects while the database is unavailable.
+ */
+const apart =
+  (work: Only): Step =>
+  async (app, signal) => {
+    try {
+      await work(app, signal, null)
+    } catch (error) {
+      if (isUnavailable(error)) throw error
+      let hasFailed = false
+      for (const { id } of await app.sql(listAccounts)) {
+        if (signal.aborted) return
+        await work(app, signal, id).catch((error) => {
+          if (isUnavailable(error)) throw error
+          hasFailed = true
+          app.report(error, { account: id })
+        })
+      }
+      // It is not the fault of an account.
+      if (!hasFailed) throw error
+    }
+  }
+
 /** Returns the steps in their order; null: the setting keeps everything. They are independent of each other. */
 const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>, Step | null> => {
   const now = clock()
@@ -57,39 +93,50 @@ const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>
   const { accessLogRetentionMonths, importRetentionDays, rejectRetentionDays } = config
   return {
     'account deletions': finishAccountDeletions,
-    'list deletions': finishListDeletions,
-    'course deletions': finishCourseDeletions,
-    'form deletions': finishFormDeletions,
-    'topic deletions': (app) => purgeTopics(app, new Date(now.getTime() - topicDelayMs)),
+    'list deletions': apart(finishListDeletions),
+    'course deletions': apart(finishCourseDeletions),
+    'form deletions': apart(finishFormDeletions),
+    'topic deletions': apart((app, _, only) => purgeTopics(app, new Date(now.getTime() - topicDelayMs), only)),
     'domain checks': recheckDomains,
-    deliveries: (app, signal) => purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal),
-    'delivery targets': async (app, signal) => {
-      await forgetFormerSecrets(app, now, signal)
-      await purgeTargets(app, daysBefore(deliveryRetentionDays), signal)
-    },
-    'journey deletions': finishJourneyDeletions,
-    'journey runs': (app, signal) => purgeRuns(app, daysBefore(journeyRetentionDays), signal),
-    'journey versions': purgeVersions,
+    deliveries: apart((app, signal, only) =>
+      purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal, undefined, only),
+    ),
+    'delivery targets': apart(async (app, signal, only) => {
+      await forgetFormerSecrets(app, now, signal, undefined, only)
+      await purgeTargets(app, daysBefore(deliveryRetentionDays), signal, undefined, only)
+    }),
+    'journey deletions': apart(finishJourneyDeletions),
+    'journey runs': apart((app, signal, only) =>
+      purgeRuns(app, daysBefore(journeyRetentionDays), signal, undefined, only),
+    ),
+    'journey versions': apart((app, signal, only) => purgeVersions(app, signal, undefined, only)),
     'message contents':
       messageRetentionDays > 0
-        ? async (app, signal) => {
-            await dropContents(app, daysBefore(messageRetentionDays), signal)
-            await dropRunData(app, daysBefore(messageRetentionDays), signal)
-          }
+        ? apart(async (app, signal, only) => {
+            await dropContents(app, daysBefore(messageRetentionDays), signal, undefined, only)
+            await dropRunData(app, daysBefore(messageRetentionDays), signal, undefined, only)
+          })
         : null,
     'reported events':
-      messageRetentionDays > 0 ? (app, signal) => purgeActivities(app, daysBefore(messageRetentionDays), signal) : null,
+      messageRetentionDays > 0
+        ? apart((app, signal, only) => purgeActivities(app, daysBefore(messageRetentionDays), signal, undefined, only))
+        : null,
     'response texts':
-      responseRetentionDays > 0 ? (app, signal) => dropTexts(app, daysBefore(responseRetentionDays), signal) : null,
-    'access log': (app, signal) => purgeAccessLog(app, monthsBefore(now, accessLogRetentionMonths), signal),
-    imports: (app, signal) =>
-      purgeImports(app, daysBefore(importRetentionDays), daysBefore(rejectRetentionDays), signal),
+      responseRetentionDays > 0
+        ? apart((app, signal, only) => dropTexts(app, daysBefore(responseRetentionDays), signal, undefined, only))
+        : null,
+    'access log': apart((app, signal, only) =>
+      purgeAccessLog(app, monthsBefore(now, accessLogRetentionMonths), signal, undefined, only),
+    ),
+    imports: apart((app, signal, only) =>
+      purgeImports(app, daysBefore(importRetentionDays), daysBefore(rejectRetentionDays), signal, undefined, only),
+    ),
     'signup links': resendFailedLinks,
-    signups: purgeSignups,
-    'busy times': (app, signal) => purgeBusyTimes(app, daysBefore(30), signal),
+    signups: apart((app, signal, only) => purgeSignups(app, signal, undefined, only)),
+    'busy times': apart((app, signal, only) => purgeBusyTimes(app, daysBefore(30), signal, only)),
     'mail domains': (app, signal) => purgeMailDomains(app, daysBefore(1), signal),
     'rate windows': purgeRateWindows,
-    tallies: addUpTallies,
+    tallies: apart((app, signal, only) => addUpTallies(app, signal, undefined, only)),
   }
 }
 
@@ -111,8 +158,8 @@ const runStep = async (app: OpenApp, step: Step, signal: AbortSignal, { stepMs, 
 
 /**
  * Deletes expired data and repeats domain checks, in small batches. One daemon at a time runs it. A step that fails or takes
- * too long is reported and counted once; the other steps still run, and the next run retries it. Ends early at `signal`, or
- * if the connection that holds the lock is lost.
+ * too long is reported and counted once; the other steps still run, and the next run retries it. An account that fails does not
+ * delay the others. Ends early at `signal`, or if the connection that holds the lock is lost.
  */
 export const runHousekeeping = async (
   app: OpenApp,
@@ -130,13 +177,13 @@ export const runHousekeeping = async (
     for (const [name, step] of Object.entries(stepsOf(app))) {
       if (ending.aborted) return
       if (!step) continue
-      try {
-        await runStep(app, step, ending, limits)
-        app.counters.count('housekeeping', 'done')
-      } catch (error) {
-        app.counters.count('housekeeping', 'failed')
-        report(error, { step: name })
+      let hasFailed = false
+      const fail: Report = (error, about) => {
+        hasFailed = true
+        report(error, { step: name, ...about })
       }
+      await runStep({ ...app, report: fail }, step, ending, limits).catch((error) => fail(error, {}))
+      app.counters.count('housekeeping', hasFailed ? 'failed' : 'done')
     }
   } finally {
     await guard.end().catch(() => {})

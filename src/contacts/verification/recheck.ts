@@ -1,4 +1,4 @@
-import type { Sql } from '../../store/database.ts'
+import { isUnavailable, type Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { mailFacts, type Verifier } from './dns.ts'
@@ -42,7 +42,7 @@ const readingInconclusive = preparedStatement<Place>(
 const nextInconclusive = (sql: Sql, domain: string, after: Place): Promise<Place[]> =>
   sql(readingInconclusive, [domain, after.accountId, after.email])
 
-type Rechecker = Verifier & Pick<App, 'operate'>
+type Rechecker = Verifier & Pick<App, 'operate' | 'report'>
 
 const recheckDomain = async (app: Rechecker, domain: string, signal: AbortSignal): Promise<number> => {
   let changed = 0
@@ -53,8 +53,14 @@ const recheckDomain = async (app: Rechecker, domain: string, signal: AbortSignal
     const decided = page
       .map((row) => ({ ...row, ...verifications.get(row.email)! }))
       .filter((verification) => !isInconclusive(verification))
-    if (decided.length > 0)
-      changed += (await app.operate('job:recheck', (operation) => saveResults(operation, decided))).written
+    for (const [accountId, own] of Map.groupBy(decided, (row) => row.accountId)) {
+      try {
+        changed += (await app.operate('job:recheck', (operation) => saveResults(operation, own))).written
+      } catch (error) {
+        if (isUnavailable(error)) throw error
+        app.report(error, { account: accountId })
+      }
+    }
     if (page.length < pageSize) break
     last = page.at(-1)!
   }
@@ -63,8 +69,8 @@ const recheckDomain = async (app: Rechecker, domain: string, signal: AbortSignal
 
 /**
  * Queries DNS again for domains that gave no answer before, longest ago first. Verifies the addresses of the domains that now answer, once
- * each, and returns the number of changed results. Works across accounts, for a job. Contacts do not change, so no event fires. Stops
- * early if `signal` is aborted.
+ * each, and returns the number of changed results. Works across accounts, for a job: an account that fails is reported and does not delay
+ * the others. Contacts do not change, so no event fires. Stops early if `signal` is aborted.
  */
 export const recheckDomains = async (app: Rechecker, signal: AbortSignal): Promise<number> => {
   const due = await app.sql(findDueDomains, [app.now()])

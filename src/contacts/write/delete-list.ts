@@ -200,12 +200,16 @@ const findUnfinished = statement<{ id: string; accountId: string }>(
   'find-unfinished-list-deletions',
   { id: 'text', accountId: 'text' },
   `select l.id, l.account_id as "accountId" from deleted_lists l
-     join ${activeAccounts} a on a.id = l.account_id order by l.id`,
+     join ${activeAccounts} a on a.id = l.account_id where $1::text is null or l.account_id = $1 order by l.id`,
 )
 
 /** Continues interrupted deletions of lists. If another process is deleting the same list, the two alternate batches. */
-export const finishListDeletions = async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal): Promise<void> => {
-  for (const { id, accountId } of await app.sql(findUnfinished)) {
+export const finishListDeletions = async (
+  app: Pick<App, 'sql' | 'work'>,
+  signal: AbortSignal,
+  only: string | null = null,
+): Promise<void> => {
+  for (const { id, accountId } of await app.sql(findUnfinished, [only])) {
     if (signal.aborted) return
     await sweepList(app, accountId, id, { actor: 'job:housekeeping', signal })
   }

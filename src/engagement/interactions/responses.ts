@@ -132,7 +132,8 @@ const dropOldTexts = statement<{ id: string }>(
   'drop-old-texts',
   { id: 'text' },
   `with old as materialized (
-     select ctid as row from interactions where kind = 'form' and value is not null and at < $1 order by at limit $2
+     select ctid as row from interactions where kind = 'form' and value is not null and at < $1
+       and ($3::text is null or account_id = $3) order by at limit $2
      for update skip locked
    )
    update interactions i set value = null from old where i.ctid = old.row returning i.id`,
@@ -147,4 +148,6 @@ export const dropTexts = (
   before: Date,
   signal?: AbortSignal,
   batchSize = 500,
-): Promise<number> => inBatches(batchSize, async () => (await sql(dropOldTexts, [before, batchSize])).length, signal)
+  only: string | null = null,
+): Promise<number> =>
+  inBatches(batchSize, async () => (await sql(dropOldTexts, [before, batchSize, only])).length, signal)

@@ -108,7 +108,12 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
   try {
     const waiting = due.values()
     const readNext = async () => {
-      for (const { accountId } of waiting) await read(accountId)
+      for (const { accountId } of waiting) {
+        await read(accountId).catch((error) => {
+          if (isUnavailable(error)) throw error
+          report(error, { account: accountId })
+        })
+      }
     }
     await Promise.all(Array.from({ length: concurrency }, readNext))
   } finally {

@@ -116,7 +116,7 @@ export const deleteTopic = async (work: Work, ref: string): Promise<TopicView & 
 const deleteTopics = statement(
   'delete-deleted-topics',
   {},
-  `delete from topics t where deleted_at < $1 and not exists (
+  `delete from topics t where deleted_at < $1 and ($2::text is null or account_id = $2) and not exists (
      select from suppressions where account_id = t.account_id and topic_id = t.id and topic_id <> ''
    )`,
 )
@@ -125,6 +125,10 @@ const deleteTopics = statement(
  * Deletes the rows of topics that were deleted before `before`, except those that people have left: a later topic of
  * the name takes these over. By then no transaction still inserts a message of such a topic.
  */
-export const purgeTopics = async ({ sql }: Pick<App, 'sql'>, before: Date): Promise<void> => {
-  await sql(deleteTopics, [before])
+export const purgeTopics = async (
+  { sql }: Pick<App, 'sql'>,
+  before: Date,
+  only: string | null = null,
+): Promise<void> => {
+  await sql(deleteTopics, [before, only])
 }
