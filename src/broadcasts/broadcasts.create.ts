@@ -52,7 +52,9 @@ export const NewBroadcast = z.object({
   share: z.coerce.number('must be a percentage from 1 to 99').int().min(1).max(99).optional(),
   winner: z.enum(winners).optional(),
   /** Such as `4h`, counted from when the last of the share was queued. */
-  after: text(20).optional(),
+  after: text(20)
+    .regex(/^\d{1,6}[smhdw]$/, 'must be a duration such as 4h')
+    .optional(),
   /** Id of a sender, or an address. Default: the account's default sender. */
   sender: text(320).min(1).optional(),
   /** Default: that of the sender. */

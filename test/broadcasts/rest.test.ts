@@ -154,6 +154,8 @@ test('several subjects are variants, whose results are shown; more than four are
   expect(await post({ listId: who.listId, projectId: who.projectId, subject: five })).toMatchObject({
     ...{ status: 400, body: { error: 'subject must be given at most four times' } },
   })
+  const contest = { listId: who.listId, projectId: who.projectId, subject, share: 20, winner: 'opened', after: '4x' }
+  expect((await post(contest)).body.error).toBe('after must be a duration such as 4h')
 })
 
 test('a name is no id, also one that several broadcasts have', async () => {

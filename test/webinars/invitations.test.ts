@@ -96,6 +96,27 @@ test('a webinar has a page to register, which answers the same for known address
   expect((await t.request('GET', '/webinar/web_none')).status).toBe(404)
 })
 
+test('a program registers with JSON, and gets refusals as errors', async () => {
+  const account = await sendingAccount(t)
+  const { id } = await makeWebinar(t, account, { scheduledAt: at() })
+  const post = (body: object, to = id) => t.request('POST', `/webinar/${to}`, { body })
+  for (let i = 0; i < 2; i++)
+    expect((await ok(post({ email: 'Ada@people.example', name: 'Ada' }))).body).toEqual({ ok: true })
+  expect((await ok(post({ email: 'bot@people.example', name: 'Bot', confirm_url: 'x' }))).body).toEqual({ ok: true })
+  expect(await mailsOf(t, account)).toHaveLength(1)
+  expect(await post({ email: 'nobody', name: 'N' })).toMatchObject({
+    ...{ status: 400, body: { error: 'A valid email is required' } },
+  })
+  expect(await post({ email: 'b@people.example' })).toMatchObject({
+    ...{ status: 400, body: { error: 'A name is required' } },
+  })
+  expect((await post({ email: 'b@people.example', name: 'B' }, 'web_none')).status).toBe(404)
+  await t.app.work(account.id, 'cli:test', (work) => cancelWebinar(t.app, work, id))
+  expect(await post({ email: 'b@people.example', name: 'B' })).toMatchObject({
+    ...{ status: 409, body: { error: 'This session was cancelled' } },
+  })
+})
+
 test('create and update take a duration, a time zone and a description; create refuses the past; the recording can come after the end', async () => {
   const account = await t.account()
   const run = (...args: string[]) => svc(t, ['webinars', ...args, '--account', account.id, '--json'])

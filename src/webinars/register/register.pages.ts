@@ -1,9 +1,21 @@
 import { requireAdmission, requirePublicWrite } from '../../accounts/accounts.ts'
 import { honeypotName } from '../../forms/forms.ts'
 import { type Locale, timeText } from '../../lib/dates.ts'
-import { Problem } from '../../lib/problem.ts'
+import { recordOf } from '../../lib/faults.ts'
+import { parse } from '../../lib/parse.ts'
+import { conflict, notFound, Problem } from '../../lib/problem.ts'
 import { type Html, html } from '../../pages/html.ts'
-import { formStyle, notFoundPage, ownPath, type Page, type PageCall, type PageView } from '../../pages/page.ts'
+import {
+  formStyle,
+  json,
+  notFoundPage,
+  ownPath,
+  type Page,
+  type PageAnswer,
+  type PageCall,
+  type PageView,
+} from '../../pages/page.ts'
+import type { App } from '../../store/work.ts'
 import { registerAttendees } from '../seats/seats.ts'
 import { RegistrationBody } from '../sessions/sessions.ts'
 import { findPublicWebinar, type PublicWebinar } from './register.ts'
@@ -89,14 +101,28 @@ const count = async ({ app, address }: PageCall): Promise<void> => {
   await requirePublicWrite(app.sql, { address, limit: app.config.rateLimitPublic })
 }
 
+const register = (app: App, { accountId, id }: PublicWebinar, attendee: RegistrationBody): Promise<unknown> =>
+  app.work(accountId, 'page:webinar', (work) => registerAttendees(app, work, id, [attendee]))
+
+/** Answers a program. It gets refusals as `{ error }`. */
+const answerScript = async (app: App, webinar: PublicWebinar | null, body: unknown): Promise<PageAnswer> => {
+  if (!webinar) throw notFound('There is no such webinar')
+  const text = closedText(webinar)
+  if (text !== undefined) throw conflict(text.replace('.', ''))
+  if (!recordOf(body)?.[honeypotName]) await register(app, webinar, parse(RegistrationBody, body, 'body'))
+  return json(200, { ok: true })
+}
+
 const take: Page = {
   method: 'POST',
   path,
+  takes: 'json',
   limited: 'self',
   async handle(call) {
     await count(call)
     const { app, params, form } = call
     const webinar = await findPublicWebinar(app, params.id!)
+    if (call.json !== undefined) return answerScript(app, webinar, call.json)
     if (!webinar) return notFoundPage
     const text = closedText(webinar)
     if (text !== undefined) return closed(webinar, text)
@@ -113,9 +139,7 @@ const take: Page = {
       })
     }
     try {
-      await app.work(webinar.accountId, 'page:webinar', (work) =>
-        registerAttendees(app, work, webinar.id, [checked.data]),
-      )
+      await register(app, webinar, checked.data)
     } catch (error) {
       if (error instanceof Problem && error.kind === 'not_found') return notFoundPage
       if (error instanceof Problem && error.kind === 'conflict') return closed(webinar, `${error.message}.`)

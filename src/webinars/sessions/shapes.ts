@@ -85,6 +85,7 @@ export const RegistrationBody = z
       .meta({ pattern: notBlank, maxLength: nameMaxLength }),
   })
   .meta({ examples: [{ email: 'ada.okafor@northwind.example', name: 'Ada Okafor' }] })
+export type RegistrationBody = z.output<typeof RegistrationBody>
 
 export const RegistrationResult = z.object({ status: z.enum(['confirmed', 'waitlisted']), joinUrl: z.url().nullable() })
 export type RegistrationResult = z.infer<typeof RegistrationResult>
