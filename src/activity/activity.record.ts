@@ -166,7 +166,7 @@ const recordNew = async ({ app, accountId, actor }: Caller, call: Call, listId: 
 
 /**
  * Records that a person did something (POST /events), and starts the journeys that it triggers. An address that is not in the list is
- * added to it first; without `listId`, the most recently updated list that has the address applies. A repeated key returns the first
+ * added to it first; without `listId`, the list where the address was changed last applies. A repeated key returns the first
  * result and writes nothing. Throws Problem `not_found` for an unknown list, or an unknown address without `listId`; `conflict` if the
  * plan's contact limit is reached. Opens its own transactions: a new address is verified between them.
  */

@@ -957,7 +957,7 @@ export interface components {
             topics: {
                 [key: string]: boolean;
             };
-            /** @description false: the person has unsubscribed from all marketing */
+            /** @description false: the person has unsubscribed from all marketing, or is suppressed for another reason */
             everything: boolean;
         };
         Broadcast: {
@@ -2168,7 +2168,7 @@ export interface operations {
                     topics?: {
                         [key: string]: boolean;
                     };
-                    /** @description false: unsubscribes from all marketing; true: takes that back. Absent: it stays as it is */
+                    /** @description false: unsubscribes from all marketing; true: takes that back, and no other suppression. Absent: it stays as it is */
                     everything?: boolean;
                 };
             };

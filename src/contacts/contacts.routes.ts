@@ -79,12 +79,17 @@ const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unk
     return { email: read.data?.email ?? '', columns: read.data ?? {} }
   })
 
-const hasContacts = (body: unknown): boolean => typeof body === 'object' && body !== null && 'contacts' in body
+const hasContacts = (body: unknown): body is { contacts: unknown } =>
+  typeof body === 'object' && body !== null && 'contacts' in body
 
 /** One form of the body. A body that is not meant to have this form gets only a type error, not the errors of its properties. */
 const formOf = <Shape extends z.ZodType>(isMeant: (body: unknown) => boolean, shape: Shape) =>
   z.preprocess((body, context) => {
-    if (isMeant(body)) return body
+    if (isMeant(body)) {
+      if (hasContacts(body) && 'email' in body)
+        context.issues.push({ code: 'custom', path: ['email'], input: body, message: "can't be combined with contacts" })
+      return body
+    }
     context.issues.push({
       code: 'invalid_type',
       expected: 'object',
@@ -104,7 +109,7 @@ const Batch = z.object({
     .transform(readItems),
 })
 
-/** A body with `contacts` is a batch, whatever other properties it has. */
+/** A body with `contacts` is a batch. */
 const Body = z.union([formOf(hasContacts, Batch), formOf((body) => !hasContacts(body), OneContact)]).meta({
   examples: [
     { listId: 'lst_…', email: 'ada.okafor@northwind.example', fields: { first_name: 'Ada', plan: 'pro' } },

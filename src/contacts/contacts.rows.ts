@@ -110,11 +110,11 @@ const findNewestLists = statement<{ email: string; listId: string }>(
   `select i.email, c.list_id as "listId" from unnest($2::text[]) as i(email) cross join lateral (
      select c.list_id from contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id
      where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = i.email)
-     order by l.updated_at desc, l.id limit 1
+     order by c.updated_at desc, l.id limit 1
    ) c`,
 )
 
-/** Returns the most recently updated list of each of the normalised addresses that is in one. */
+/** Returns, for each of the normalised addresses that is in a list, the list where it was changed last. */
 export const newestListsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   emails: readonly string[],

@@ -144,7 +144,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
       ),
     )
     .option('--title <title>', 'the title of the deal')
-    .option('--email <email>', 'the contact, in the most recently updated list that has it')
+    .option('--email <email>', 'the contact, in the list where it was changed last')
     .option('--list <id|name>', 'the contact’s list')
     .option('--row <id>', 'the contact’s rowId in --list, instead of --email')
     .option('--value <amount>', 'such as 1250.50')

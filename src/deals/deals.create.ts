@@ -1,4 +1,4 @@
-import { type ContactPlace, locating, locatingBy } from '../contacts/contacts.ts'
+import { type ContactPlace, locating, locatingBy, requireList } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { notFound } from '../lib/problem.ts'
@@ -75,7 +75,10 @@ export const createDeal = async (
   }
   const values = [...Object.values(own), stage.kind, source, idempotencyKey ?? null, now, actor]
   const [found] = await sql(insertDealOf[kind], [...params, ...values])
-  if (!found) throw notFound('There is no such contact')
+  if (!found) {
+    if (input.listId !== undefined) await requireList(work, input.listId)
+    throw notFound('There is no such contact')
+  }
   const { isCreated, ...contact } = found
   if (!isCreated) return { deal: (await dealOfKey(work, idempotencyKey!))!, created: false }
   const deal = viewDeal({ ...own, stage: stage.name, status: stage.kind, source, ...contact })

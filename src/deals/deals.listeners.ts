@@ -31,7 +31,7 @@ const moveToList = statement<LeavingEffects['deals'][number]>(
    returning id, title, list_id as "listId"`,
 )
 
-/** Names the most recently updated list that still has the address in the deals of a contact that left its list. */
+/** Names the list where the address was changed last, of those that still have it, in the deals of a contact that left its list. */
 const relist = async (work: Work, { listId, email, rowId }: { listId: string; email: string; rowId: string }) => {
   const list = (await newestListsOf(work, [email])).get(email)
   if (list === undefined) return

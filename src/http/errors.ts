@@ -23,7 +23,7 @@ const frameworkRefusals: Record<string, [status: number, sentence: string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'Content-Type must be application/json'],
   [timeoutCode]: [408, 'The request took too long to arrive'],
   FST_ERR_CTP_EMPTY_JSON_BODY: [400, 'body must be a JSON object'],
-  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'body must be valid JSON, without the key constructor.prototype'],
+  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'body must be valid JSON'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'Content-Length does not match the body'],
   FST_ERR_BAD_URL: [400, 'The URL is malformed'],
   FST_ERR_ASYNC_CONSTRAINT: [400, 'The request is malformed'],

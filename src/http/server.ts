@@ -78,6 +78,17 @@ const noCompiler = (): never => {
 const send = (reply: FastifyReply, { status, headers = {}, body }: Answer) =>
   reply.code(status).headers(headers).send(body)
 
+/** The parser refuses text that is no JSON, and JSON with a key that could change prototypes. */
+const refusalOfText = (error: Error & { code?: string }, text: string): Error => {
+  if (error.code !== 'FST_ERR_CTP_INVALID_JSON_BODY') return error
+  try {
+    JSON.parse(text)
+  } catch {
+    return error
+  }
+  return invalid("body can't have the key constructor.prototype")
+}
+
 /** Accepts only JSON; other types are 415. Routes without a body ignore what the client sends. */
 const addBodyParsers = (server: FastifyInstance, readBody: ReadBody) => {
   const takesBody = (request: FastifyRequest) => request.routeOptions.schema?.body !== undefined
@@ -88,9 +99,10 @@ const addBodyParsers = (server: FastifyInstance, readBody: ReadBody) => {
     if (!takesBody(request)) return done(null)
     const { attachedOf } = request.routeOptions.config
     const parse = (text: Buffer) =>
-      new Promise<unknown>((resolve, reject) =>
-        json(request, textOf(text), (error, body) => (error ? reject(error) : resolve(body))),
-      )
+      new Promise<unknown>((resolve, reject) => {
+        const decoded = textOf(text)
+        json(request, decoded, (error, body) => (error ? reject(refusalOfText(error, decoded)) : resolve(body)))
+      })
     readBody(request, payload)
       .then(async (body) => {
         const attached = attachedOf && body.long.length > 0 ? await parseAttached(body, attachedOf, parse) : undefined
@@ -260,8 +272,8 @@ export const buildServer = async (
     frameworkErrors: (error, request, reply) => {
       // No hook runs for such a request.
       logAtEnd(request, reply)
-      if (error.code === 'FST_ERR_BAD_URL' && !isJson(request) && isPageUrl(pages, request.url))
-        return void answerPageNotFound(request, reply)
+      const isForPage = wantsPage(request) || (!isJson(request) && isPageUrl(pages, request.url))
+      if (error.code === 'FST_ERR_BAD_URL' && isForPage) return void answerPageNotFound(request, reply)
       answerError(error, request, reply)
     },
     clientErrorHandler: answerMalformed as never,
@@ -314,7 +326,11 @@ export const buildServer = async (
   }
 }
 
-/** Answers 405 with `Allow` for a known path with another method, else 404. Neither needs a key. */
+/** Whether a browser asks for something outside the API. */
+const wantsPage = ({ headers, url }: FastifyRequest): boolean =>
+  /\btext\/html\b/i.test(headers.accept ?? '') && !/^\/api(\/|\?|$)/.test(url)
+
+/** Answers 405 with `Allow` for a known path with another method, else 404. Neither needs a key. A browser gets the 404 as a page. */
 const addNotFound = (server: FastifyInstance, routes: readonly Route[]) => {
   const known = routes.map((route) => ({
     method: route.method,
@@ -324,7 +340,8 @@ const addNotFound = (server: FastifyInstance, routes: readonly Route[]) => {
     reply.header('x-request-id', request.id)
     const path = request.url.split('?')[0]!
     const methods = known.filter((k) => k.pattern.test(path)).map((k) => k.method)
-    if (methods.length === 0) return reply.code(404).send({ error: 'Not found' })
+    if (methods.length === 0)
+      return wantsPage(request) ? answerPageNotFound(request, reply) : reply.code(404).send({ error: 'Not found' })
     return reply
       .code(405)
       .header('allow', methods.join(', '))

@@ -73,7 +73,7 @@ const personEventsOf = async (work: Work, events: readonly EmittedEvent[]): Prom
   })
 }
 
-/** Returns the contact of each event: the contact that it names, else the address in its most recently updated list. */
+/** Returns the contact of each event: the contact that it names, else the address in the list where it was changed last. */
 const entrantsOf = async (work: Work, personEvents: readonly PersonEvent[]): Promise<Entrant[]> => {
   const withoutList = personEvents.flatMap(({ subject }) => (subject.listId ? [] : [subject.email]))
   const listOfEmail = await newestListsOf(work, withoutList)
@@ -140,7 +140,7 @@ const forget = async (work: Work, email: string, rowId?: string): Promise<void> 
 }
 
 /**
- * Starts journeys for an enrolment or a registration, which are no events, in the most recently updated list of the address
+ * Starts journeys for an enrolment or a registration, which are no events, in the list where the address was changed last
  * (normalised). Does nothing if the address is in no list.
  */
 const startOf = async (

@@ -73,12 +73,23 @@ const oneOf = (values: readonly unknown[]): string => {
   return `must be one of ${shown}${values.length > shownChoices ? ', …' : ''}`
 }
 
+/** Whether `one` sets a narrower bound than `other`. */
+const isNarrower = (one: Issue, other: Issue): boolean =>
+  (one.code === 'too_big' && other.code === 'too_big' && one.maximum < other.maximum) ||
+  (one.code === 'too_small' && other.code === 'too_small' && one.minimum > other.minimum)
+
+/** Returns the first issue, or the narrowest of the bounds of that value: zod checks first that a number is a safe integer. */
+const firstOf = ([first, ...others]: readonly Issue[]): Issue | undefined =>
+  others
+    .filter(({ path }) => path.join() === first?.path.join())
+    .reduce((narrowest, issue) => (narrowest && isNarrower(issue, narrowest) ? issue : narrowest), first)
+
 /** Describes the branch that the input was probably meant for (it matched at the root), else the types that all branches accept. */
 const unionSentence = (issue: z.core.$ZodIssueInvalidUnion, path: Path, root: string): string => {
   if ('discriminator' in issue && 'options' in issue) {
     return `${fieldName(path, root)} ${oneOf(issue.options as unknown[])}`
   }
-  const firsts = issue.errors.flatMap((branch) => branch.slice(0, 1))
+  const firsts = issue.errors.flatMap((branch) => firstOf(branch) ?? [])
   const meant = firsts.find((first) => first.path.length > 0 || first.code !== 'invalid_type')
   if (meant) return issueSentence(meant, path, root)
   const types = firsts.filter((first) => first.code === 'invalid_type')
@@ -115,4 +126,4 @@ const issueSentence = (issue: Issue, parent: Path, root: string): string => {
  * `has …`, `can't …`). `root` names the whole value. The sentence never repeats the input's values.
  */
 export const sentence = (issues: readonly Issue[], root = 'body'): string =>
-  issues[0] ? issueSentence(issues[0], [], root) : `${root} is invalid`
+  issues.length > 0 ? issueSentence(firstOf(issues)!, [], root) : `${root} is invalid`

@@ -126,6 +126,7 @@ describe('svc deals', () => {
     const create = (...more: string[]) => run('deals', 'create', ...more)
     expectFailure(await create(), 2, /Missing --title, --email/)
     expectFailure(await create('--title', 'x', '--email', 'nobody@example.org'), 3, /no such contact/)
+    expectFailure(await create('--title', 'x', '--email', email, '--list', 'Customer'), 3, /no list Customer \(did you/)
     expectFailure(await create('--title', 'x', '--email', email, '--value', 'abc'), 2, /value must be a decimal amount/)
     expectFailure(
       await create('--title', 'x', '--email', email, '--currency', 'us'),

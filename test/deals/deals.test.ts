@@ -159,16 +159,23 @@ describe('POST /deals', () => {
     expect(await create({ title: 'x'.repeat(200), currency: 'eur' })).toMatchObject({ currency: 'EUR' })
   })
 
-  test('an email names the most recently updated list that has it, unless listId is given', async () => {
+  test('an email names the list where the address was changed last, unless listId is given', async () => {
     const other = await addContact(account, 'Newsletter', email)
     expect((await create()).listId).toBe(other)
     await ok(t.request('POST', '/contacts', { key: account.key, body: { listId, email, fields: { city: 'Faro' } } }))
     expect((await create()).listId).toBe(listId)
     expect((await create({ listId: other })).listId).toBe(other)
-    // The most recently updated list, not the most recently updated contact.
+    // A change of the list is none of the address, and neither are identical data.
     await t.app.work(account.id, 'cli:test', (work) => renameList(work, other, 'Newest'))
-    await ok(t.request('POST', '/contacts', { key: account.key, body: { listId, email, fields: { city: 'Porto' } } }))
+    await ok(t.request('POST', '/contacts', { key: account.key, body: { listId: other, email: 'bo@people.example' } }))
+    expect((await create()).listId).toBe(listId)
+    const save = (list: string, city: string) =>
+      ok(t.request('POST', '/contacts', { key: account.key, body: { listId: list, email, fields: { city } } }))
+    await save(other, 'Lagos')
+    await save(listId, 'Faro')
     expect((await create()).listId).toBe(other)
+    await save(listId, 'Porto')
+    expect((await create()).listId).toBe(listId)
   })
 
   test('listId and rowId name a contact without its email', async () => {
@@ -190,7 +197,12 @@ describe('POST /deals', () => {
       { listId, rowId: 'row_none' },
     ]
     await expectNothingWritten(async () => {
-      for (const call of calls) expect((await post({ title: 'x', ...call })).status, JSON.stringify(call)).toBe(404)
+      for (const call of calls) {
+        const { status, body } = await post({ title: 'x', ...call })
+        expect(status, JSON.stringify(call)).toBe(404)
+        const isListUnknown = 'listId' in call && call.listId !== listId
+        expect(body.error).toBe(`There is no such ${isListUnknown ? 'list' : 'contact'}`)
+      }
     })
   })
 

@@ -50,7 +50,7 @@ describe('every failure is { error } with one sentence', () => {
   const post = (body: unknown, headers = {}) => t.request('POST', '/contacts', { key: account.key, body, headers })
 
   test.each([
-    ['malformed JSON', '{"listId":', /JSON/],
+    ['malformed JSON', '{"listId":', /^body must be valid JSON$/],
     ['an empty body', '', /body/],
     ['an array', '[]', /body|object/],
     ['a string', '"x"', /body|object/],
@@ -58,7 +58,7 @@ describe('every failure is { error } with one sentence', () => {
     [
       'constructor.prototype as a key',
       '{"constructor":{"prototype":{"x":1}},"listId":"x","email":"a@b.example"}',
-      /body|constructor/,
+      /^body can't have the key constructor\.prototype$/,
     ],
   ])('%s is 400', async (_, body, words) => {
     expectError(await post(body), 400, words)
@@ -109,6 +109,20 @@ describe('every failure is { error } with one sentence', () => {
   test('a malformed URL is 400', async () => {
     expectError(await t.request('GET', '/api/v1/%ZZ'), 400)
     expectError(await t.request('GET', '/api/v1/contacts?email=%ZZ', { key: account.key }), 400)
+  })
+
+  test('a browser gets an unknown path or a malformed URL as a page, outside the API', async () => {
+    const accept = 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8'
+    for (const url of ['/nothing', '/x/%c0%80', '/x/%zz?a=%c0', '/f/%c0%80', '/docs/nothing', '/apis']) {
+      const { statusCode, headers, body } = await t.server.fastify.inject({ url, headers: { accept } })
+      expect([url, statusCode, headers['content-type']]).toEqual([url, 404, 'text/html; charset=utf-8'])
+      expect(headers).toMatchObject({ 'x-request-id': expect.any(String), 'cache-control': 'private, no-store' })
+      expect(body).toMatch(/<h1>.*<style|<style.*<h1>/s)
+      const program = await t.server.fastify.inject({ url, headers: { accept: 'application/json, */*' } })
+      if (!url.startsWith('/f/')) expect(program.json()).toEqual({ error: expect.any(String) })
+    }
+    for (const url of ['/api', '/api?x', '/api/v1/nothing', '/api/v1/%zz', '/api/v2'])
+      expect((await t.server.fastify.inject({ url, headers: { accept } })).json()).toEqual({ error: expect.any(String) })
   })
 
   test('an unexpected error is 500 with a fixed message, without its cause', async () => {

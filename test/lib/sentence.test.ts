@@ -107,6 +107,17 @@ describe('a refusal names its field in one sentence', () => {
     expect(said(must, { value: 1, list: [1, 2] })).toBe('list[0] must be a string')
   })
 
+  test('a bound is the real one whatever the value', () => {
+    const few = z.object({ n: z.int().min(1).max(500) })
+    for (const n of [501, 1e15, 2 ** 53, 1e300]) expect(said(few, { n })).toBe('n must be at most 500')
+    for (const n of [0, -5, -1e300]) expect(said(few, { n })).toBe('n must be at least 1')
+    const either = z.union([few, z.object({ list: z.string() })])
+    expect(said(either, { n: 1e300 })).toBe('n must be at most 500')
+    expect(said(z.object({ a: z.int(), n: z.int().max(9) }), { a: 1e300, n: 10 })).toBe(
+      `a must be at most ${Number.MAX_SAFE_INTEGER}`,
+    )
+  })
+
   test('the root has the given name', () => {
     expect(said(z.string(), 3, 'email')).toBe('email must be a string')
   })

@@ -29,13 +29,13 @@ const byRow = `select ${columns} from ${listed} cross join lateral (
     select from addresses where account_id = $1 and email = c.email for key share
   ) a where c.account_id = $1 and c.list_id = $3 and c.row_id = $4 and $2::text is null for key share of c`
 
-/** SQL query of the contact of an address in a list, or if that is null, in the most recently updated list that has the address. */
+/** SQL query of the contact of an address in a list, or if that is null, in the list where the address was changed last. */
 export const locatingAddress = (of: { account: string; email: string; list: string }, also = 'true'): string =>
   `select ${columns} from ${listed}
   where c.account_id = ${of.account}
     and c.row_id = (select row_id from addresses where account_id = ${of.account} and email = ${of.email} for key share)
     and (${of.list}::text is null or c.list_id = ${of.list}) and ${also}
-  order by l.updated_at desc, l.id limit 1 for key share of c`
+  order by c.updated_at desc, l.id limit 1 for key share of c`
 
 const byEmail = locatingAddress({ account: '$1', email: '$2', list: '$3' }, '($4::text is null or c.row_id = $4)')
 
@@ -55,7 +55,7 @@ const locate = (kind: keyof typeof locating) =>
   preparedStatement<ContactPlace>(`locate-${kind}`, { listId: 'text', rowId: 'text', email: 'text' }, locating[kind])
 const locates = { row: locate('row'), email: locate('email') }
 
-/** Returns the matching contact; without `listId`, from the most recently updated list with the address. null: none matches. */
+/** Returns the matching contact; without `listId`, from the list where the address was changed last. null: none matches. */
 export const locateContact = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   name: ContactName,

@@ -27,7 +27,7 @@ export interface Walk {
   done: StepDone[]
 }
 
-/** Returns the walk of a run. `contact`: in the run's list, else in the address's most recently updated list. */
+/** Returns the walk of a run. `contact`: in the run's list, else in the list where the address was changed last. */
 export const startWalk = (run: OpenRun, definition: Definition, contact: Contact | null, nowMs: number): Walk => {
   const { id, revision, status, cursor, stepNo, awaited, context } = run
   const waitsFor = { awaited, awaitedWhere: null, deliveryId: null }

@@ -2,7 +2,7 @@ import type { EventData } from '../../events/shapes.ts'
 import type { EmittedEvent, EventType } from '../../events/types.ts'
 import type { Trigger, TriggerKind } from '../definition/definition.ts'
 
-/** The person that an event is about. Without `listId`, the most recently updated list that has the address applies. */
+/** The person that an event is about. Without `listId`, the list where the address was changed last applies. */
 export interface Subject {
   email: string
   listId?: string

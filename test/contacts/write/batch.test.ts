@@ -66,13 +66,19 @@ describe('POST /contacts with a batch', () => {
     expect(await batch(contacts)).toMatchObject({ status: 400, body: { error } })
   })
 
-  test('a body with contacts is a batch, whatever other properties it has', async () => {
-    const single = { listId, email: 'ada@acme.test', fields: { n: 1 } }
+  test('a body with contacts is a batch, which can’t have an email of its own', async () => {
+    const single = { listId, fields: { n: 1 } }
     const error = 'contacts must have 1 to 500 items'
     expect(await app.post(account, { ...single, contacts: [] })).toMatchObject({ status: 400, body: { error } })
     expect(await counts()).toEqual(all(0))
     const { body } = await app.post(account, { ...single, contacts: people(2) })
     expect(body).toEqual({ created: 2, updated: 0, skipped: 0 })
+    for (const email of ['ada@acme.test', null])
+      expect(await app.post(account, { listId, email, contacts: people(3) })).toMatchObject({
+        status: 400,
+        body: { error: "email can't be combined with contacts" },
+      })
+    expect(await counts()).toMatchObject({ contacts: 2 })
   })
 
   test('one invalid item refuses the whole batch, and nothing is written', async () => {
