@@ -96,15 +96,25 @@ const givenTo =
   (place) =>
     givenOf(command).find(({ name }) => name === place)?.texts ?? []
 
-/** Returns the known value that is closest to a given one that is not among its choices. */
+/** Returns whether a message is about a value: it repeats the value, or names its flag or property. */
+const isAbout = (message: string, name: string, texts: readonly string[]): boolean => {
+  const plain = name.replace(/^--|[<>]/g, '')
+  const property = plain.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
+  return [...texts.flatMap((text) => text.split(',')), plain, property].some((word) =>
+    new RegExp(`(?<!\\w)${RegExp.escape(word)}(?!\\w)`).test(message),
+  )
+}
+
+/** Returns the known value that is closest to a given one that is not among its choices, if the message is about it. */
 const findSuggestion = async (
   context: Context,
   command: Command,
   choicesOf: ChoicesOf,
+  message: string,
 ): Promise<string | undefined> => {
   for (const { name, texts } of givenOf(command)) {
     const choices = choicesOf(pathOf(command), name)
-    if (!choices) continue
+    if (!choices || !isAbout(message, name, texts)) continue
     const known = (await choices.load(context, givenTo(command))).flatMap(({ value, name: label }) => [
       value,
       ...(label ? [label] : []),
@@ -125,7 +135,7 @@ export const withSuggestion = async (
 ): Promise<unknown> => {
   if (!(error instanceof Problem) || !['not_found', 'usage', 'invalid'].includes(error.kind)) return error
   try {
-    const suggestion = await findSuggestion(context, command, await loadChoices())
+    const suggestion = await findSuggestion(context, command, await loadChoices(), error.message)
     return suggestion === undefined
       ? error
       : new Problem(error.kind, `${error.message} (did you mean ${shown(suggestion)}?)`, error.detail)

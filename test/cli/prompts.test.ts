@@ -61,6 +61,13 @@ test('a value that resembles no known one has no suggestion', async () => {
   expect((await run('lists', 'show', 'Zebra')).stderr).toMatch(/^error: There is no list Zebra\n/)
 })
 
+test('a refusal that is not about a value has no suggestion for it', async () => {
+  const file = join(folder, 'people.csv')
+  await writeFile(file, 'email\nada@example.org\n')
+  const { stderr } = await run('contacts', 'import', file, '--from', 'resend', '--create-list', '--list', 'Peple')
+  expect(stderr).toMatch(/^error: No column of Resend says who has opted out, such as unsubscribed\n/)
+})
+
 test('in a pipe a missing argument or flag is exit 2 without a question', async () => {
   for (const args of [
     ['deals', 'move'],
