@@ -87,7 +87,12 @@ const formOf = <Shape extends z.ZodType>(isMeant: (body: unknown) => boolean, sh
   z.preprocess((body, context) => {
     if (isMeant(body)) {
       if (hasContacts(body) && 'email' in body)
-        context.issues.push({ code: 'custom', path: ['email'], input: body, message: "can't be combined with contacts" })
+        context.issues.push({
+          code: 'custom',
+          path: ['email'],
+          input: body,
+          message: "can't be combined with contacts",
+        })
       return body
     }
     context.issues.push({

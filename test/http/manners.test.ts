@@ -122,7 +122,9 @@ describe('every failure is { error } with one sentence', () => {
       if (!url.startsWith('/f/')) expect(program.json()).toEqual({ error: expect.any(String) })
     }
     for (const url of ['/api', '/api?x', '/api/v1/nothing', '/api/v1/%zz', '/api/v2'])
-      expect((await t.server.fastify.inject({ url, headers: { accept } })).json()).toEqual({ error: expect.any(String) })
+      expect((await t.server.fastify.inject({ url, headers: { accept } })).json()).toEqual({
+        error: expect.any(String),
+      })
   })
 
   test('an unexpected error is 500 with a fixed message, without its cause', async () => {
