@@ -292,9 +292,11 @@ describe('interrupted', () => {
 
   test('of two concurrent resumes one writes the rows, the other stops with a conflict', async () => {
     const { id } = await stopped(await file(people(rows), 'twice.csv'))
-    // Both wait at the same first batch.
+    // Both wait at the same first batch, the first one for as long as the second one takes to start.
     const release = await hold(id)
-    const resumes = Promise.all([1, 2].map(() => run(['imports', 'resume', id, '--json'])))
+    const patient = { env: { DATABASE_URL: `${t.url}?options=-c%20lock_timeout%3D0` } }
+    const resume = () => svc(t, ['--account', account.id, 'imports', 'resume', id, '--json'], patient)
+    const resumes = Promise.all([resume(), resume()])
     await untilLocked(t.app.database, 2)
     await release()
     const ends = (await resumes).toSorted((a, b) => a.status! - b.status!)
