@@ -20,7 +20,7 @@ describe('the death of a worker', () => {
     await backlog(t.app, account.id, [id], 600)
     await eventually(async () => {
       const [count = 0] = await claimed()
-      return count > 64 || (count > 0 && (await counts()).delivered >= 300)
+      return count > 64 || (count > 0 && ((await counts()).delivered ?? 0) >= 300)
     })
   }
 
