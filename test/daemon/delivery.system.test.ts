@@ -1,9 +1,18 @@
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { type TestAccount, useApp } from '../support/app.ts'
+import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { callDaemon } from '../support/daemon.ts'
-import { useDaemons } from '../support/daemons.ts'
+import { useDaemon, useDaemons } from '../support/daemons.ts'
 import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
+import { settlesWithin } from '../support/eventually.ts'
+import {
+  backlog,
+  claimHundreds,
+  heldBackMs,
+  postsAfterMoment,
+  staysHealthy,
+  subscribeMany,
+} from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 
 let account: TestAccount
@@ -21,12 +30,12 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await receiver.close()
+  await t.app.sql('delete from pending_deliveries')
 })
 
 const { start } = useDaemons(t)
 const deliveries = () => deliveriesOf(t.app, account.id)
-const delivered = (count: number, limitMs?: number) =>
-  eventually(async () => (await tally(t.app, account.id)).delivered === count, limitMs)
+const delivered = (count: number) => eventually(async () => (await tally(t.app, account.id)).delivered === count)
 
 test('kill -9 between the commit and the claim: the acknowledged event is delivered', async () => {
   await subscribe(t.app, account.id, receiver.url)
@@ -72,16 +81,52 @@ test('SIGTERM under load: exit 0, posts in flight are recorded, the other claims
   expect(rows.filter((row) => row.status === 'delivered')).toHaveLength(receiver.requests.length)
   expect(rows.every((row) => row.worker === null && row.attempts.every(({ error }) => error === null))).toBe(true)
   await start()
-  await delivered(500, 20_000)
+  expect(await settlesWithin(delivered(500), 20_000)).toBe(true)
   expect(receiver.requests).toHaveLength(500)
 })
 
-test('two daemons on one database share the deliveries: each is posted once', async () => {
-  receiver.always({ delayMs: 20 })
+describe('two daemons on one database', () => {
+  useDaemon(t)
+  useDaemon(t)
+
+  test('share the deliveries: each is posted once', async () => {
+    receiver.always({ delayMs: 20 })
+    await subscribe(t.app, account.id, receiver.url)
+    for (let i = 0; i < 4; i++) await emitEvents(t.app, account.id, 500)
+    expect(await settlesWithin(delivered(2000), 20_000)).toBe(true)
+    expect(receiver.requests).toHaveLength(2000)
+    expect(receiver.open).toBeGreaterThan(64)
+  })
+
+  test('post to a deleted webhook only what is in flight, and nothing a moment later', async () => {
+    const { id } = await subscribe(t.app, account.id, receiver.url)
+    const { answer } = await claimHundreds(t.app, account.id, id, receiver)
+    await ok(t.request('DELETE', `/webhooks/${id}`, { key: account.key }))
+    answer()
+    const posts = await postsAfterMoment(receiver)
+    const pending = () => t.app.sql('select from pending_deliveries where account_id = $1', [account.id])
+    expect(
+      await settlesWithin(
+        eventually(async () => (await pending()).length === 0),
+        5000,
+      ),
+    ).toBe(true)
+    expect(receiver.requests).toHaveLength(posts)
+  })
+})
+
+test('hundreds of hanging endpoints of twelve accounts with a backlog delay no other account', async () => {
+  const theirs = await openReceiver()
+  theirs.always({ mode: 'hang' })
+  for (let i = 0; i < 12; i++) {
+    const { id } = await t.account()
+    await backlog(t.app, id, await subscribeMany(t.app, id, `${theirs.url}/${i}`, 50), 10)
+  }
   await subscribe(t.app, account.id, receiver.url)
-  await Promise.all([start(), start()])
-  for (let i = 0; i < 4; i++) await emitEvents(t.app, account.id, 500)
-  await delivered(2000, 20_000)
-  expect(receiver.requests).toHaveLength(2000)
-  expect(receiver.open).toBeGreaterThan(64)
+  await emitEvents(t.app, account.id)
+  await start()
+  await receiver.arrived(1, heldBackMs)
+  await theirs.arrived(32)
+  await staysHealthy(t.app, account.id, receiver, { least: 150 })
+  await theirs.close()
 })

@@ -1,15 +1,27 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
+import { advanceClock } from '../../src/store/clock.ts'
 import { type Reply, type TestAccount, useApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
+import { deliveriesOf, emitEvents, eventually, subscribe } from '../support/deliveries.ts'
+import { journeyBench } from '../support/journeys.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
+import { useReceiver } from '../support/receiver.ts'
 import { useSink } from '../support/smtp.ts'
 
 let account: TestAccount
 let daemon: Daemon
 
 const sink = useSink()
-const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url.replace('//', '//mailer:relay-password@') } }))
+const t = useApp(() => ({
+  env: {
+    SVC_SMTP_URL: sink.url.replace('//', '//mailer:relay-password@'),
+    SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8',
+  },
+  development: true,
+}))
+const receiver = useReceiver()
 beforeAll(async () => {
   account = await sendingAccount(t)
   daemon = await startDaemon(t, { env: { SVC_LOG_LEVEL: 'trace' } })
@@ -136,6 +148,42 @@ test('failing reminders are reported and retried, and the job continues with oth
   expect(new Set(Object.values(await jobsOf(daemon)))).toEqual(new Set(['ok']))
   expect(logged(daemon).filter(({ msg }) => msg === 'job failed')).toEqual([])
   await t.app.sql('alter table elsewhere rename to webinar_registrations')
+})
+
+test('an unexpected error of a delivery is logged with its id', async () => {
+  const { id: accountId } = await t.account()
+  await subscribe(t.app, accountId, receiver.url)
+  await t.app.sql(`create function refuse() returns trigger language plpgsql as $$ begin
+    if new.account_id = '${accountId}' then raise 'refused'; end if; return new; end $$`)
+  await t.app.sql('create trigger refuse before insert on ended_deliveries for each row execute function refuse()')
+  await emitEvents(t.app, accountId)
+  const [{ id } = { id: '' }] = await deliveriesOf(t.app, accountId)
+  const reports = () => logged(daemon).filter(({ delivery }) => delivery === id)
+  await expect.poll(() => reports().length).toBeGreaterThan(2)
+  expect(reports()[0]).toMatchObject({ level: 50, job: 'deliveries', err: { message: 'refused' } })
+  await t.app.sql('drop function refuse() cascade')
+  await eventually(async () => (await deliveriesOf(t.app, accountId))[0]!.status === 'delivered')
+  expect(receiver.requests).toHaveLength(1)
+})
+
+test('an unexpected error of a run is logged with its id, and shown with the run', async () => {
+  const bench = await journeyBench(t)
+  const listId = await bench.list('Leads')
+  const trigger = { kind: 'list-added', list: 'Leads' }
+  await bench.apply({ name: 'Faulty', trigger, steps: [{ kind: 'update-field', field: 'seen', value: 'yes' }] })
+  await t.app.sql(`create function fail() returns trigger language plpgsql as $$ begin raise 'no luck'; end $$`)
+  await t.app.sql('create trigger fail before update on contacts for each row execute function fail()')
+  await bench.add(listId, ['a@example.com'])
+  const shown = async () =>
+    (await svc(t, ['--account', bench.account.id, 'journeys', 'runs', 'Faulty', '--json'])).json.runs[0]
+  await eventually(async () => (await shown()).tries > 0)
+  const run = await shown()
+  expect(run).toMatchObject({ status: 'running', tries: 1, lastFault: 'no luck' })
+  const [line] = logged(daemon).filter(({ runId }) => runId === run.id)
+  expect(line).toMatchObject({ level: 50, job: 'journeys', err: { message: 'no luck' } })
+  await t.app.sql('drop function fail() cascade')
+  await advanceClock(t.app.database, 60_000)
+  await eventually(async () => (await shown()).status === 'completed')
 })
 
 test('a job whose thread dies is down in /readyz and restarted with growing delays; the API stays ready', async () => {

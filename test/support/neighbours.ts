@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { expect } from 'vitest'
 import type { OpenApp } from '../../src/app/app.ts'
 import { newId } from '../../src/lib/ids.ts'
-import type { Daemon } from './daemon.ts'
-import { emitEvents, eventually, subscribe } from './deliveries.ts'
+import { emitEvents, eventually, subscribe, tally } from './deliveries.ts'
+import { settlesWithin } from './eventually.ts'
 import type { Received, Receiver } from './receiver.ts'
 import { atEnd } from './scope.ts'
+import { limit } from './slowness.ts'
 
 /** Creates webhooks of the account, each with its own path at the receiver; returns their ids. */
 export const subscribeMany = async (app: OpenApp, accountId: string, url: string, count: number): Promise<string[]> => {
@@ -81,12 +83,54 @@ export const hold = async (url: string, statement: string, params: unknown[]): P
   return release
 }
 
-/** Starts a process, and waits until its delivery thread listens for notifications. */
-export const startWorking = async (app: OpenApp, start: () => Promise<Daemon>): Promise<Daemon> => {
-  const newest = async () =>
-    (await app.sql<{ id: number }>("select coalesce(max(id), 0) as id from workers where job = 'deliveries'"))[0]!.id
-  const before = await newest()
-  const daemon = await start()
-  await eventually(async () => (await newest()) > before)
-  return daemon
+/** A delivery that waits for a hanging request waits for its timeout of five seconds. */
+export const heldBackMs = limit(4500)
+
+/** Emits events of the account until `isDone`; expects that all arrive and are recorded, without delay and none twice. */
+export const staysHealthy = async (
+  app: OpenApp,
+  accountId: string,
+  receiver: Receiver,
+  { isDone = (): boolean => true, least = 50 } = {},
+): Promise<void> => {
+  const from = receiver.requests.length
+  const count = await emitSteadily(app, accountId, { everyMs: 40, least }, isDone)
+  await receiver.arrived(from + count)
+  await eventually(async () => (await tally(app, accountId)).pending === undefined)
+  expect(Math.max(...latenciesOf(receiver.requests.slice(from)))).toBeLessThan(heldBackMs)
+  expect(repeatsOf(receiver)).toBe(0)
+}
+
+/** Requests that a worker makes to one endpoint at the same time. */
+const inFlight = 64
+
+/**
+ * Queues deliveries of a webhook for two workers. The receiver answers the first ones at once, so that the workers claim hundreds, and
+ * the next ones after `answer` is called. Resolves once a worker has as many posts in flight as it can.
+ */
+export const claimHundreds = async (app: OpenApp, accountId: string, webhookId: string, receiver: Receiver) => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const atOnce = 1000
+  receiver.next(...Array(atOnce).fill({}))
+  receiver.always({ until: promise })
+  await backlog(app, accountId, [webhookId], 3000)
+  await app.sql(`select pg_notify('svc_deliveries', '')`)
+  await receiver.arrived(atOnce + inFlight)
+  return {
+    answer() {
+      receiver.always({ delayMs: 300 })
+      resolve()
+    },
+  }
+}
+
+/**
+ * Lets two workers notice a change for a moment, and returns the number of posts so far. Expects that they begin at most as many
+ * meanwhile as can be in flight.
+ */
+export const postsAfterMoment = async ({ requests }: Pick<Receiver, 'requests'>): Promise<number> => {
+  const before = requests.length
+  await settlesWithin(new Promise(() => {}), 250)
+  expect(requests.length - before).toBeLessThanOrEqual(2 * inFlight)
+  return requests.length
 }
