@@ -10,10 +10,11 @@ import {
 import { readBytes } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
-import { quantity } from '../lib/quantity.ts'
+import { number, quantity } from '../lib/quantity.ts'
 import type { App } from '../store/work.ts'
 import type { KeyView } from './accounts.keys.ts'
 import type { PlanView } from './accounts.plans.ts'
+import type { Usage } from './accounts.quotas.ts'
 import type { AccountView, Scope } from './accounts.ts'
 
 const accountColumns: Column<AccountView>[] = [
@@ -61,6 +62,14 @@ const planColumns: Column<PlanView>[] = [
   ['BROADCAST MIN', (plan) => limitText(plan.broadcastMinutes)],
   ['WEBINAR COURSES', (plan) => (plan.webinarCourses ? 'yes' : 'no')],
 ]
+
+const quotaNames: Record<Usage['quota'], string> = {
+  contacts: 'contacts',
+  sends: 'emails a month',
+  sendApiCalls: 'calls of POST /send a month',
+  embedApi: 'calls of the Embed API a month',
+  broadcastMinutes: 'live minutes a month',
+}
 
 const accounts: CommandSet = (cli) => {
   const noun = cli.noun('accounts')
@@ -162,13 +171,26 @@ const accounts: CommandSet = (cli) => {
   changing(
     noun
       .command('set-plan')
-      .description('Move the account to another plan')
+      .usage('[options] [account] <plan>')
+      .description('Move the account to another plan; asks if the plan allows less than the account holds')
       .addHelpText('after', examples('svc accounts set-plan pro', 'svc accounts set-plan pro --account Shop --dry-run'))
-      .argument('<plan>'),
+      .argument('<plan>', 'the plan')
+      .argument('[last]', 'the plan, if the account (id or name) comes first'),
+    undefined,
+    'skip the question',
   ).action(
-    cli.run(async ({ out, operate, account }, plan: string) => {
-      const { setPlan } = await import('./accounts.ts')
-      const { id } = await account()
+    cli.run(async (context, first: string, last: string | undefined, options: Confirmation) => {
+      const { out, operate, account, confirm } = context
+      const { planExcess, setPlan, showAccount } = await import('./accounts.ts')
+      const [ref, plan] = last === undefined ? [(await account()).id, first] : [first, last]
+      const { id, name } = await operate((operation) => showAccount(operation, ref))
+      const excess = await operate((operation) => planExcess(operation, id, plan))
+      if (excess.length > 0) {
+        const held = excess.map(({ quota, used, limit }) => `${number(used)} of ${number(limit)} ${quotaNames[quota]}`)
+        const what = `move ${name} to ${plan}, which allows less than it holds: ${held.join(', ')}`
+        if (options.dryRun) out.note(`Would ${what}.`)
+        else if (!(await confirm(what, options))) return
+      }
       out.one(await operate((operation) => setPlan(operation, id, plan)))
     }),
   )

@@ -1,6 +1,7 @@
 import { notFound, Problem } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
+import { showPlan } from './accounts.plans.ts'
 
 /** The monthly quotas of a plan, by the column that holds the limit. */
 const limitColumns = {
@@ -140,6 +141,19 @@ export const accountUsage = async ({ sql, now }: Operation, accountId: string): 
     { quota: 'contacts', used: plan.contactCount ?? 0, limit: plan.contacts },
     ...quotas.map((quota) => ({ quota, used: used(quota), limit: plan[quota] })),
   ]
+}
+
+/** Returns the limits of another plan that the account already exceeds. Throws Problem `not_found`. */
+export const planExcess = async (
+  operation: Operation,
+  accountId: string,
+  plan: string,
+): Promise<(Usage & { limit: number })[]> => {
+  const limits = await showPlan(operation, plan)
+  return (await accountUsage(operation, accountId)).flatMap(({ quota, used }) => {
+    const limit = limits[quota]
+    return limit !== null && used > limit ? [{ quota, used, limit }] : []
+  })
 }
 
 type NearLimit = Usage & { accountId: string; account: string }

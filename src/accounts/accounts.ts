@@ -39,6 +39,7 @@ export {
   accountUsage,
   countUse,
   nearLimits,
+  planExcess,
   type Quota,
   quotaLeft,
   quotaState,

@@ -168,11 +168,12 @@ const orNothing = (refs: string[] | undefined) => (refs?.length === 1 && refs[0]
 /** Resolves the word `none` to null. */
 const orNone = (value: string | undefined) => (value === 'none' ? null : value)
 
-/** Returns the time of `--at`. One without an offset is in the account's time zone. */
-const timeOf = async ({ timezone }: Context, at: string | undefined): Promise<string | undefined> => {
+/** Returns the time of `--at`. A duration counts from now, and a time without an offset is in the account's time zone. */
+const timeOf = async ({ app, timezone }: Context, at: string | undefined): Promise<string | undefined> => {
   if (at === undefined) return undefined
-  const { inTimezone } = await import('../lib/since.ts')
-  return inTimezone(at, await timezone())
+  const { durationOf, inTimezone } = await import('../lib/since.ts')
+  const ms = durationOf(at)
+  return ms === null ? inTimezone(at, await timezone()) : new Date(app.now().getTime() + ms).toISOString()
 }
 
 const create = async (context: Context, flags: CreateFlags): Promise<void> => {
@@ -243,7 +244,7 @@ export const commands: CommandSet = (cli) => {
       )
       .option('--sender <id|address>', 'the sender (default: the account’s default sender)')
       .option('--reply-to <address>', 'the Reply-To address (default: that of the sender)')
-      .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z (default: at once)')
+      .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z or 2d (default: at once)')
       .option('--rate <n>', 'maximum emails per minute')
 
   confirmed(

@@ -109,9 +109,13 @@ const changes = new WeakSet<Command>()
  * Adds `--yes` and `--dry-run` to a command that changes data without a question. With `--dry-run` its units of work are
  * rolled back, and its output has `dryRun: true`: only for actions of one unit of work, without other effects.
  */
-export const changing = (command: Command, dryRun = 'show what would change, and change nothing'): Command => {
+export const changing = (
+  command: Command,
+  dryRun = 'show what would change, and change nothing',
+  yes = 'accepted for scripts; this command never asks',
+): Command => {
   changes.add(command)
-  return command.option('--yes', 'accepted for scripts; this command never asks').option('--dry-run', dryRun)
+  return command.option('--yes', yes).option('--dry-run', dryRun)
 }
 
 /** Whether a command was declared by `changing`. */

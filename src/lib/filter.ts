@@ -86,7 +86,8 @@ const operators = {
 
 const number = /^-?\d+(\.\d+)?$/
 const date = /^\d{4}-\d{2}-\d{2}$/
-const age = /^\d{1,5}[smhdw]$/
+/** A duration whose numbers have at most five digits: the database can subtract it from any time. */
+const age = /^(?=\d)(\d{1,5}w)?(\d{1,5}d)?(\d{1,5}h)?(\d{1,5}m)?(\d{1,5}s)?$/
 const moment = /^(?<after>now|today)(?:(?<sign>[+-])(?<age>\d.*))?$/
 const dayMs = 86_400_000
 

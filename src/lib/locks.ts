@@ -39,6 +39,8 @@ export const textLocks = {
   calendar: 'calendar ',
   /** An account's results of email: exclusive while changes are added up, shared while a person's are corrected. */
   results: 'results ',
+  /** The names of an account's lists: held while one is added or changed. */
+  lists: 'lists:',
   projects: 'projects:',
   forms: 'forms:',
   journeys: 'journeys:',

@@ -1,13 +1,24 @@
 import { invalid } from './problem.ts'
 
-const secondsOf: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
+const unitMs: Record<string, number> = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 }
+const parts = new RegExp(
+  `^${Object.keys(unitMs)
+    .map((unit) => `(?:(\\d{1,6})${unit})?`)
+    .join('')}$`,
+)
 const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/
 
-/** Returns a duration (`30s`, `30m`, `2h`, `2d`, `1w`) in ms. Throws Problem `invalid`. */
+/** Returns a duration (`30s`, `30m`, `2h`, `2d`, `1w`, or several with the larger unit first: `1h30m`) in ms; null for another text. */
+export const durationOf = (text: string): number | null => {
+  const amounts = text === '' ? null : parts.exec(text)
+  return amounts && Object.values(unitMs).reduce((sum, ms, i) => sum + Number(amounts[i + 1] ?? 0) * ms, 0)
+}
+
+/** As `durationOf`. Throws Problem `invalid` for another text. */
 export const parseDuration = (text: string): number => {
-  const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
-  if (!amount || !unit) throw invalid('duration must be a number with a unit, such as 30m, 2h or 2d')
-  return Number(amount) * secondsOf[unit]! * 1000
+  const ms = durationOf(text)
+  if (ms === null) throw invalid('duration must be a number with a unit, such as 30m, 2h or 1h30m')
+  return ms
 }
 
 /** Returns the epoch ms of a local time (`2026-12-01T17:00`) in a time zone. A time that the clocks skip is the later one. */
@@ -36,10 +47,11 @@ export const inTimezone = (text: string, timezone: string | null): string => {
 
 /**
  * Returns a future time in epoch ms, from an ISO time (in `timezone` if it has no offset; a date is midnight there),
- * epoch ms, or a duration (`30m`, `2h`, `2d`) after `nowMs`. Throws Problem `invalid`.
+ * epoch ms, or a duration (`30m`, `2h`, `1d12h`) after `nowMs`. Throws Problem `invalid`.
  */
 export const parseTime = (text: string, nowMs: number, timezone: string | null = null): number => {
-  if (/^\d{1,6}[smhdw]$/.test(text)) return nowMs + parseDuration(text)
+  const ms = durationOf(text)
+  if (ms !== null) return nowMs + ms
   const time = /^\d{9,15}$/.test(text) ? Number(text) : timeOf(text, timezone)
   if (!(time >= 0)) throw invalid('time must be a time such as 2026-11-20T08:00:00Z or a duration from now such as 2h')
   return time
@@ -50,8 +62,8 @@ export const parseTime = (text: string, nowMs: number, timezone: string | null =
  * time is midnight), as in `parseTime`. Throws Problem `invalid`.
  */
 export const parseSince = (text: string, nowMs: number, timezone: string | null = null): number => {
-  const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
-  if (amount && unit) return Math.max(nowMs - Number(amount) * secondsOf[unit]! * 1000, 0)
+  const ms = durationOf(text)
+  if (ms !== null) return Math.max(nowMs - ms, 0)
   const time = timeOf(text, timezone)
   if (!(time >= 0)) throw invalid('since must be an age such as 2h or a time such as 2026-11-20T08:00:00Z')
   return time

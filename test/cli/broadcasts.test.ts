@@ -106,6 +106,11 @@ test('with a daemon --follow waits for the end, and a finished broadcast can’t
   const later = await createAndSend(who, '--at', at)
   expect(later.json).toMatchObject({ status: 'scheduled', scheduledAt: Date.parse(at), recipients: 30, queued: 0 })
   expect((await run(who, 'cancel', later.json.id)).json).toMatchObject({ status: 'cancelled', failed: 0 })
+  const now = t.app.now().getTime()
+  const relative = (await createAndSend(who, '--at', '1d12h')).json
+  expect(relative.scheduledAt - now).toBeGreaterThanOrEqual(36 * 3_600_000)
+  expect(relative.scheduledAt).toBeLessThanOrEqual(t.app.now().getTime() + 36 * 3_600_000)
+  expect((await run(who, 'cancel', relative.id)).status).toBe(0)
   expect(sink.mails).toHaveLength(30)
 })
 

@@ -186,7 +186,25 @@ describe('accounts', () => {
       { scopes: null, lastUsedAt: expect.any(Number) },
     ])
 
-    expect((await svc(t, ['accounts', 'set-plan', 'free', '--account', 'Made', '--json'])).json.plan).toBe('free')
+    const setPlan = (...args: string[]) => svc(t, ['accounts', 'set-plan', ...args, '--json'])
+    expect(await setPlan('Made', 'fre')).toMatchObject({ status: 3, stderr: expect.stringContaining('mean free?') })
+    expect((await setPlan('Mad', 'free')).status).toBe(3)
+    expect((await setPlan('starter', '--account', 'Made')).json.plan).toBe('starter')
+    await t.app.sql(`update accounts set contact_count = 2000 where name = 'Made'`)
+    const holds = 'move Made to free, which allows less than it holds: 2,000 of 1,000 contacts'
+    const tried = await setPlan('Made', 'free', '--dry-run')
+    expect([tried.status, tried.json.dryRun, tried.stderr]).toEqual([
+      0,
+      true,
+      `Would ${holds}.\nNothing was changed.\n`,
+    ])
+    expect(await setPlan('Made', 'free')).toMatchObject({ status: 2, stderr: expect.stringContaining(`${holds}: it`) })
+    const asked = await svc(t, ['accounts', 'set-plan', 'Made', 'free'], { tty: {}, steps: [['Go on?', 'n\r']] })
+    expect(asked.text).toContain(`This will ${holds}. Go on?`)
+    expect((await svc(t, ['accounts', 'show', 'Made', '--json'])).json.plan).toBe('starter')
+    expect((await setPlan('Made', 'free', '--yes')).json).toMatchObject({ name: 'Made', plan: 'free' })
+    await t.app.sql(`update accounts set contact_count = 0 where name = 'Made'`)
+    expect((await setPlan('Made', 'free')).json.plan).toBe('free')
     const usage = (await svc(t, ['accounts', 'usage', '--account', 'Made', '--json'])).json.usage
     expect(usage[0]).toEqual({ quota: 'contacts', used: 0, limit: 1000 })
 

@@ -249,13 +249,15 @@ describe('on a terminal', () => {
       from: 'a@shop.example',
       to: ['b@shop.example'],
       at,
-      raw: 'Subject: Hello\r\n\r\nDear \u001b[2Jreader\r\n',
+      raw: 'Subject: Hello\r\nMessage-ID: <msg_01sent@shop.example>\r\n\r\nDear \u001b[2Jreader\r\n',
     }
     await mkdir(mailFolder(dataDir))
     await writeFile(join(mailFolder(dataDir), `${mail.id}.json`), JSON.stringify(mail))
     const own = { SVC_DATA_DIR: dataDir }
     expect(await show(['mail'], own)).toMatch(/Hello +a@shop.example +1 h ago\n/)
     expect(await show(['mail', 'show', mail.id], own)).toMatch(/subject +Hello\ndate .*\(1 h ago\)\n\nDear reader\n/)
+    expect(await show(['mail', 'show', 'msg_01sent'], own)).toMatch(new RegExp(`^id +${mail.id}\n`))
+    expect((await svc(t, ['mail', 'show', 'msg_01sen'], { env: own })).status).toBe(3)
     expect(await show(['status'])).toMatch(/clock +2 d ahead: svc clock reset\n/)
     expect((await show(['doctor'])).replace(/\s+/g, ' ')).toContain(
       'the development clock is 2 d ahead: svc clock reset ',

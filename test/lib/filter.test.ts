@@ -73,6 +73,7 @@ describe('the tree of a filter', () => {
     ['created = 2026-11-01', `created day = ${Date.UTC(2026, 10, 1)}`],
     ['created != 2026-11-01', `not created day = ${Date.UTC(2026, 10, 1)}`],
     ['opened < 30d', `opened age < ${30 * 86_400_000}`],
+    ['opened < 1d12h', `opened age < ${36 * 3_600_000}`],
     ['opened in Welcome > 1d', 'opened in Welcome@11 age > 86400000'],
     ['opened in "My mail" is empty', 'opened in My mail@11 missing'],
     ['webinar = "Live demo"', 'webinar names [Live demo@11]'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseSince } from '../../src/lib/since.ts'
+import { durationOf, parseDuration, parseSince, parseTime } from '../../src/lib/since.ts'
 
 const now = Date.UTC(2026, 10, 20, 12)
 
@@ -10,6 +10,8 @@ test.each([
   ['7d', now - 7 * 86_400_000],
   ['1w', now - 7 * 86_400_000],
   ['999999w', 0],
+  ['2h30m', now - 9_000_000],
+  ['1w2d3h4m5s', now - 788_645_000],
   ['2026-11-20', Date.UTC(2026, 10, 20)],
   ['2026-11-20T08:00Z', Date.UTC(2026, 10, 20, 8)],
   ['2026-11-20T08:00:00.5+02:00', Date.UTC(2026, 10, 20, 6) + 500],
@@ -17,9 +19,34 @@ test.each([
   expect(parseSince(text, now)).toBe(start)
 })
 
-test.each(['', '2', 'h', '2 h', '-2h', '1e3s', '2h30m', 'yesterday', '2026-13-01', '1969-01-01', '2026', '20.11.2026'])(
-  '%j is refused',
-  (text) => {
-    expect(() => parseSince(text, now)).toThrow('since must be an age such as 2h or a time such as')
-  },
-)
+test.each([
+  '',
+  '2',
+  'h',
+  '2 h',
+  '-2h',
+  '1e3s',
+  '30m2h',
+  '2h2h',
+  '2h 30m',
+  '2h30',
+  '1.5h',
+  'yesterday',
+  '2026-13-01',
+  '1969-01-01',
+  '2026',
+  '20.11.2026',
+])('%j is refused', (text) => {
+  expect(() => parseSince(text, now)).toThrow('since must be an age such as 2h or a time such as')
+})
+
+test('a duration has several units, the larger first', () => {
+  expect([parseDuration('4m50s'), parseDuration('1d12h'), durationOf('0s'), durationOf('x')]).toEqual([
+    290_000,
+    129_600_000,
+    0,
+    null,
+  ])
+  expect(parseTime('1h30m', now)).toBe(now + 5_400_000)
+  for (const text of ['', 's4', '50s4m', '4m50']) expect(() => parseDuration(text), text).toThrow('duration must be')
+})

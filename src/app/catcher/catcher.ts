@@ -123,6 +123,19 @@ const createResponder = (dataDir: string) => {
   }
 }
 
+/** Returns a caught email by its id, or the newest one of a send by the id of the send, which its Message-ID has. */
+export const findCaught = (dataDir: string, id: string): CaughtMail | null => {
+  if (!/^msg_[0-9a-z]+$/.test(id)) return null
+  const caught = readCaught(dataDir, id)
+  if (caught) return caught
+  const sent = new RegExp(`^message-id:\\s*<${id}@`, 'im')
+  for (const other of caughtIds(dataDir).reverse()) {
+    const mail = readCaught(dataDir, other)
+    if (mail && sent.test(mail.raw.split('\r\n\r\n', 1)[0]!)) return mail
+  }
+  return null
+}
+
 /**
  * Opens the mail catcher of `svc dev`: an SMTP server on this machine that accepts all messages and forwards none, or
  * refuses, defers or holds them, by its mode. The data folder has the caught emails and the address, for commands. Rejects

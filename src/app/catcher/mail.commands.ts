@@ -128,13 +128,13 @@ export const commands: CommandSet = (cli) => {
       'after',
       examples('svc mail show msg_01m82xtqaxrmrt3v4050vc411s', 'svc mail show msg_01m82xtqaxrmrt3v4050vc411s --open'),
     )
-    .argument('<id>')
+    .argument('<id>', 'its id, or that of the send (svc sends)')
     .option('--raw', 'the same as --source')
   lettered(show, 'print the raw message').action(
     cli.run(
       async ({ out }, id: string, { raw, ...flags }: LetterFlags & { raw?: boolean }) => {
-        const { readCaught } = await import('./catcher.ts')
-        const mail = /^msg_[0-9a-z]+$/.test(id) ? readCaught(dataDir(), id) : null
+        const { findCaught } = await import('./catcher.ts')
+        const mail = findCaught(dataDir(), id)
         if (!mail) throw noSuch('email', id, { hint: 'svc mail list' })
         await print(out, mail, { ...flags, ...(raw && { source: true }) })
       },

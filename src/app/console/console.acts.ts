@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseDuration } from '../../lib/since.ts'
+import { durationOf } from '../../lib/since.ts'
 import type { ClockView } from '../../store/clock.ts'
 import { caughtIds, mailModes, removeCaught, setMode } from '../catcher/catcher.ts'
 
@@ -43,8 +43,9 @@ const refused = (status: number, text: string): ActAnswer => ({
 })
 
 const moveClock = async ({ clock, now }: Ports, by: string): Promise<boolean> => {
-  if (by !== 'reset' && !/^\d{1,6}[smhdw]$/.test(by)) return false
-  const { offsetMs } = by === 'reset' ? await clock.reset() : await clock.advance(parseDuration(by))
+  const ms = durationOf(by)
+  if (by !== 'reset' && ms === null) return false
+  const { offsetMs } = ms === null ? await clock.reset() : await clock.advance(ms)
   // The next page should show the new time.
   const isFollowed = () => Math.abs(now().getTime() - Date.now() - offsetMs) < 500
   for (const endsAt = performance.now() + followMs; !isFollowed() && performance.now() < endsAt; ) await sleep(5)

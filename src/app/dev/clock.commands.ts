@@ -25,8 +25,8 @@ export const commands: CommandSet = (cli) => {
 
   clock
     .command('advance <duration>')
-    .description('Move the clock forward by a duration: 30m, 2h, 2d, 1w')
-    .addHelpText('after', examples('svc clock advance 2d', 'svc clock advance 30m --json'))
+    .description('Move the clock forward by a duration: 30m, 2h, 2d, 1w, 4m50s')
+    .addHelpText('after', examples('svc clock advance 2d', 'svc clock advance 4m50s --json'))
     .action(
       cli.run(
         async ({ app, out }, duration: string) => {

@@ -1,7 +1,7 @@
 import { Problem } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
 import { normalizeFields } from '../contacts.fields.ts'
-import { type ContactListView, createList, extendColumns, findList } from '../lists/lists.ts'
+import { type ContactListView, createList, extendColumns, findList, requireFreeName } from '../lists/lists.ts'
 import type { ImportOptions } from './checkpoint.ts'
 import { type Columns, mapColumns, type Origin } from './columns.ts'
 import { type CsvRow, readCsv } from './csv.ts'
@@ -61,9 +61,14 @@ export const targetList = async (
   mayCreate: boolean,
   columns: Columns,
 ): Promise<ContactListView | null> => {
-  const list = await findList(work, ref).catch((error) => {
+  const list = await findList(work, ref).catch(async (error) => {
     if (!(error instanceof Problem) || error.kind !== 'not_found') throw error
-    if (mayCreate) return null
+    if (mayCreate)
+      return requireFreeName(work, ref).then(
+        () => null,
+        // Another import may have created it meanwhile.
+        (taken) => findList(work, ref).catch(() => Promise.reject(taken)),
+      )
     throw new Problem('not_found', error.message, { hint: 'add --create-list, or choose one of svc lists list' })
   })
   extendColumns(list?.fields ?? [], fieldNames(columns))
@@ -76,14 +81,5 @@ export const requireColumns = (list: ContactListView | null, names: Iterable<str
 }
 
 /** Returns the list to import into; creates it if it does not exist and `mayCreate` is set. */
-export const findOrCreateList = async (...target: Parameters<typeof targetList>): Promise<ContactListView> => {
-  const [work, name] = target
-  const list = await targetList(...target)
-  if (list) return list
-  return createList(work, { name }).catch(async (error) => {
-    // Another import has created it meanwhile.
-    const created = error instanceof Problem && error.kind === 'conflict' ? await targetList(...target) : null
-    if (!created) throw error
-    return created
-  })
-}
+export const findOrCreateList = async (...target: Parameters<typeof targetList>): Promise<ContactListView> =>
+  (await targetList(...target)) ?? createList(target[0], { name: target[1] })

@@ -307,7 +307,9 @@ const jsonFields = (text: string, header: string): Fields => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse()
   const named = Object.entries(value).map(([name, one]) => [name.trim(), textOf(one)] as const)
   // The address has a column of its own; names that are empty or `__proto__` are not allowed.
-  return Object.fromEntries(named.filter(([name]) => name !== '' && name !== 'email' && name !== '__proto__'))
+  return Object.fromEntries(
+    named.filter(([name]) => name !== '' && name.toLowerCase() !== 'email' && name !== '__proto__'),
+  )
 }
 
 const consentFields = { source: 'consent_source', at: 'consent_at' } as const

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { newId } from '../../lib/ids.ts'
+import { lockKey } from '../../lib/locks.ts'
 import { byName } from '../../lib/names.ts'
 import { conflict, invalid, noSuch, notFound, shown } from '../../lib/problem.ts'
 import { text } from '../../lib/text.ts'
@@ -48,10 +49,15 @@ const view = (row: Row): ContactListView => ({
   updatedAt: row.updatedAt.getTime(),
 })
 
-/** Returns `fields` with new names appended. Throws Problem `invalid` above 40 columns (docs/reference/limits.md#field-sizes). */
+/**
+ * Returns `fields` with new names appended. Throws Problem `invalid` above 40 columns (docs/reference/limits.md#field-sizes), and for a new
+ * column `Email` in any case.
+ */
 export const extendColumns = (fields: readonly string[], names: Iterable<string>): string[] => {
   const extended = [...new Set([...fields, ...names])]
   if (extended.length > maxColumns) throw tooManyColumns()
+  const address = extended.slice(new Set(fields).size).find((name) => name.toLowerCase() === 'email')
+  if (address !== undefined) throw invalid(`A list can't have a column named ${address}: email is the address itself`)
   return extended
 }
 
@@ -114,9 +120,33 @@ const nameOf = (given: string): string => {
   return name
 }
 
-const entitiesOf = (work: Work) => work.em(import('../contacts.entities.ts'))
-
 const nameTaken = (name: string) => conflict(`There is already a list named ${shown(name)}`)
+
+const lockNames = statement<{ locked: '' }>(
+  'lock-names-of-lists',
+  { locked: 'void' },
+  `select pg_advisory_xact_lock(${lockKey('lists', '$1')}) as locked`,
+)
+
+const readNames = statement<{ id: string; name: string }>(
+  'names-of-lists',
+  { id: 'text', name: 'text' },
+  'select id, name from contact_lists where account_id = $1',
+)
+
+/**
+ * Throws Problem `conflict` if another list has the name, in any case. Names stay as they are until the end of the unit of work. Lists
+ * that were named before may differ only by case.
+ */
+export const requireFreeName = async ({ sql, accountId }: Work, name: string, ownId?: string): Promise<void> => {
+  await sql(lockNames, [accountId])
+  const namesake = (await sql(readNames, [accountId])).find(
+    (list) => list.id !== ownId && list.name.toLowerCase() === name.toLowerCase(),
+  )
+  if (namesake) throw nameTaken(namesake.name)
+}
+
+const entitiesOf = (work: Work) => work.em(import('../contacts.entities.ts'))
 
 /** Throws Problem `conflict` if the name is taken, `invalid` for invalid columns. The unit of work can continue after a conflict. */
 export const createList = async (work: Work, input: z.output<typeof NewList>): Promise<ContactListView> => {
@@ -124,10 +154,12 @@ export const createList = async (work: Work, input: z.output<typeof NewList>): P
   const name = nameOf(input.name)
   const names = (input.fields ?? []).flatMap((field) => Object.keys(normalizeFields({ [field]: '' })))
   const id = newId('lst', now.getTime())
+  const fields = extendColumns([], names)
+  await requireFreeName(work, name)
   const [em, { ContactList }] = await entitiesOf(work)
   const list = await em.upsert(
     ContactList,
-    { id, accountId, name, fields: extendColumns([], names), rowCount: 0, createdAt: now, updatedAt: now },
+    { id, accountId, name, fields, rowCount: 0, createdAt: now, updatedAt: now },
     { onConflictFields: ['accountId', 'name'], onConflictAction: 'ignore' },
   )
   if (list.id !== id) throw nameTaken(name)
@@ -139,6 +171,7 @@ export const renameList = async (work: Work, ref: string, newName: string): Prom
   const list = await findList(work, ref)
   const name = nameOf(newName)
   if (name === list.name) return list
+  await requireFreeName(work, name, list.id)
   const [em, { ContactList }] = await entitiesOf(work)
   const change = { name, updatedAt: work.now }
   const renamed = await em.nativeUpdate(ContactList, { id: list.id }, change).catch((error) => {

@@ -1,7 +1,6 @@
 export { type AwaitedWhere, matchesWhere, parseAwaited } from './awaited.ts'
 export {
   type Definition,
-  durationMs,
   exitRules,
   isHttpUrl,
   JourneyFile,

@@ -6,6 +6,7 @@ import { eventTypes } from '../../events/types.ts'
 import { emailAddress } from '../../lib/address.ts'
 import { eventName } from '../../lib/event-name.ts'
 import { parseAmount } from '../../lib/money.ts'
+import { durationOf } from '../../lib/since.ts'
 import { text } from '../../lib/text.ts'
 
 /*
@@ -14,20 +15,14 @@ import { text } from '../../lib/text.ts'
  * Blocks keep their names.
  */
 
-const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
-const durationPattern = /^(\d{1,6})([smhdw])$/
-
-/** Returns a duration such as `2d` in ms. */
-export const durationMs = (duration: string): number => {
-  const [, amount, unit] = durationPattern.exec(duration) ?? []
-  if (!amount || !unit) throw new Error(`Invalid duration in a stored definition: ${duration}`)
-  return Number(amount) * unitSeconds[unit as keyof typeof unitSeconds] * 1000
-}
-
 const maxDurationMs = 3650 * 86_400_000
-const isDuration = (value: string) =>
-  durationPattern.test(value) && durationMs(value) > 0 && durationMs(value) <= maxDurationMs
-const Duration = z.string().refine(isDuration, 'must be a duration such as 2d (units s m h d w, at most 3650d)')
+const isDuration = (value: string) => {
+  const ms = durationOf(value)
+  return ms !== null && ms > 0 && ms <= maxDurationMs
+}
+const Duration = z
+  .string()
+  .refine(isDuration, 'must be a duration such as 2d or 1h30m (units s m h d w, at most 3650d)')
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 const IsoTime = z
@@ -44,7 +39,7 @@ const FieldName = text(100)
   .trim()
   .min(1)
   .refine((name) => name !== '__proto__', 'must be the name of a column')
-const ColumnName = FieldName.refine((name) => name !== 'email', 'must be the name of a column')
+const ColumnName = FieldName.refine((name) => name.toLowerCase() !== 'email', 'must be the name of a column')
 type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
 const Json: z.ZodType<Json> = z.lazy(() => z.union([Scalar, z.array(Json), z.record(text(200), Json)]))
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type AwaitedWhere, durationMs, type Side, type Step } from '../definition/definition.ts'
+import { parseDuration } from '../../lib/since.ts'
+import type { AwaitedWhere, Side, Step } from '../definition/definition.ts'
 import { fieldOf, type TagSource } from './steps.tags.ts'
 
 /** The result of a control step: on to the next step (into a side, or past it), a wait, or an exit. Times in epoch ms. */
@@ -41,7 +42,7 @@ export interface Situation extends TagSource {
 
 const delayed = (step: Extract<Step, { kind: 'delay' }>, { isWaiting, dueMs }: Situation): ControlResult => {
   if (isWaiting) return { on: true, outcome: 'waited' }
-  const waitUntil = step.until === undefined ? dueMs + durationMs(step.for!) : Date.parse(step.until)
+  const waitUntil = step.until === undefined ? dueMs + parseDuration(step.for!) : Date.parse(step.until)
   return waitUntil > dueMs ? { waitUntil } : { on: true, outcome: 'nothing to wait for' }
 }
 
@@ -49,7 +50,7 @@ const awaiting = (
   step: Extract<Step, { kind: 'wait-for' }>,
   { isWaiting, awaited, nowMs }: Situation,
 ): ControlResult => {
-  if (!isWaiting) return { waitUntil: nowMs + durationMs(step.timeout), awaited: step.event, where: step.where }
+  if (!isWaiting) return { waitUntil: nowMs + parseDuration(step.timeout), awaited: step.event, where: step.where }
   const side = awaited === null ? 'then' : 'else'
   return { on: true, side, outcome: side === 'then' ? `${step.event} came` : `no ${step.event} in ${step.timeout}` }
 }

@@ -53,6 +53,51 @@ describe('lists', () => {
     expect((await inWork((work) => renameList(work, 'One', 'Three'))).name).toBe('Three')
   })
 
+  test('names that differ only by case are the same, when creating and renaming, also at the same time', async () => {
+    const { id } = await app.list(account, 'People')
+    const taken = { kind: 'conflict', message: 'There is already a list named People' }
+    await expect(app.list(account, 'people')).rejects.toMatchObject(taken)
+    const { id: other } = await app.list(account, 'Été')
+    await expect(app.list(account, 'ÉTÉ')).rejects.toMatchObject({ kind: 'conflict' })
+    await expect(inWork((work) => renameList(work, other, 'PEOPLE'))).rejects.toMatchObject(taken)
+    expect((await inWork((work) => renameList(work, id, 'PEOPLE'))).name).toBe('PEOPLE')
+    expect((await app.list(await app.account(), 'people')).name).toBe('people')
+
+    const names = ['news', 'News', 'NEWS', 'nEWS']
+    const made = await Promise.allSettled([
+      ...names.map((name) => app.list(account, name)),
+      inWork((work) => renameList(work, other, 'neWs')),
+    ])
+    expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    expect((await lists()).filter(({ name }) => name.toLowerCase() === 'news')).toHaveLength(1)
+  })
+
+  test('lists whose names have differed only by case so far keep working', async () => {
+    const { id } = await app.list(account, 'People')
+    const { id: second } = await app.list(account, 'Second')
+    await app.app.sql(`update contact_lists set name = 'people' where id = $1`, [second])
+    expect((await inWork((work) => findList(work, 'people'))).id).toBe(second)
+    expect((await inWork((work) => findList(work, 'People'))).id).toBe(id)
+    await expect(inWork((work) => renameList(work, 'people', 'PEOPLE'))).rejects.toMatchObject({ kind: 'conflict' })
+    expect((await inWork((work) => renameList(work, 'people', 'Others'))).name).toBe('Others')
+    expect((await inWork((work) => renameList(work, 'People', 'people'))).name).toBe('people')
+  })
+
+  test('a new column can’t be called email in any case; a list that has one keeps it', async () => {
+    const error = "A list can't have a column named Email: email is the address itself"
+    await expect(inWork((work) => createList(work, { name: 'L', fields: ['a', 'Email'] }))).rejects.toThrow(error)
+    const { id } = await app.list(account, 'People')
+    const bodies = [
+      { listId: id, email: 'ada@acme.test', fields: { Email: 'x' } },
+      { listId: id, contacts: [{ email: 'ada@acme.test', Email: 'x' }] },
+    ]
+    for (const body of bodies) expect(await app.post(account, body)).toMatchObject({ status: 400, body: { error } })
+    expect((await lists())[0]).toMatchObject({ fields: [], rowCount: 0 })
+    await app.app.sql(`update contact_lists set fields = '{Email}' where id = $1`, [id])
+    for (const body of bodies) expect((await app.post(account, body)).status).toBeLessThan(300)
+    expect((await lists())[0]!.fields).toEqual(['Email'])
+  })
+
   test('a list can be created with at most 40 columns, which keep their order and have no duplicates', async () => {
     const make = (fields: string[]) => inWork((work) => createList(work, { name: `L${fields.length}`, fields }))
     expect((await make(['b', ' a ', 'b'])).fields).toEqual(['b', 'a'])

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
 import { expect, test } from 'vitest'
-import { durationMs, type Step } from '../../../src/journeys/definition/definition.ts'
+import type { Step } from '../../../src/journeys/definition/definition.ts'
 import { after, type Cursor, firstCursor, into, pathOf, stepAt } from '../../../src/journeys/definition/walk.ts'
 
 const leaf = (field: string): Step => ({ kind: 'update-field', field, value: 'x' })
@@ -104,14 +104,4 @@ test('following one side from the first step visits every step once', () => {
     'steps[1].then[1].then[0].a[0]',
     'steps[2]',
   ])
-})
-
-test.each([
-  ['90s', 90_000],
-  ['2m', 120_000],
-  ['3h', 10_800_000],
-  ['2d', 172_800_000],
-  ['1w', 604_800_000],
-])('%s is %i ms', (duration, ms) => {
-  expect(durationMs(duration)).toBe(ms)
 })
