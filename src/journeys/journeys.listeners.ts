@@ -23,6 +23,7 @@ import {
   triggerKeysOf,
   triggerKindOf,
 } from './enrolment/enrolment.ts'
+import { eraseInDefinitions } from './journeys.erase.ts'
 import { endRuns, notifyRuns, type PersonEvent, settleCalls } from './journeys.wake.ts'
 
 /*
@@ -230,7 +231,10 @@ export const runJourneysByEvents: Listener = {
 
   async contactsRemoved(work, { listId, email, rowId }) {
     if (email === undefined || rowId !== undefined) await exitRemoved(work, listId, rowId)
-    if (email !== undefined && listId === undefined) await forget(work, email, rowId)
+    if (email !== undefined && listId === undefined) {
+      await forget(work, email, rowId)
+      await eraseInDefinitions(work, email)
+    }
     if (email !== undefined && rowId !== undefined) await forgetPerson(work, email, rowId)
     else if (listId !== undefined) await forgetList(work, listId)
   },

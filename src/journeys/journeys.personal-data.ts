@@ -2,9 +2,10 @@ import { rowIdsOf } from '../contacts/contacts.ts'
 import { deliveriesOfCallers } from '../deliveries/deliveries.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { pastEntriesOf } from './enrolment/enrolment.ts'
+import { namingJourneys } from './journeys.erase.ts'
 import { runsOf } from './journeys.runs.ts'
 
-/** The journey runs of an address, the journeys whose runs of it are already purged, and the calls of its runs. */
+/** The journey runs of an address, the journeys whose runs of it are already purged, and the calls of its runs, and the journeys that name it. */
 export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'journeyRuns',
@@ -14,6 +15,7 @@ export const personalData: readonly PersonalDataPart[] = [
       return [...past.map((entry) => ({ ...entry, status: 'past' })), ...(await runsOf(work, email))]
     },
   },
+  namingJourneys,
   {
     name: 'journeyCalls',
     read: async (work, email) =>

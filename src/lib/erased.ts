@@ -1,11 +1,15 @@
-/**
- * SQL literal of the text that replaces an erased address in other texts. It needs no quotes in a filter. No address is
- * shorter, so no text becomes too long.
- */
-export const erasedAddress = `'@gone@'`
+/** The text that replaces an erased address in other texts. It needs no quotes in a filter. No address is shorter, so no text becomes too long. */
+export const erasedText = '@gone@'
+
+/** SQL literal of `erasedText`. */
+export const erasedAddress = `'${erasedText}'`
+
+const literalOf = (email: string): string => email.replaceAll('"', '\\"').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 /** Returns a PostgreSQL pattern that finds a normalised address in a text, but not as a part of a longer address. */
-export const addressPattern = (email: string): string => {
-  const literal = email.replaceAll('"', '\\"').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return `(?<![[:alnum:]_.%+-])${literal}(?![[:alnum:]_-]|[.][[:alnum:]])`
-}
+export const addressPattern = (email: string): string =>
+  `(?<![[:alnum:]_.%+-])${literalOf(email)}(?![[:alnum:]_-]|[.][[:alnum:]])`
+
+/** Returns an expression that finds what `addressPattern` finds. */
+export const addressRegExp = (email: string): RegExp =>
+  new RegExp(`(?<![\\p{L}\\p{N}_.%+-])${literalOf(email)}(?![\\p{L}\\p{N}_-]|[.][\\p{L}\\p{N}])`, 'giu')

@@ -219,6 +219,7 @@ describe('all personal data of an address', () => {
       'submittedForms',
       'deals',
       'journeyRuns',
+      'journeys',
       'journeyCalls',
       'enrolments',
       'finishedLessons',

@@ -25,6 +25,8 @@ const unavailableMs = 2000
 const unrecordedMs = 10_000
 
 const maxCached = 1000
+/** An erasure changes definitions: see journeys.erase.ts. */
+const keptMs = 10_000
 
 /** Notifications wake the loop at once; the poll finds runs that become due by time. */
 const pollMs = 2000
@@ -35,16 +37,17 @@ const readDefinition = statement<{ definition: Definition }>(
   'select definition from journey_versions where account_id = $1 and journey_id = $2 and version = $3',
 )
 
-const createDefinitionCache = (): DefinitionOf => {
-  const cached = new Map<string, Definition>()
+/** Exported for the tests. `now`: a monotonic clock. */
+export const createDefinitionCache = (now = () => performance.now()): DefinitionOf => {
+  const cached = new Map<string, { definition: Definition; until: number }>()
   return async ({ sql, accountId }, { journeyId, version }) => {
     const key = `${journeyId} ${version}`
     const known = cached.get(key)
-    if (known) return known
+    if (known && known.until > now()) return known.definition
     const [row] = await sql(readDefinition, [accountId, journeyId, version])
     if (!row) throw new Error(`Journey ${journeyId} has no version ${version}`)
     if (cached.size >= maxCached) cached.clear()
-    cached.set(key, row.definition)
+    cached.set(key, { definition: row.definition, until: now() + keptMs })
     return row.definition
   }
 }

@@ -147,6 +147,8 @@ const special: Record<string, (k: number) => unknown> = {
   // What is being deleted is gone from its own table.
   'deleted_lists.id': (k) => idOf('list', 100 + k),
   'deleted_courses.id': (k) => idOf('course', 100 + k),
+  'journey_runs.awaited_where': (k) => `deal.email = ${emailOf(k)}`,
+  'journey_versions.definition': (k) => ({ definition: `${k} of m`, steps: [{ where: `email = ${emailOf(k)}` }] }),
   'journey_step_log.kind': (k) => (k % 2 ? 'split' : 'send-email'),
   'journey_step_log.outcome': () => 'a',
   'journey_versions.journey_id': (k) => idOf('journey', k === 1 ? 99 : k),
