@@ -54,6 +54,7 @@ export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'payments list --status': paymentStatuses,
   'payments provider set --provider': ['stripe', 'test'],
   'pipelines stages add --kind': stageKinds,
+  'pipelines stages set-kind <kind>': stageKinds,
   'queues pause <queue>': queueNames,
   'queues resume <queue>': queueNames,
   'queues show <queue>': queueNames,

@@ -1,9 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openCatcher } from '../../src/app/catcher/catcher.ts'
-import { catcherFile, readConfig } from '../../src/app/config.ts'
+import { catcherFile, mailFolder, readConfig } from '../../src/app/config.ts'
+import { newId } from '../../src/lib/ids.ts'
+import { svc } from '../support/cli.ts'
 
 let folder: string
 
@@ -32,4 +34,21 @@ test('the file left by the catcher of a killed process catches no email and open
   const pid = 2 ** 22 + 1
   await writeFile(catcherFile(folder), `smtp://127.0.0.1:4802\n${pid}\n`)
   expect(places()).toEqual({ smtpUrl: null, opens: false })
+})
+
+test('mail show takes the end of an id, and offers the caught emails on a terminal', async () => {
+  await mkdir(mailFolder(folder), { recursive: true })
+  const ids = ['Welcome', 'Invoice'].map((subject, at) => ({ subject, id: newId('msg', at) }))
+  for (const { subject, id } of ids) {
+    const raw = `From: a@x.example\r\nTo: ada@x.example\r\nSubject: ${subject}\r\n\r\nHello`
+    const mail = { id, from: 'a@x.example', to: ['ada@x.example'], at: 0, raw }
+    await writeFile(join(mailFolder(folder), `${id}.json`), JSON.stringify(mail))
+  }
+  const target = { env: { SVC_DATA_DIR: folder } }
+  const [welcome] = ids
+  const shown = await svc(target, ['mail', 'show', welcome!.id.slice(-6), '--json'])
+  expect([shown.status, shown.json]).toEqual([0, expect.objectContaining(welcome)])
+  const steps = [[/Caught email:.*❯ Invoice \(ada@x\.example\)/s, '\u001b[B\r']] as const
+  const asked = await svc(target, ['mail', 'show'], { tty: {}, steps })
+  expect([asked.status, asked.text]).toEqual([0, expect.stringMatching(/subject +Welcome/)])
 })

@@ -94,6 +94,46 @@ describe('on a terminal', () => {
     expect((await json('deals', 'show', dealId)).stage).toBe('Proposal')
   })
 
+  test('stages are those of the pipeline of the deals, or of the given pipeline', async () => {
+    await json('pipelines', 'create', '--name', 'Press', '--stage', 'Asked', '--stage', 'New', '--stage', 'Printed:won')
+    const press = ['--title', 'Story', '--email', 'ada@people.example', '--pipeline', 'Press']
+    const { id: story } = await json('deals', 'create', ...press)
+    const offered = async (...args: string[]) => (await ask(args, [[/❯ /, ctrlC]])).text
+    const ofRoof = await offered('deals', 'move', dealId)
+    expect([ofRoof, ofRoof]).toEqual([expect.stringContaining('Qualified'), expect.not.stringContaining('Printed')])
+    const ofStory = await offered('deals', 'move', story.slice(-6))
+    expect([ofStory, ofStory]).toEqual([expect.stringContaining('Printed'), expect.not.stringContaining('Qualified')])
+    const ofBoth = await offered('deals', 'move', dealId, story)
+    expect([ofBoth, ofBoth]).toEqual([expect.stringContaining('Qualified'), expect.stringContaining('New')])
+    expect(await offered('pipelines', 'stages', 'reorder', 'Press')).not.toContain('Qualified')
+    const unknown = await ask(['deals', 'move', 'deal_unknown'], [])
+    expect([unknown.status, unknown.text]).toEqual([3, expect.not.stringContaining('?')])
+  })
+
+  test('a stage whose name two pipelines have is offered for each', async () => {
+    await json('pipelines', 'create', '--name', 'Shop', '--stage', 'New', '--stage', 'Packed', '--stage', 'Sold:won')
+    const { status } = await ask(
+      ['pipelines', 'stages', 'set-kind'],
+      [
+        [/❯ /, 'new (sh'],
+        [/❯ New \(Shop\)/, enter],
+        [/Open, won or lost:.*❯ /s, `${down}${down}${enter}`],
+      ],
+    )
+    expect(status).toBe(0)
+    const [stage] = (await json('pipelines', 'stages', 'list', 'Shop')).stages
+    expect(stage).toMatchObject({ name: 'New', kind: 'lost' })
+  })
+
+  test('lessons are those of the course', async () => {
+    for (const title of ['Painting', 'Drawing']) {
+      await json('courses', 'create', '--title', title)
+      await json('courses', 'lessons', 'add', title, '--title', `${title} at dawn`, '--content', 'Hello')
+    }
+    const { text } = await ask(['courses', 'lessons', 'delete', 'Painting'], [[/❯ /, ctrlC]])
+    expect([text, text]).toEqual([expect.stringContaining('Painting at'), expect.not.stringContaining('Drawing at')])
+  })
+
   test('journeys end-run offers the runs that have not ended', async () => {
     const steps = 'steps: [{ kind: delay, for: 1h }]'
     await writeFile(join(folder, 'wait.yaml'), `name: Waiting\ntrigger: { kind: manual }\n${steps}\n`)

@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { choicesOf } from '../../src/app/choices.ts'
-import { fullCommand } from '../../src/cli/next.ts'
 import { useApp } from '../support/app.ts'
 import { type Step, svc } from '../support/cli.ts'
-import { buildCommands, leavesOf } from '../support/commands.ts'
 import { useDnsServer } from '../support/dns.ts'
 import { furnish, type Things } from '../support/furnish.ts'
+import { commandOf, leaves, placesIn, references } from '../support/references.ts'
 import { useSink } from '../support/smtp.ts'
 
 /* Every command with each required flag left out, on a terminal, in an installation with several accounts. */
@@ -71,9 +70,6 @@ const further: Record<string, Step[]> = {
   ],
 }
 
-/** What to type for a choice whose first one does not fit. */
-const chosen: Record<string, string> = { 'deals move --to': `${'\u001b[B'.repeat(5)}\r` }
-
 /** Flags that the command can do without: it does something else then. */
 const free = /^(journeys trigger --email|send --(html|text))$/
 
@@ -100,13 +96,6 @@ beforeAll(async () => {
   things.relay = [sink.url]
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
-
-const leaves = new Map(
-  leavesOf(await buildCommands()).map((command) => [fullCommand(command).slice('svc '.length), command]),
-)
-/** The longest command that the words begin with. */
-const commandOf = (words: readonly string[]): string =>
-  words.map((_, i) => words.slice(0, words.length - i).join(' ')).find((name) => leaves.has(name))!
 
 const cases = calls.flatMap((line) => {
   const words = line.split(' ')
@@ -150,7 +139,7 @@ test.each(cases)('svc $line asks for the account, then for $flag', async ({ name
     word.replace(/\{(\w+)\}/, (_, noun: string) => (noun === 'new' ? `new${names}` : things[noun]![0]!))
   const args = words.filter((_, i) => i !== at && i !== at + 1).map(fill)
   const choices = choicesOf(name, flag)
-  const typed = chosen[`${name} ${flag}`] ?? (choices ? `${choices.isMany ? ' ' : ''}\r` : `${fill(words[at + 1]!)}\r`)
+  const typed = choices ? `${choices.isMany ? ' ' : ''}\r` : `${fill(words[at + 1]!)}\r`
   const isOfAccount = !/^accounts (create|export)/.test(name)
   const steps: Step[] = [
     ...(isOfAccount ? [['Account:', '\r'] as const] : []),
@@ -159,4 +148,25 @@ test.each(cases)('svc $line asks for the account, then for $flag', async ({ name
   ]
   const ran = await svc(t, [...args, '--no-color'], { tty: {}, steps })
   expect([ran.status, ran.text]).toEqual([0, expect.not.stringContaining('error:')])
+})
+
+/** Arguments that take an address or a domain, which may be new. */
+const addresses = /^\{(email|suppressed)\}$/
+
+/** Required arguments that name something of the account, with the words before them. */
+const named = references.flatMap(({ call, at, word }) => {
+  const name = commandOf(call)
+  const before = call.slice(0, at)
+  const place = placesIn([...before, word])
+    .at(-1)!
+    .slice(name.length + 1)
+  const argument = leaves.get(name)!.registeredArguments.find((each) => `<${each.name()}>` === place)
+  return addresses.test(word) || !argument?.required ? [] : [{ name, before, place }]
+})
+
+test.each(named)('svc $name offers what $place can be', async ({ name, before, place }) => {
+  expect(choicesOf(name, place)?.noun).toBeDefined()
+  const args = before.map((word) => word.replace(/\{(\w+)\}/, (_, noun: string) => things[noun]![0]!))
+  const ran = await svc(t, [...args, '--account', 'Harbour', '--no-color'], { tty: {}, steps: [[/❯ /, '\u0003']] })
+  expect(ran.status).toBe(130)
 })
