@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Locale } from '../lib/dates.ts'
+import { type ImageSize, imageSize } from '../lib/image-size.ts'
 import { parse } from '../lib/parse.ts'
 import { invalid } from '../lib/problem.ts'
 import { Color, Lang } from '../lib/shapes.ts'
@@ -16,6 +17,8 @@ export interface Brand extends Locale {
   brandName: string | null
   /** The path of the logo, from the public URL. */
   logo: string | null
+  /** null: unknown. */
+  logoSize: ImageSize | null
   color: string | null
   postalAddress: string | null
   privacyUrl: string | null
@@ -61,21 +64,32 @@ const logoTypeOf = (logo: Buffer): string => {
   return type
 }
 
-type Row = Omit<Brand, 'logo'> & { logoHash: string | null }
+type Row = Omit<Brand, 'logo' | 'logoSize'> & {
+  logoHash: string | null
+  logoWidth: number | null
+  logoHeight: number | null
+}
 
 const readRow = preparedStatement<Row>(
   'read-brand',
   {
-    ...{ brandName: 'text', logoHash: 'text', color: 'text', postalAddress: 'text' },
+    ...{
+      brandName: 'text',
+      logoHash: 'text',
+      logoWidth: 'int4',
+      logoHeight: 'int4',
+      color: 'text',
+      postalAddress: 'text',
+    },
     ...{ privacyUrl: 'text', timezone: 'text', lang: 'text' },
   },
-  `select brand_name as "brandName", logo_hash as "logoHash", color, postal_address as "postalAddress",
-     privacy_url as "privacyUrl", timezone, lang
+  `select brand_name as "brandName", logo_hash as "logoHash", logo_width as "logoWidth",
+     logo_height as "logoHeight", color, postal_address as "postalAddress", privacy_url as "privacyUrl", timezone, lang
    from brands where account_id = $1`,
 )
 
 const empty: Row = {
-  ...{ brandName: null, logoHash: null, color: null, postalAddress: null },
+  ...{ brandName: null, logoHash: null, logoWidth: null, logoHeight: null, color: null, postalAddress: null },
   ...{ privacyUrl: null, timezone: null, lang: null },
 }
 
@@ -85,8 +99,12 @@ const logoPath = (accountId: string, logoHash: string): string => `/assets/${acc
 /** Returns the brand of an account. One without any has only nulls. */
 export const readBrand = async ({ sql, accountId }: { sql: Sql; accountId: string }): Promise<Brand> => {
   const [row = empty] = await sql(readRow, [accountId])
-  const { logoHash, ...brand } = row
-  return { ...brand, logo: logoHash && logoPath(accountId, logoHash) }
+  const { logoHash, logoWidth: width, logoHeight: height, ...brand } = row
+  return {
+    ...brand,
+    logo: logoHash && logoPath(accountId, logoHash),
+    logoSize: width !== null && height !== null ? { width, height } : null,
+  }
 }
 
 /** Returns how an account writes dates. `timezone` precedes that of the account. */
@@ -108,7 +126,7 @@ const saveRow = statement(
 const saveLogo = statement(
   'save-logo',
   {},
-  'update brands set logo = $2, logo_type = $3, logo_hash = $4 where account_id = $1',
+  'update brands set logo = $2, logo_type = $3, logo_hash = $4, logo_width = $5, logo_height = $6 where account_id = $1',
 )
 
 /** Changes the named values of an account's brand. Throws Problem `invalid`. */
@@ -123,7 +141,11 @@ export const changeBrand = async ({ sql }: Operation, accountId: string, change:
   }
   const canonical = lang && Intl.getCanonicalLocales(lang)[0]
   await sql(saveRow, [accountId, brandName, color, postalAddress, privacyUrl, timezone, canonical])
-  if (logo !== undefined) await sql(saveLogo, [accountId, logo, logoType, logo && hash('sha256', logo).slice(0, 12)])
+  if (logo !== undefined) {
+    const size = logo && logoType ? imageSize(logo, logoType) : null
+    const logoHash = logo && hash('sha256', logo).slice(0, 12)
+    await sql(saveLogo, [accountId, logo, logoType, logoHash, size?.width ?? null, size?.height ?? null])
+  }
   return readBrand({ sql, accountId })
 }
 

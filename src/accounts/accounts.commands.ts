@@ -46,7 +46,10 @@ interface BrandFlags extends Confirmation {
   lang?: string
 }
 
-const withLogoUrl = <T extends { logo: string | null }>({ config }: Pick<App, 'config'>, account: T): T => ({
+const withLogoUrl = <T extends { logo: string | null; logoSize: unknown }>(
+  { config }: Pick<App, 'config'>,
+  { logoSize: _, ...account }: T,
+) => ({
   ...account,
   logo: account.logo && `${config.publicUrl}${account.logo}`,
 })

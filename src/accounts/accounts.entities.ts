@@ -62,6 +62,9 @@ const BrandSchema = defineEntity({
     logoType: p.text().nullable(),
     /** The beginning of its SHA-256, for its URL. */
     logoHash: p.text().nullable(),
+    /** In pixels; null if its header has no size. */
+    logoWidth: p.integer().nullable(),
+    logoHeight: p.integer().nullable(),
     /** `#1a2b3c` */
     color: p.text().nullable(),
     postalAddress: p.text().nullable(),

@@ -1,5 +1,5 @@
 import { type MailBrand, type PlainPart, plainMail } from '../pages/plain-mail.ts'
-import { type BookingRow, clockOf, dayOf, spanText } from './bookings.view.ts'
+import { type BookingRow, clockOf, dayOf, spanLines } from './bookings.view.ts'
 
 /** What an email reports to the attendee. */
 export type Change = 'booked' | 'moved' | 'cancelled' | 'reminder'
@@ -37,7 +37,7 @@ const openings = (booking: BookingRow): Record<Change, string> => ({
 })
 
 const linkParts = ({ status }: BookingRow, { choose, cancel }: BookingLinks) => [
-  { label: 'Choose another time', url: choose },
+  { label: 'Choose another time', url: choose, button: true as const },
   ...(status === 'cancelled' ? [] : [{ label: 'Cancel the booking', url: cancel }]),
 ]
 
@@ -53,14 +53,14 @@ export const bookingMail = (
   const parts: PlainPart[] = [
     `Hello ${booking.name},`,
     openings(booking)[change],
-    `${title}\n${spanText(booking, brand?.lang)}`,
+    { title, lines: spanLines(booking, brand?.lang) },
     ...(change === 'cancelled' && reason ? [`Reason: ${reason}`] : []),
     ...actions,
   ]
   const [day, clock] = [dayOf(startAt, timezone, brand?.lang), clockOf(startAt, timezone, brand?.lang)]
   const subject = `${headings[change]}: ${title}, ${day}, ${clock}`
   return {
-    ...plainMail(subject, parts, { heading: headings[change], brand }),
+    ...plainMail(subject, parts, { preheader: openings(booking)[change], heading: headings[change], brand }),
     subject,
     description: actions.map(({ label, url }) => `${label}: ${url}`).join('\n\n'),
   }

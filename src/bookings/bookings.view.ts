@@ -118,6 +118,11 @@ export const dayOf = (at: number, timeZone: string, lang?: string | null): strin
 export const clockOf = (at: number, timeZone: string, lang?: string | null): string =>
   new Intl.DateTimeFormat(dateLang(lang), { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(at)
 
+/** Returns a date such as `Monday, 23 November 2026`, and times such as `09:00–09:30 (Europe/Berlin)`. */
+export const spanLines = ({ startAt, endAt, timezone }: Span, lang?: string | null): [day: string, times: string] => [
+  dayOf(startAt, timezone, lang),
+  `${clockOf(startAt, timezone, lang)}–${clockOf(endAt, timezone, lang)} (${timezone})`,
+]
+
 /** Returns a text such as `Monday, 23 November 2026, 09:00–09:30 (Europe/Berlin)`. */
-export const spanText = ({ startAt, endAt, timezone }: Span, lang?: string | null): string =>
-  `${dayOf(startAt, timezone, lang)}, ${clockOf(startAt, timezone, lang)}–${clockOf(endAt, timezone, lang)} (${timezone})`
+export const spanText = (span: Span, lang?: string | null): string => spanLines(span, lang).join(', ')

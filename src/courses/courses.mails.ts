@@ -7,9 +7,9 @@ import { certificateUrl, mailedPortalUrl } from './courses.links.ts'
 type CourseEvent = 'enrolled' | 'completed'
 
 /** Builds the email for events without a bound project. The URLs are empty if the account has no portal. */
-const plainMailOf = (
+export const courseMail = (
   event: CourseEvent,
-  facts: { email: string; title: string; portalUrl: string; certificate: string; brand: MailBrand },
+  facts: { email: string; title: string; portalUrl: string; certificate: string; brand?: MailBrand },
 ): PlainMail => {
   const { email, title, portalUrl, certificate, brand } = facts
   const link = (label: string) => (portalUrl === '' ? [] : [{ label, url: portalUrl, button: true as const }])
@@ -17,7 +17,7 @@ const plainMailOf = (
     return plainMail(
       `You now have access to ${title}`,
       [`Everything in this membership is open to you at ${email}.`, ...link('Start the course')],
-      { brand },
+      { preheader: `Start whenever you like, as ${email}.`, brand },
     )
   return plainMail(
     `You have completed ${title}`,
@@ -26,7 +26,13 @@ const plainMailOf = (
       ...link('Open the course'),
       ...(certificate === '' ? [] : [{ label: 'Your certificate', url: certificate }]),
     ],
-    { brand },
+    {
+      preheader:
+        certificate === ''
+          ? 'Congratulations, that was the last lesson.'
+          : 'Congratulations, your certificate is ready.',
+      brand,
+    },
   )
 }
 
@@ -52,7 +58,7 @@ export const mailMember = async (
     // No key: the caller decides under the member's lock, and `enrolled` is sent again after a revocation.
     key: null,
     mergeData,
-    plain: plainMailOf(event, { ...mergeData, certificate, brand }),
+    plain: courseMail(event, { ...mergeData, certificate, brand }),
   }
   await queueLifecycleMails(app, work, [mail])
 }

@@ -1,5 +1,6 @@
 import { dateText, type Locale } from '../lib/dates.ts'
 import { maskedEmail } from '../lib/email.ts'
+import { palette } from '../lib/palette.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { PageView } from '../pages/page.ts'
 import { type Certificate, nameMaxLength } from './courses.certificates.ts'
@@ -271,7 +272,8 @@ dd { margin: 0; font-weight: 600 }
 .valid strong { color: var(--act) }
 @page { size: A4 landscape; margin: 15mm }
 @media print {
-  :root { color-scheme: light; --ink: #000; --quiet: #444; --ground: #fff; --card: #fff; --line: #bbb; --act: #1f4fbf }
+  :root { color-scheme: light; --ink: #000; --quiet: #444; --ground: #fff; --card: #fff; --line: #bbb;
+    --act: ${palette.light.act} }
   body { padding: 0; background: #fff }
   main { display: flex; flex-direction: column; max-width: none; min-height: 179mm; margin: 0; border-radius: 0 }
   main::before { -webkit-print-color-adjust: exact; print-color-adjust: exact }

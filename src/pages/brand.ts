@@ -1,14 +1,12 @@
 import type { Brand } from '../accounts/accounts.ts'
 import { readableOn, shapeContrast, textContrast, visibleOn } from '../lib/colors.ts'
+import { palette, type Scheme } from '../lib/palette.ts'
 import { type Html, html } from './html.ts'
 
 /*
  * How an account's brand looks on hosted pages and in built-in emails: logo or name above the content, the colour of buttons and
  * links, the address and the privacy policy below. Its colour is used as far as it can be seen and read.
  */
-
-/** The grounds of pages and emails: behind the content, and around it. */
-const grounds = { light: ['#ffffff', '#f6f7f9'], dark: ['#1a2027', '#101418'] } as const
 
 export interface BrandColors {
   /** Of buttons. */
@@ -18,13 +16,21 @@ export interface BrandColors {
   link: string
 }
 
-/** Returns the colours that follow from an account's colour. */
-export const brandColors = (color: string, scheme: 'light' | 'dark'): BrandColors => {
-  const act = visibleOn(grounds[scheme], color, shapeContrast)
-  return { act, onAct: readableOn(act), link: visibleOn(grounds[scheme], color, textContrast) }
+/** Returns the colours that follow from an account's colour; null: none. */
+export const brandColors = (color: string | null, scheme: Scheme): BrandColors => {
+  const { card, ground, act: ownAct, onAct } = palette[scheme]
+  if (color === null) return { act: ownAct, onAct, link: ownAct }
+  const act = visibleOn([card, ground], color, shapeContrast)
+  return { act, onAct: readableOn(act), link: visibleOn([card, ground], color, textContrast) }
 }
 
-const variables = (color: string, scheme: 'light' | 'dark'): string => {
+/** Returns the colours of a built-in email, of dark mode with a prefix. */
+export const mailColors = (color: string | null): Record<string, string> => {
+  const dark = brandColors(color, 'dark')
+  return { ...brandColors(color, 'light'), darkAct: dark.act, darkOnAct: dark.onAct, darkLink: dark.link }
+}
+
+const variables = (color: string, scheme: Scheme): string => {
   const { act, onAct, link } = brandColors(color, scheme)
   return `:root { --act: ${act}; --on-act: ${onAct}; --link: ${link} }`
 }
@@ -54,12 +60,19 @@ ${layout}`
 export const hasBrand = ({ brandName, logo, color, postalAddress, privacyUrl }: Brand): boolean =>
   [brandName, logo, color, postalAddress, privacyUrl].some((value) => value !== null)
 
-/** Returns the lines of a text with a line break between them. */
-const withBreaks = (text: string): Html[] => text.split(/\r?\n/).map((line, i) => html`${i > 0 && html`<br>`}${line}`)
+/** What stands below pages and emails. */
+export interface Imprint {
+  /** The lines of name and address. */
+  address: readonly string[]
+  privacyUrl: string | null
+}
 
-/** Returns the name to write before the address, unless the address has it. */
-const nameBefore = ({ brandName, postalAddress }: Brand): string | null =>
-  brandName && postalAddress?.includes(brandName) ? null : brandName
+/** Returns the imprint of an account: its name before the address, unless the address has it. */
+export const imprintLines = ({ brandName, postalAddress, privacyUrl }: Brand): Imprint => {
+  if (!postalAddress && !privacyUrl) return { address: [], privacyUrl: null }
+  const name = brandName && !postalAddress?.includes(brandName) ? [brandName] : []
+  return { address: [...name, ...(postalAddress?.split(/\r?\n/) ?? [])], privacyUrl }
+}
 
 /** Returns what stands above the content of a page; `base` is the path of the public URL. */
 export const brandHeader = ({ brandName, logo }: Brand, base: string): Html => {
@@ -69,51 +82,12 @@ export const brandHeader = ({ brandName, logo }: Brand, base: string): Html => {
 
 /** Returns what stands below a page. */
 export const brandFooter = (brand: Brand): Html => {
-  const { postalAddress, privacyUrl } = brand
-  if (!postalAddress && !privacyUrl) return html``
-  const brandName = nameBefore(brand)
+  const { address, privacyUrl } = imprintLines(brand)
+  if (address.length === 0 && !privacyUrl) return html``
+  const lines = address.map((line, i) => html`${i > 0 && html`<br>`}${line}`)
   return html`<footer class="imprint">
-${brandName && html`<p>${brandName}</p>\n`}${postalAddress && html`<p>${withBreaks(postalAddress)}</p>\n`}${
+${lines.length > 0 && html`<p>${lines}</p>\n`}${
   privacyUrl && html`<p><a href="${privacyUrl}" rel="noopener noreferrer">Privacy policy</a></p>\n`
 }</footer>
 `
-}
-
-const logoStyle = 'height:40px;width:auto;max-width:100%;object-fit:contain;object-position:left'
-
-/** Returns what stands above the content of an email; `base` is the public URL. */
-export const mailHeader = ({ brandName, logo }: Brand, base: string): Html => {
-  if (logo)
-    return html`<p style="margin:0 0 20px">
-<img src="${base}${logo}" alt="${brandName ?? ''}" height="40" style="${logoStyle}">
-</p>
-`
-  return brandName ? html`<p style="margin:0 0 20px;font-weight:600">${brandName}</p>\n` : html``
-}
-
-const imprint = 'max-width:34rem;margin:16px auto 0;color:#57606a;font-size:13px;text-align:center'
-
-const mailPrivacy = (url: string): Html => html`<p style="margin:0">
-<a class="imprint" href="${url}" style="color:#57606a">Privacy policy</a>
-</p>
-`
-
-/** Returns what stands below an email. */
-export const mailFooter = (brand: Brand): Html => {
-  const { postalAddress, privacyUrl } = brand
-  if (!postalAddress && !privacyUrl) return html``
-  const brandName = nameBefore(brand)
-  return html`<div class="imprint" role="contentinfo" style="${imprint}">
-${brandName && html`<p style="margin:0 0 4px">${brandName}</p>\n`}${
-  postalAddress && html`<p style="margin:0 0 4px">${withBreaks(postalAddress)}</p>\n`
-}${privacyUrl && mailPrivacy(privacyUrl)}</div>
-`
-}
-
-/** Returns what stands below the text of an email. */
-export const mailFooterText = (brand: Brand): string => {
-  const { postalAddress, privacyUrl } = brand
-  if (!postalAddress && !privacyUrl) return ''
-  const lines = [nameBefore(brand), postalAddress, privacyUrl && `Privacy policy: ${privacyUrl}`].filter(Boolean)
-  return `\n-- \n${lines.join('\n')}\n`
 }

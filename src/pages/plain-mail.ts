@@ -1,6 +1,7 @@
 import type { Brand } from '../accounts/accounts.ts'
-import { type BrandColors, brandColors, mailFooter, mailFooterText, mailHeader } from './brand.ts'
-import { type Html, html } from './html.ts'
+import { escapeHtml } from '../lib/html.ts'
+import { imprintLines, mailColors } from './brand.ts'
+import { frame } from './plain-mail.frame.ts'
 
 /** An email with built-in text, used where no project is bound. */
 export interface PlainMail {
@@ -9,79 +10,111 @@ export interface PlainMail {
   text: string
 }
 
-/** A paragraph, or a link with its label. `button` marks the main action. */
-export type PlainPart = string | { label: string; url: string; button?: true }
+/**
+ * A paragraph, what the email is about as one block (a title, and lines such as date and time), or a link. `button` marks the
+ * main action, of which an email has at most one.
+ */
+export type PlainPart =
+  | string
+  | { title: string; lines: readonly string[] }
+  | { label: string; url: string; button?: true }
 
 /** The account that an email is from. `publicUrl` is where its logo is. */
 export interface MailBrand extends Brand {
   publicUrl: string
 }
 
-const ground = 'margin:0;padding:24px;background:#f6f7f9;color:#1b1f24;font:16px/1.5 system-ui,sans-serif'
-const card = 'max-width:34rem;margin:0 auto;padding:24px;background:#ffffff;border-radius:12px;overflow-wrap:anywhere'
-
-const buttonShape = 'display:inline-block;padding:10px 18px;border-radius:8px'
-
-const plainColors = {
-  light: { act: '#1f4fbf', onAct: '#ffffff', link: '#1f4fbf' },
-  dark: { act: '#8fb4ff', onAct: '#0c1526', link: '#8fb4ff' },
-}
-
-/** Returns the rules for dark mode. Clients that drop the style sheet use the inline styles. */
-const dark = ({ act, onAct, link }: BrandColors, footer: string): string => `@media (prefers-color-scheme: dark) {
-.ground { background: #101418 !important; color: #e6e9ed !important }
-.card { background: #1a2027 !important }
-.link { color: ${link} !important }
-.button { background: ${act} !important; color: ${onAct} !important }${
-  footer && '\n.imprint { color: #a5adb8 !important }'
-}
-}`
-
-const htmlOf = (part: PlainPart, { act, onAct, link }: BrandColors): Html => {
-  if (typeof part === 'string') return html`<p>${part.split('\n').map((line, i) => [i > 0 && html`<br>`, line])}</p>\n`
-  const { label, url } = part
-  const button = `${buttonShape};background:${act};color:${onAct};font-weight:600;text-decoration:none`
-  return part.button
-    ? html`<p><a class="button" href="${url}" style="${button}">${label}</a></p>\n`
-    : html`<p><a class="link" href="${url}" style="color:${link}">${label}</a></p>\n`
-}
-
-const textOf = (part: PlainPart): string => (typeof part === 'string' ? part : `${part.label}: ${part.url}`)
-
-interface PlainOptions {
+export interface PlainOptions {
+  /** What clients show beside the subject in the list of emails. */
+  preheader: string
   /** Default: the subject. */
   heading?: string | undefined
   brand?: MailBrand | undefined
 }
 
+type Slots = Readonly<Record<string, string>>
+
+/** Returns a piece of the frame with its slots filled; `values` are HTML. */
+const filled = (piece: keyof typeof frame, values: Slots): string =>
+  frame[piece].replace(/\{\{(\w+)\}\}/g, (_, name: string) => values[name]!)
+
+const withBreaks = (text: string): string => text.split(/\r?\n/).map(escapeHtml).join('<br>')
+
+const htmlOf = (part: PlainPart, colors: Slots): string => {
+  if (typeof part === 'string') return filled('text', { text: withBreaks(part) })
+  if ('lines' in part) {
+    const lines = part.lines.map((line) => `<br>${escapeHtml(line)}`).join('')
+    return filled('panel', { ...colors, title: escapeHtml(part.title), lines })
+  }
+  const link = { ...colors, url: escapeHtml(part.url), label: escapeHtml(part.label) }
+  return filled(part.button ? 'button' : 'link', link)
+}
+
+const headerOf = ({ brandName, logo, logoSize, publicUrl }: MailBrand): string => {
+  if (logo) {
+    const [width, height] = logoSize ? shrunk(logoSize) : ['', String(maxLogo.height)]
+    const image = filled('logo', {
+      src: escapeHtml(`${publicUrl}${logo}`),
+      alt: escapeHtml(brandName ?? ''),
+      width,
+      height,
+    })
+    return image.replace(' width=""', '')
+  }
+  return brandName ? filled('name', { name: escapeHtml(brandName) }) : ''
+}
+
+const maxLogo = { width: 240, height: 48 }
+
+/** Returns width and height of a logo in an email. Outlook needs both as attributes, and ignores a maximum. */
+const shrunk = ({ width, height }: { width: number; height: number }): [width: string, height: string] => {
+  const scale = Math.min(1, maxLogo.width / width, maxLogo.height / height)
+  return [width, height].map((length) => String(Math.max(1, Math.round(length * scale)))) as [string, string]
+}
+
+const footerOf = (brand: Brand): string => {
+  const { address, privacyUrl } = imprintLines(brand)
+  const lines = address.map(escapeHtml)
+  if (privacyUrl) lines.push(`<a href="${escapeHtml(privacyUrl)}" style="color:inherit">Privacy policy</a>`)
+  return lines.length > 0 ? filled('imprint', { imprint: lines.join('<br>') }) : ''
+}
+
+const textOf = (part: PlainPart): string => {
+  if (typeof part === 'string') return part
+  return 'lines' in part ? [part.title, ...part.lines].join('\n') : `${part.label}: ${part.url}`
+}
+
+const footerTextOf = (brand: Brand): string => {
+  const { address, privacyUrl } = imprintLines(brand)
+  const lines = [...address, ...(privacyUrl ? [`Privacy policy: ${privacyUrl}`] : [])]
+  return lines.length > 0 ? `\n-- \n${lines.join('\n')}\n` : ''
+}
+
 /**
- * Builds a plain email from its subject, parts and the account's brand. All of them are text: HTML in them is escaped.
+ * Builds a plain email from its subject, parts and the account's brand, in a frame that MJML made of plain-mail.mjml.ts. All of
+ * them are text: HTML in them is escaped.
  */
-export const plainMail = (title: string, parts: readonly PlainPart[], options: PlainOptions = {}): PlainMail => {
-  const { heading, brand } = options
+export const plainMail = (title: string, parts: readonly PlainPart[], options: PlainOptions): PlainMail => {
+  const { preheader, brand } = options
   const subject = title.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ').trim()
-  const colors = (scheme: 'light' | 'dark') => (brand?.color ? brandColors(brand.color, scheme) : plainColors[scheme])
-  const light = colors('light')
-  const header = brand ? mailHeader(brand, brand.publicUrl) : html``
-  const footer = brand ? mailFooter(brand) : html``
+  const heading = options.heading ?? subject
+  const colors = mailColors(brand?.color ?? null)
   return {
     subject,
-    html: html`<!doctype html>
-<html lang="${brand?.lang ?? 'en'}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${subject}</title>
-<style>${{ text: dark(colors('dark'), footer.text) }}</style>
-</head>
-<body class="ground" style="${ground}">
-<div class="card" role="main" style="${card}">
-${header}<h1 style="margin:0 0 12px;font-size:22px;line-height:1.25">${heading ?? subject}</h1>
-${parts.map((part) => htmlOf(part, light))}</div>
-${footer}</body>
-</html>
-`.text,
-    text: `${[heading ?? subject, ...parts.map(textOf)].join('\n\n')}\n${brand ? mailFooterText(brand) : ''}`,
+    html: [
+      filled('begin', {
+        ...colors,
+        lang: escapeHtml(brand?.lang ?? 'en'),
+        title: escapeHtml(subject),
+        preheader: escapeHtml(preheader),
+      }),
+      brand ? headerOf(brand) : '',
+      filled('heading', { heading: escapeHtml(heading) }),
+      ...parts.map((part) => htmlOf(part, colors)),
+      frame.end,
+      brand ? footerOf(brand) : '',
+      frame.finish,
+    ].join(''),
+    text: `${[heading, ...parts.map(textOf)].join('\n\n')}\n${brand ? footerTextOf(brand) : ''}`,
   }
 }

@@ -1,26 +1,16 @@
+import { palette, type Scheme } from '../lib/palette.ts'
+
+const variables = (scheme: Scheme): string => {
+  const { onAct, ...colors } = palette[scheme]
+  return Object.entries({ ...colors, 'on-act': onAct })
+    .map(([name, color]) => `--${name}: ${color}`)
+    .join('; ')
+}
+
 /** The common style of all pages, inlined: legible from 320 px of width, light and dark. */
 export const style = `
-:root {
-  color-scheme: light dark;
-  --ink: #1b1f24;
-  --quiet: #57606a;
-  --ground: #f6f7f9;
-  --card: #ffffff;
-  --line: #d0d7de;
-  --act: #1f4fbf;
-  --on-act: #ffffff
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --ink: #e6e9ed;
-    --quiet: #a5adb8;
-    --ground: #101418;
-    --card: #1a2027;
-    --line: #39424d;
-    --act: #8fb4ff;
-    --on-act: #0c1526
-  }
-}
+:root { color-scheme: light dark; ${variables('light')} }
+@media (prefers-color-scheme: dark) { :root { ${variables('dark')} } }
 * { box-sizing: border-box }
 body {
   margin: 0;

@@ -19,6 +19,8 @@ export {
   type ProjectView,
   projectNameOf,
 } from './studio.find.ts'
+export { compileMjml } from './studio.mjml.ts'
+export { node } from './studio.nodes.ts'
 export { headingLevels, leavesOf, linkFields } from './studio.outline.ts'
 export { loadTemplate, type MarkupPage, markupHtml, markupPage, renderProject, textHtml } from './studio.render.ts'
 export { sampleProject } from './studio.sample.ts'

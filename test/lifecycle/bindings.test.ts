@@ -219,15 +219,19 @@ describe('a lifecycle email', () => {
 })
 
 test('a plain email escapes its texts in HTML, and has a subject of one line', () => {
-  const { subject, html, text } = plainMail('Hi\r\nBcc: <b>x</b>\u2028y', [
+  const parts = [
     '<script>1</script> & more',
     { label: 'Join "now"', url: 'https://svc.example/join/a?b=1&c="' },
-  ])
+    { title: '<b>1</b>', lines: ['{{label}} $& <i>'] },
+  ]
+  const { subject, html, text } = plainMail('Hi\r\nBcc: <b>x</b>\u2028y', parts, { preheader: '<b>"{{title}}' })
   expect(subject).toBe('Hi Bcc: <b>x</b> y')
-  expect(html).not.toMatch(/<script|<b>/)
+  expect(html).not.toMatch(/<script|<b>|<i>/)
+  expect(html).toContain('<strong>&lt;b&gt;1&lt;/b&gt;</strong><br>{{label}} $&amp; &lt;i&gt;')
+  expect(html).toContain('>&lt;b&gt;&quot;{{title}}&#847;')
   expect(html).toContain('&lt;script&gt;1&lt;/script&gt; &amp; more')
   expect(html).toContain('href="https://svc.example/join/a?b=1&amp;c=&quot;"')
   expect(text).toBe(
-    'Hi Bcc: <b>x</b> y\n\n<script>1</script> & more\n\nJoin "now": https://svc.example/join/a?b=1&c="\n',
+    'Hi Bcc: <b>x</b> y\n\n<script>1</script> & more\n\nJoin "now": https://svc.example/join/a?b=1&c="\n\n<b>1</b>\n{{label}} $& <i>\n',
   )
 })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { updateAccount } from '../../src/accounts/accounts.ts'
 import { harbourPng } from '../../src/app/dev/picture.ts'
 import { type FormBench, type FormsApp, formBench, startForms } from '../forms/support.ts'
-import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere } from '../support/pages.ts'
+import { describePages, emailLandmarks, expectGoodOnEveryScreen, expectNothingFromElsewhere } from '../support/pages.ts'
 import { makeWebinar, register } from '../webinars/support.ts'
 
 let t: FormsApp
@@ -54,7 +54,7 @@ describePages('the brand of an account', (openPage) => {
       'select html, text from messages where account_id = $1',
       [bench.account.id],
     )
-    expect(mail!.text).toContain('Donnerstag, 1. Juli 2027 um 18:00 (Europe/Berlin)')
+    expect(mail!.text).toContain('Donnerstag, 1. Juli 2027\n18:00–19:00 Uhr (Europe/Berlin)')
     const [, link] = /Join the session: (\S+)/.exec(mail!.text)!
     const page = await openPage()
     await page.goto(`${origin}${new URL(link!).pathname}`)
@@ -64,7 +64,7 @@ describePages('the brand of an account', (openPage) => {
     const letter = await openPage()
     await letter.setContent(mail!.html.replaceAll('https://svc.example/assets', `${origin}/assets`))
     await letter.evaluate(`document.querySelector('img').decode()`)
-    await expectGoodOnEveryScreen(letter, 'brand-mail')
+    await expectGoodOnEveryScreen(letter, 'brand-mail', emailLandmarks)
     await letter.close()
   })
 })

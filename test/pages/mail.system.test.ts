@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { applyProjects, renderProject, sampleProject } from '../../src/studio/studio.ts'
 import { testLinks } from '../studio/support.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { describePages, expectAccessible, faultsOf } from '../support/pages.ts'
+import { describePages, emailLandmarks, expectAccessible, faultsOf } from '../support/pages.ts'
 
 const imageUrl = 'https://images.example/harbour.svg'
 const picture =
@@ -13,9 +13,6 @@ let t: TestApp
 let page: Page
 /** URLs that the page loaded. */
 let fetched: string[]
-
-/** Mail programs show an email inside their own page. */
-const landmarks = ['landmark-one-main', 'region']
 
 /** A project rendered as an email. */
 const renderDocument = async (document: unknown, mergeData: Record<string, string>) => {
@@ -65,12 +62,12 @@ describePages('a rendered mail', (openPage) => {
     ]
     const { html } = await renderDocument({ name: 'Skip', lang: 'pt-BR', blocks }, {})
     await show(html, 600)
-    await expectAccessible(page, landmarks)
+    await expectAccessible(page, emailLandmarks)
     expect(await page.locator('html').getAttribute('lang')).toBe('pt-BR')
     const levels = "[...document.querySelectorAll('h1, h2, h3')].map((one) => one.tagName).join(' ')"
     expect(await page.evaluate(levels)).toBe('H1 H2 H3 H3 H2')
     await page.emulateMedia({ colorScheme: 'dark' })
-    await expectAccessible(page, landmarks)
+    await expectAccessible(page, emailLandmarks)
     const bright = `[...document.querySelectorAll('body, body *')].filter((one) => {
       const [, r, g, b] = /^rgb\\((\\d+), (\\d+), (\\d+)\\)$/.exec(getComputedStyle(one).backgroundColor) ?? []
       return r !== undefined && Number(r) + Number(g) + Number(b) > 300

@@ -86,7 +86,7 @@ describe('a new time', () => {
     }
     const [seat, waiting] = (await mailsOf(t, account)).filter(({ key }) => key?.endsWith(':2'))
     expect([seat!.email, seat!.subject]).toEqual(['ada@people.example', 'New time: Live!'])
-    expect(seat!.text).toContain('Thursday, 26 November 2026 at 12:00 UTC')
+    expect(seat!.text).toContain('Thursday, 26 November 2026\n12:00–13:00 UTC')
     expect(linkIn(seat!, 'Join the session')).toBe(linkIn(ada!, 'Join the session'))
     expect([waiting!.email, waiting!.subject]).toEqual(['bob@people.example', 'New time: Live!'])
     expect(waiting!.text).not.toContain('/join/')

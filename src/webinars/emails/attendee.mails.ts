@@ -1,4 +1,4 @@
-import { type Locale, timeText } from '../../lib/dates.ts'
+import { type Locale, spanTexts } from '../../lib/dates.ts'
 import { type MailBrand, type PlainMail, type PlainPart, plainMail } from '../../pages/plain-mail.ts'
 import type { App } from '../../store/work.ts'
 
@@ -27,6 +27,7 @@ export interface MailFacts {
   name: string
   title: string
   scheduledAt: Date | null
+  durationMinutes: number
   /** How dates are written; default: in English, in UTC. */
   locale?: Locale
   links: Links
@@ -35,96 +36,70 @@ export interface MailFacts {
   brand?: MailBrand
 }
 
-const when = ({ scheduledAt, locale }: MailFacts, verb: string): string[] =>
-  scheduledAt ? [`It ${verb} on ${timeText(scheduledAt, locale)}.`] : []
+type Facts = Omit<MailFacts, 'links'>
+
+/** Returns date, times and zone; empty without a time. */
+const timesOf = ({ scheduledAt, durationMinutes, locale }: Facts): readonly string[] =>
+  scheduledAt ? spanTexts(scheduledAt, new Date(scheduledAt.getTime() + durationMinutes * 60_000), locale) : []
+
+const session = (facts: Facts): PlainPart => ({ title: facts.title, lines: timesOf(facts) })
+
+/** `prefix` and the title are the subject; `opening` is the first paragraph and begins the preheader. */
+const mailOf = (facts: Facts, prefix: string, opening: string, parts: readonly PlainPart[] = []): PlainMail =>
+  plainMail(`${prefix}: ${facts.title}`, [`Hello ${facts.name},`, opening, session(facts), ...parts], {
+    preheader: [opening, ...timesOf(facts)].join(' · '),
+    heading: prefix,
+    brand: facts.brand,
+  })
+
+const join = ({ links }: MailFacts) => ({ label: 'Join the session', url: links.join, button: true as const })
 
 const calendar = ({ scheduledAt, links }: MailFacts) =>
   scheduledAt ? [{ label: 'Add to your calendar', url: links.calendar }] : []
 
-const mailOf = ({ brand }: Pick<MailFacts, 'brand'>, subject: string, parts: readonly PlainPart[]): PlainMail =>
-  plainMail(subject, parts, { brand })
+const cancel = ({ links }: MailFacts) => ({ label: 'Can’t come? Cancel my registration', url: links.cancel })
 
-/** The beginning of an email about a new time. */
-const movedParts = (facts: MailFacts): string[] => [
-  `Hello ${facts.name},`,
-  `${facts.title} has a new time.`,
-  ...when(facts, 'begins'),
-]
+const leave = ({ links }: MailFacts) => ({ label: 'Leave the waitlist', url: links.leave })
 
 /** For a person with a seat. The calendar entry is attached. */
 export const movedMail = (facts: MailFacts): PlainMail =>
-  mailOf(facts, `New time: ${facts.title}`, [
-    ...movedParts(facts),
-    'You keep your seat. The attached file updates your calendar.',
-    { label: 'Join the session', url: facts.links.join, button: true },
-    { label: 'Can’t come? Cancel my registration', url: facts.links.cancel },
-  ])
+  mailOf(
+    facts,
+    'New time',
+    'The session has a new time. You keep your seat, and the attached file updates your calendar.',
+    [join(facts), cancel(facts)],
+  )
 
 /** For a person on the waitlist, who has no link to join and no calendar entry. */
 export const movedWaitlistMail = (facts: MailFacts): PlainMail =>
-  mailOf(facts, `New time: ${facts.title}`, [
-    ...movedParts(facts),
-    'You keep your place on the waitlist.',
-    { label: 'Leave the waitlist', url: facts.links.leave },
-  ])
+  mailOf(facts, 'New time', 'The session has a new time. You keep your place on the waitlist.', [leave(facts)])
 
 /** For a person who got a seat, directly or from the waitlist. */
 export const confirmationMail = (facts: MailFacts): PlainMail =>
-  mailOf(facts, `You are registered: ${facts.title}`, [
-    `Hello ${facts.name},`,
-    `You have a seat in ${facts.title}.`,
-    ...when(facts, 'begins'),
-    { label: 'Join the session', url: facts.links.join, button: true },
-    ...calendar(facts),
-    { label: 'Can’t come? Cancel my registration', url: facts.links.cancel },
-  ])
+  mailOf(facts, 'You are registered', 'You have a seat.', [join(facts), ...calendar(facts), cancel(facts)])
 
 export const waitlistMail = (facts: MailFacts): PlainMail =>
-  mailOf(facts, `You are on the waitlist: ${facts.title}`, [
-    `Hello ${facts.name},`,
-    `All seats in ${facts.title} are taken. You are on the waitlist: we’ll email you when a seat is free.`,
-    ...when(facts, 'begins'),
-    { label: 'Leave the waitlist', url: facts.links.leave },
-  ])
+  mailOf(facts, 'You are on the waitlist', 'All seats are taken. We’ll email you when a seat is free.', [leave(facts)])
 
 export const reminderMail = (facts: MailFacts): PlainMail =>
-  mailOf(facts, `Reminder: ${facts.title}`, [
-    `Hello ${facts.name},`,
-    `You have a seat in ${facts.title}.`,
-    ...when(facts, 'begins'),
-    { label: 'Join the session', url: facts.links.join, button: true },
-    ...calendar(facts),
-    { label: 'Can’t come? Cancel my registration', url: facts.links.cancel },
-  ])
+  mailOf(facts, 'Reminder', 'You have a seat.', [join(facts), ...calendar(facts), cancel(facts)])
 
-export const cancellationMail = (facts: Omit<MailFacts, 'links'>): PlainMail =>
-  mailOf(facts, `Cancelled: ${facts.title}`, [
-    `Hello ${facts.name},`,
-    facts.scheduledAt
-      ? `${facts.title}, planned for ${timeText(facts.scheduledAt, facts.locale)}, has been cancelled.`
-      : `${facts.title} has been cancelled.`,
-  ])
+export const cancellationMail = (facts: Facts): PlainMail =>
+  mailOf(facts, 'Cancelled', 'This session has been cancelled.')
 
 /** For a person who has cancelled their seat. */
 export const leftMail = (facts: MailFacts): PlainMail =>
-  mailOf(facts, `Registration cancelled: ${facts.title}`, [
-    `Hello ${facts.name},`,
-    `You have cancelled your registration for ${facts.title}. The attached file removes it from your calendar.`,
-  ])
+  mailOf(
+    facts,
+    'Registration cancelled',
+    'You have cancelled your registration. The attached file removes it from your calendar.',
+  )
 
 const recording = ({ replayUrl, links }: MailFacts) =>
   replayUrl ? [{ label: 'Watch the recording', url: links.join, button: true as const }] : []
 
 export const attendedMail = (facts: MailFacts): PlainMail =>
-  mailOf(facts, `Thank you for attending: ${facts.title}`, [
-    `Hello ${facts.name},`,
-    `Thank you for attending ${facts.title}.`,
-    ...recording(facts),
-  ])
+  mailOf(facts, 'Thank you for attending', 'It was good to have you with us.', recording(facts))
 
 export const missedMail = (facts: MailFacts): PlainMail =>
-  mailOf(facts, `You missed: ${facts.title}`, [
-    `Hello ${facts.name},`,
-    `You had a seat in ${facts.title}, and we missed you.`,
-    ...recording(facts),
-  ])
+  mailOf(facts, 'You missed', 'You had a seat, and we missed you.', recording(facts))

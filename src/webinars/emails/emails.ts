@@ -85,7 +85,7 @@ export const notifyAttendees = async (
   attendees: readonly (Attendee & { minutes?: number })[],
   keyOf: (attendee: Attendee) => string | null = () => null,
 ): Promise<void> => {
-  const { id: webinarId, title, scheduledAt, timezone, replayUrl } = webinar
+  const { id: webinarId, title, scheduledAt, durationMinutes, timezone, replayUrl } = webinar
   const { event, plain, entry } = kinds[notice]
   const brand = { ...(await readBrand(work)), publicUrl: app.config.publicUrl }
   const locale = { lang: brand.lang, timezone: timezone ?? brand.timezone }
@@ -108,7 +108,7 @@ export const notifyAttendees = async (
           cancelUrl: links.cancel,
           ...(minutes !== undefined && { minutes: String(minutes), replayUrl: replayUrl ?? '' }),
         },
-        plain: plain({ name, title, scheduledAt, locale, links, replayUrl, brand }),
+        plain: plain({ name, title, scheduledAt, durationMinutes, locale, links, replayUrl, brand }),
         entry:
           entry && session
             ? (organizer) =>

@@ -62,7 +62,7 @@ test('reminders are sent 24 h and 1 h before, once each, with the join link', as
   expect(seen[1]).toEqual(['ada 24h'])
   const mail = (await mailsOf(t, account)).find(({ key }) => key?.endsWith('24h'))!
   expect(mail.subject).toBe('Reminder: Live!')
-  expect(mail.text).toContain('Tuesday, 24 November 2026 at 12:00 UTC')
+  expect(mail.text).toContain('Tuesday, 24 November 2026\n12:00–13:00 UTC')
   expect((await t.request('GET', linkIn(mail, 'Join the session'))).status).toBe(200)
 })
 

@@ -45,7 +45,7 @@ describe('a registration', () => {
       status: 'pending',
       projectId: null,
     })
-    expect(mail!.text).toContain('Tuesday, 24 November 2026 at 12:00 UTC')
+    expect(mail!.text).toContain('Tuesday, 24 November 2026\n12:00–13:00 UTC')
     expect(mail!.text).toContain(`Join the session: ${body.joinUrl}\n`)
     expect(linkIn(mail!, 'your calendar')).toBe(`${new URL(body.joinUrl!).pathname}/calendar.ics`)
     expect(mail!.html).toContain('Growing &lt;b&gt;')
