@@ -81,7 +81,7 @@ const insert = async (
     events.map(({ payload }) => payload).join('\n'),
   ])
   for (const ids of noticesOf(rows.map(({ target }) => target))) {
-    announce(deliveriesChannel, `+${inserted!.since} ${accountId} ${ids}`)
+    announce(deliveriesChannel, `+${inserted!.since} ${accountId} ${ids}`, { ownFirst: true })
   }
 }
 

@@ -177,7 +177,7 @@ export const notifyRuns = async (
   }
   if (woken.length === 0) return
   await work.sql(wakeRuns, [work.accountId, woken, work.now])
-  work.announce(journeysChannel)
+  work.announce(journeysChannel, '', { ownFirst: true })
 }
 
 const settleRuns = statement<{ woken: number }>(
@@ -205,5 +205,5 @@ const settleRuns = statement<{ woken: number }>(
 export const settleCalls = async (work: Work, ended: readonly CallEnd[]): Promise<void> => {
   const rows = ended.map((delivery) => ({ id: delivery.id, delivery }))
   const [settled] = await work.sql(settleRuns, [work.accountId, JSON.stringify(rows), work.now])
-  if (settled!.woken > 0) work.announce(journeysChannel)
+  if (settled!.woken > 0) work.announce(journeysChannel, '', { ownFirst: true })
 }

@@ -165,7 +165,10 @@ export const openDatabase = (
   class Watched extends Connection {
     constructor(config: ConnectionOptions = {}) {
       const connectionString = typeof address === 'string' ? address : address()
-      const { connectionTimeoutMillis } = common
+      const connectionTimeoutMillis = Math.min(
+        common.connectionTimeoutMillis!,
+        config.deadlineMs ?? Number.POSITIVE_INFINITY,
+      )
       super({ ...config, connectionTimeoutMillis, connectionString }, watch)
     }
   }
@@ -226,12 +229,15 @@ export const openDatabase = (
   /** Runs `use` on a connection, which returns to the pool if it can be used again. */
   const withConnection = async <T>(endsAt: number, use: (client: PoolClient) => Promise<T>): Promise<T> => {
     const client = await acquire(endsAt)
+    const acquiredAt = performance.now()
     let broken: Error | undefined
     try {
       return await use(client)
     } catch (error) {
       if (isDiskFull(error)) isFull = true
       if (isReadOnly(error)) dropIdle(() => true)
+      // Each of those that went silent with it would cost the next statements as long as this one.
+      if (client.isLost) dropIdle(({ usedAt }) => usedAt < acquiredAt)
       if (client.isLost || isReadOnly(error)) broken = error as Error
       throw error
     } finally {

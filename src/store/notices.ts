@@ -13,6 +13,11 @@ import { type Statement, statement } from './statement.ts'
 
 /** Notices that are announced within this time share a statement. */
 const gatherMs = 2
+/**
+ * Work that the jobs of this process can do is announced to other processes this much later: they would claim it at the same time,
+ * and most would find nothing.
+ */
+const headStartMs = 50
 /** More notices than this do not wait for the database. The polls of the jobs find what the dropped ones announce. */
 const mostWaiting = 10_000
 
@@ -23,7 +28,7 @@ export interface Notice {
 
 export interface Notices {
   /** Announces what a committed transaction has made due. Never throws: a notice that can't be sent is dropped. */
-  announce(channel: string, payload?: string): void
+  announce(channel: string, payload?: string, how?: { ownFirst: boolean }): void
   /** Calls `hearer` for each notice that a thread of this process announces, until the returned function is called. */
   hear(hearer: (notice: Notice) => void): () => void
   /** Returns the payload of a notice that arrived by LISTEN; null if `hear` has reported it already. */
@@ -34,6 +39,8 @@ export interface Notices {
 
 /** The environment data that identifies this process. Threads inherit it from the thread that starts them. */
 export const processKey = 'svc process'
+/** The environment data that is set if this process has jobs. */
+export const jobsKey = 'svc jobs'
 if (getEnvironmentData(processKey) === undefined) setEnvironmentData(processKey, randomUUID().slice(0, 8))
 
 // The setting applies to the statement's own transaction: a lost notice costs a poll, so its commit need not be durable.
@@ -58,7 +65,7 @@ type Run = (sending: Statement<{ sent: '' }>, params: readonly unknown[]) => Pro
  * Opens the notices of one database. `url` identifies the database among those that this process uses. `run` runs the statement
  * that sends notices to other processes, outside any transaction.
  */
-export const openNotices = (url: string, run: Run): Notices => {
+export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notices => {
   // Threads that know the database under different addresses reach each other by LISTEN only.
   const origin = createHash('sha256')
     .update(`${getEnvironmentData(processKey)} ${url}`)
@@ -70,6 +77,9 @@ export const openNotices = (url: string, run: Run): Notices => {
   /** By channel and payload: equal notices are sent once. */
   const waiting = new Map<string, Notice>()
   let sending: Promise<void> | undefined
+  /** When the waiting notices leave, in ms of `performance.now()`, and what ends the wait for an earlier time. */
+  let leaveAt = Number.POSITIVE_INFINITY
+  let wake = () => {}
   let toThreads: Notice[] = []
   let isClosed = false
 
@@ -89,8 +99,15 @@ export const openNotices = (url: string, run: Run): Notices => {
   }
 
   const send = async (): Promise<void> => {
-    await sleep(gatherMs)
     while (waiting.size > 0) {
+      const leftMs = leaveAt - performance.now()
+      if (leftMs > 0 && !isClosed) {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        wake = resolve
+        await Promise.race([sleep(leftMs, undefined, { ref: false }), promise])
+        continue
+      }
+      leaveAt = Number.POSITIVE_INFINITY
       const notices = [...waiting.values()]
       waiting.clear()
       const payloads = notices.map(({ payload }) => (payload === '' ? mark : `${payload} ${mark}`))
@@ -100,7 +117,7 @@ export const openNotices = (url: string, run: Run): Notices => {
   }
 
   return {
-    announce(channel, payload = '') {
+    announce(channel, payload = '', { ownFirst } = { ownFirst: false }) {
       // What runs after the close, such as the end of a request, leaves its work to the polls.
       if (isClosed) return
       const notice = { channel, payload }
@@ -108,6 +125,12 @@ export const openNotices = (url: string, run: Run): Notices => {
       // One message for all notices of a turn of the event loop: each message wakes every thread.
       if (toThreads.push(notice) === 1) setImmediate(postToThreads)
       if (waiting.size < mostWaiting) waiting.set(`${channel} ${payload}`, notice)
+      const isPatient = ownFirst && getEnvironmentData(jobsKey) === true
+      const at = performance.now() + (isPatient ? waitMs : gatherMs)
+      if (at < leaveAt) {
+        leaveAt = at
+        wake()
+      }
       sending ??= send()
     },
     hear(hearer) {
@@ -122,6 +145,7 @@ export const openNotices = (url: string, run: Run): Notices => {
     async close() {
       postToThreads()
       isClosed = true
+      wake()
       await sending
       threads?.close()
     },

@@ -25,8 +25,11 @@ export interface Operation {
   readonly now: Date
   /** Counts once the transaction is committed. */
   readonly count: Counters['count']
-  /** Notifies the jobs of all processes on a channel once the transaction is committed. Equal notices may be sent once. */
-  announce(channel: string, payload?: string): void
+  /**
+   * Notifies the jobs of all processes on a channel once the transaction is committed. Equal notices may be sent once. `ownFirst`: if
+   * this process has jobs, they get a head start.
+   */
+  announce(channel: string, payload?: string, how?: { ownFirst: boolean }): void
   /** The listeners of all features, in the order of their locks. The first call of a process loads them. */
   listeners(): Promise<readonly Listener[]>
   /** Has `run` run at the end, before the commit: what all others wait for, such as a hot counter, is locked last. */

@@ -10,6 +10,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   deals: () => import('./deals.ts'),
   events: () => import('./events.ts'),
   commits: () => import('./commits.ts'),
+  daemons: () => import('./daemons.ts'),
   import: () => import('./import.ts'),
   conflicts: () => import('./conflicts.ts'),
   deliveries: () => import('./deliveries.ts'),

@@ -68,6 +68,21 @@ export const cpuSeconds = async (pid: number): Promise<number> => {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
 
+/** Returns what returns the share of the machine's CPU time that was busy since, with all that runs on it. */
+export const openBusyShare = async (): Promise<() => Promise<number>> => {
+  const read = async () => {
+    const [line = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')
+    const ticks = line.split(/\s+/).slice(1).map(Number)
+    // Idle, and waiting for a disk.
+    return { all: ticks.reduce((sum, one) => sum + one, 0), idle: ticks[3]! + ticks[4]! }
+  }
+  const before = await read()
+  return async () => {
+    const { all, idle } = await read()
+    return 1 - (idle - before.idle) / (all - before.all)
+  }
+}
+
 /** Runs `ours` and `limit` in turns, so that both see the same machine; returns the median of each. */
 export const interleaved = async (rounds: number, ours: () => Promise<number>, limit: () => Promise<number>) => {
   const results = { ours: [] as number[], limit: [] as number[] }

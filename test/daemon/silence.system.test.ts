@@ -5,6 +5,7 @@ import { useAccount, useApp } from '../support/app.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { eventually, subscribe } from '../support/deliveries.ts'
 import { useDnsServer } from '../support/dns.ts'
+import { settlesWithin } from '../support/eventually.ts'
 import { openProxy, type TcpProxy } from '../support/proxy.ts'
 import { useReceiver } from '../support/receiver.ts'
 
@@ -108,6 +109,41 @@ test('every call is answered within 11 s, and all jobs continue', async () => {
   const email = 'the-last-one@mailbox.org'
   expect(await call('POST', '/api/v1/contacts', { listId, email, fields: {} })).toBe(201)
   await eventually(() => delivered().has(email))
+})
+
+test.each([
+  ['goes on', true],
+  ['never goes on, and another one takes over', false],
+])('after a server that was frozen %s, everything is delivered within 30 s of the first write', async (_, goesOn) => {
+  const write = async (email: string): Promise<boolean> => {
+    const body = JSON.stringify({ listId, email, fields: {} })
+    const headers = { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' }
+    const reply = await fetch(`${daemon.url}/api/v1/contacts`, { method: 'POST', headers, body })
+    await reply.arrayBuffer()
+    return reply.ok
+  }
+  let written = 0
+  let isThawed = false
+  const run = goesOn ? 'on' : 'over'
+  /** Writes until a write succeeds after the freeze. */
+  const writer = async () => {
+    while (!(await write(`frozen-${run}-${++written}@mailbox.org`)) || !isThawed) await sleep(20)
+  }
+  const writing = Promise.all(Array.from({ length: 8 }, writer))
+  await eventually(() => written > 50)
+  proxy.hold()
+  expect(proxy.silence()).toBeGreaterThan(5)
+  await sleep(25_000)
+  isThawed = true
+  proxy.pass()
+  if (goesOn) proxy.resume()
+  await writing
+  const isAllDelivered = async () => {
+    const events = await t.events(account.id, 'contact.created')
+    const seen = new Set(receiver.requests.map(({ body }) => JSON.parse(body.toString()).id as string))
+    return events.every(({ id }) => seen.has(id))
+  }
+  expect(await settlesWithin(eventually(isAllDelivered), 30_000)).toBe(true)
 })
 
 test('a job whose worker completes no heartbeat is stalled in /readyz, and ok again after the next one', async () => {

@@ -207,6 +207,17 @@ describe.concurrent('a pool for long statements', () => {
     expect(await sql('select 1 as one')).toEqual([{ one: 1 }])
   })
 
+  test('if all connections went silent while they were idle, one statement fails, and the next one gets a new connection', async (context) => {
+    const { open, proxy } = await setUp(context)
+    const { transaction, sql } = open({ max: 4 })
+    await occupy(transaction, 4)
+    expect(proxy.silence()).toBe(4)
+    const failing = timed(() => sql('select 1'))
+    expect(await settlesWithin(failing, 14_000)).toBe(true)
+    expect(isUnavailable((await failing).error)).toBe(true)
+    expect(await sql('select 1 as one')).toEqual([{ one: 1 }])
+  })
+
   test('a transaction that loses its connection before the commit runs again', async (context) => {
     const { open, proxy } = await setUp(context)
     const { transaction } = open()

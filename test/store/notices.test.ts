@@ -1,7 +1,8 @@
+import { setEnvironmentData } from 'node:worker_threads'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/store/database.ts'
-import type { Notice } from '../../src/store/notices.ts'
+import { jobsKey, type Notice, openNotices } from '../../src/store/notices.ts'
 import { listen } from '../../src/store/wakeup.ts'
 import { useAccount, useApp } from '../support/app.ts'
 
@@ -85,6 +86,26 @@ test('the payload of another process arrives without its mark, and that of an ea
     expect(fromElsewhere(payload)).toBe(payload)
     expect(fromElsewhere(payload === '' ? '@another-name' : `${payload} @another-name`)).toBe(payload)
   }
+})
+
+test('work that jobs of the same process can do is announced to other processes later, with the next other notice or at the close', async () => {
+  const received = await receive()
+  setEnvironmentData(jobsKey, true)
+  onTestFinished(() => setEnvironmentData(jobsKey, undefined))
+  const { announce, close } = openNotices(t.url, t.app.sql, 3_600_000)
+  announce(channel, 'one', { ownFirst: true })
+  t.app.database.notices.announce(channel, 'of another pool')
+  await expect.poll(() => received).toEqual([expect.stringMatching(/^of another pool @/)])
+  announce(channel, 'now')
+  await expect.poll(() => received.slice(1)).toEqual([expect.stringMatching(/^one @/), expect.stringMatching(/^now @/)])
+  announce(channel, 'two', { ownFirst: true })
+  await close()
+  await expect.poll(() => received.slice(3)).toEqual([expect.stringMatching(/^two @/)])
+  setEnvironmentData(jobsKey, undefined)
+  const { announce: atOnce, close: end } = openNotices(t.url, t.app.sql, 3_600_000)
+  onTestFinished(end)
+  atOnce(channel, 'without jobs', { ownFirst: true })
+  await expect.poll(() => received.slice(4)).toEqual([expect.stringMatching(/^without jobs @/)])
 })
 
 test('notices that wait are sent before the pool closes', async () => {

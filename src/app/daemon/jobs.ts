@@ -1,8 +1,10 @@
 import { extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setEnvironmentData } from 'node:worker_threads'
 import Bree from 'bree'
 import type { Logger } from 'pino'
 import { createBeats } from '../../lib/beats.ts'
+import { jobsKey } from '../../store/notices.ts'
 import { jobNames, schedule } from '../schedule.ts'
 import type { JobData } from './job.ts'
 import { type JobStates, waitAfter, watchJobs } from './jobs.states.ts'
@@ -20,6 +22,7 @@ const isPeriodic = (name: string): boolean => schedule.some((job) => job.name ==
  * an interval waits for its next run.
  */
 export const startJobs = async (data: Omit<JobData, 'beats'>, logger: Logger): Promise<Jobs> => {
+  setEnvironmentData(jobsKey, true)
   const extension = extname(import.meta.filename).slice(1)
   const beats = createBeats(jobNames)
   const watch = watchJobs(jobNames, { beatAgeMs: (name) => (isPeriodic(name) ? 0 : beats.ageMs(name)) })

@@ -15,6 +15,8 @@ export { deliveriesQueue } from './claim.ts'
 const busyMs = 2000
 /** Interval of the search in all targets for deliveries that no notice and no due time announced. */
 const searchMs = 30_000
+/** After notices may have been missed, it is repeated every `busyMs` for this long: a commit that was not answered may still take effect. */
+const unsureMs = 10_000
 /** A post that ends this long after its deadline shows that this process was suspended, and says nothing about the endpoint. */
 const suspensionMs = 2000
 
@@ -32,6 +34,7 @@ const openDeliveries = (
   const changed = new Set<string>()
   let isClaiming = false
   let searchAt = 0
+  let unsureUntil = 0
 
   const recorder = createRecorder(app, report, (claimed) => {
     queue.untrack(claimed)
@@ -69,7 +72,8 @@ const openDeliveries = (
     if (performance.now() < searchAt) return
     const isLeft = await scheduleUnclaimed(app.sql)
     leftovers.search()
-    searchAt = performance.now() + (isLeft ? busyMs : searchMs)
+    const nowMs = performance.now()
+    searchAt = nowMs + (isLeft || nowMs < unsureUntil ? busyMs : searchMs)
   }
 
   return {
@@ -90,6 +94,7 @@ const openDeliveries = (
     missed() {
       queue.giveBack(endpoints.back('all', performance.now()))
       searchAt = 0
+      unsureUntil = performance.now() + unsureMs
     },
     async claim(worker) {
       queue.giveBack(endpoints.back('stalled', performance.now()))

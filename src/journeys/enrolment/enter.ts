@@ -120,7 +120,7 @@ export const enterLocked = async (
   const rows = await sql(entering, params)
   for (const { causeId } of rows) if (causeId) unstarted.set(causeId, (unstarted.get(causeId) ?? 0) + 1)
   const entered = rows.flatMap((row) => row.id ?? [])
-  if (entered.length > 0) announce(journeysChannel)
+  if (entered.length > 0) announce(journeysChannel, '', { ownFirst: true })
   return entered
 }
 

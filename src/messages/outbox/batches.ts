@@ -62,7 +62,8 @@ export const releaseMails = async (
   { count, most }: { count: number; most: number },
 ): Promise<void> => {
   const [released] = await sql(releaseHeld, [accountId, batch, count, most])
-  if (released!.dueAt !== null) announce(mailChannel, noticeOf({ accountId, batch }, released!.dueAt))
+  if (released!.dueAt !== null)
+    announce(mailChannel, noticeOf({ accountId, batch }, released!.dueAt), { ownFirst: true })
 }
 
 const insertPause = statement(

@@ -187,7 +187,7 @@ export const insertMessages = async (
   for (const { status } of rows) if (status !== 'pending') count('sends', status)
   const queued = rows.find(({ status }) => status === 'pending')
   if (queued && worker === null && !batch.isHeld) {
-    announce(mailChannel, noticeOf({ accountId, batch: batch.id }, queued.dueAt))
+    announce(mailChannel, noticeOf({ accountId, batch: batch.id }, queued.dueAt), { ownFirst: true })
   }
   const byId = new Map(rows.map(({ dueAt: _, ...row }) => [row.id, row]))
   return ids.map((id) => byId.get(id))
