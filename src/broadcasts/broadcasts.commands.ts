@@ -450,7 +450,8 @@ export const commands: CommandSet = (cli) => {
           })
         const before = await show()
         if (flags.follow) await follow(context, before[0].id)
-        printWithResults(out, ...(flags.follow ? await show() : before))
+        const [view, { stats, ...compared }] = flags.follow ? await show() : before
+        printWithResults(out, view, stats, compared)
       }),
     )
 

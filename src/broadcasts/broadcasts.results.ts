@@ -10,7 +10,11 @@ export type Rates = Record<(typeof parts)[number], number | null>
 /**
  * Results of a broadcast. `average`: of the rates of the `broadcasts` that were sent last before it, at most five; null: there is none.
  */
-export type BroadcastResults = MailStats & { rates: Rates; average: (Rates & { broadcasts: number }) | null }
+export interface BroadcastResults {
+  stats: MailStats
+  rates: Rates
+  average: (Rates & { broadcasts: number }) | null
+}
 
 const ratesOf = (stats: MailStats): Rates => {
   const rate = (part: (typeof parts)[number]) => {
@@ -45,7 +49,7 @@ export const resultsOfBroadcast = async (
     former.push(ratesOf(await resultsOf(work, other)))
   const average = Object.fromEntries(parts.map((part) => [part, mean(former.map((rates) => rates[part]))])) as Rates
   return {
-    ...stats,
+    stats,
     rates: ratesOf(stats),
     average: former.length === 0 ? null : { broadcasts: former.length, ...average },
   }

@@ -66,9 +66,12 @@ const Detail = z.object({
       .optional()
       .meta({ description: 'The results of several subjects' }),
     winner: z.string().nullable().optional().meta({ description: 'The subject that the rest got; null: not decided' }),
-    stats: z.looseObject({}).meta({
-      description: 'Its results: emails, people, links and days, its rates, and the average of the last five',
-    }),
+    stats: z.looseObject({}).meta({ description: 'Its results: emails, people, links and days' }),
+    rates: z.looseObject({}).meta({ description: 'Its results as parts of what was delivered, from 0 to 1' }),
+    average: z
+      .looseObject({})
+      .nullable()
+      .meta({ description: 'The averages of these rates of the last five broadcasts' }),
   }),
 })
 const One = z.object({ broadcast: BroadcastShape })
@@ -207,7 +210,7 @@ export const routes = [
       ok({
         broadcast: await work(async (w) => {
           const view = await findBroadcastById(w, params.id)
-          return { ...(await showBroadcastInDetail(w, view.id)), stats: await resultsOfBroadcast(w, view.id) }
+          return { ...(await showBroadcastInDetail(w, view.id)), ...(await resultsOfBroadcast(w, view.id)) }
         }),
       }),
   }),

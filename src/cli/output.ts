@@ -48,19 +48,23 @@ export {
   widthOf,
 }
 
-/** Prints an object with its statistics: on a terminal they are drawn below it, elsewhere they are its property `stats`. */
-const printWith = (out: Output, thing: object, stats: object, draw: (canvas: Canvas) => string[]): void => {
+/** Prints an object with its statistics: on a terminal they are drawn below it, elsewhere they are further properties. */
+const printWith = (out: Output, thing: object, statistics: object, draw: (canvas: Canvas) => string[]): void => {
   if (out.format !== 'table' || out.fields) {
-    out.one({ ...thing, stats })
+    out.one({ ...thing, ...statistics })
     return
   }
   out.one(thing)
   for (const line of ['', ...draw(out.canvas)]) out.line(line)
 }
 
-/** Prints an object with the results of its emails. */
-export const printWithResults = (out: Output, thing: object, stats: Results): void =>
-  printWith(out, thing, stats, (canvas) => drawResults(stats, canvas))
+/** Prints an object with the results of its emails, and what they are compared with. */
+export const printWithResults = (
+  out: Output,
+  thing: object,
+  stats: Results,
+  compared: Pick<Results, 'average'> = {},
+): void => printWith(out, thing, { stats, ...compared }, (canvas) => drawResults({ ...stats, ...compared }, canvas))
 
 /** Prints an object with numbers and their days; `names` are drawn, in this order. */
 export const printWithCounts = <Name extends string>(
@@ -68,7 +72,7 @@ export const printWithCounts = <Name extends string>(
   thing: object,
   stats: Counts<Name>,
   names: readonly Name[],
-): void => printWith(out, thing, stats, (canvas) => drawCounts(stats, names, canvas))
+): void => printWith(out, thing, { stats }, (canvas) => drawCounts(stats, names, canvas))
 
 export type Format = 'table' | 'plain' | 'json' | 'jsonl' | 'ids'
 

@@ -2397,10 +2397,18 @@ export interface operations {
                             }[];
                             /** @description The subject that the rest got; null: not decided */
                             winner?: string | null;
-                            /** @description Its results: emails, people, links and days, its rates, and the average of the last five */
+                            /** @description Its results: emails, people, links and days */
                             stats: {
                                 [key: string]: unknown;
                             };
+                            /** @description Its results as parts of what was delivered, from 0 to 1 */
+                            rates: {
+                                [key: string]: unknown;
+                            };
+                            /** @description The averages of these rates of the last five broadcasts */
+                            average: {
+                                [key: string]: unknown;
+                            } | null;
                         } & {
                             [key: string]: unknown;
                         };

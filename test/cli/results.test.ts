@@ -39,7 +39,8 @@ test('broadcasts show has the results of a draft too: all 0', async () => {
     return createBroadcast(work, NewBroadcast.parse({ list: 'People', project: account.projectId }))
   })
   const { json } = await svc(t, ['broadcasts', 'show', id, '--account', account.id, '--json'])
-  expect(json).toMatchObject({ id, status: 'draft', sent: 0, stats: { sent: 0, opened: 0, links: [], days: [] } })
+  expect(json).toMatchObject({ id, status: 'draft', sent: 0, rates: { opened: null }, average: null })
+  expect(Object.keys(json.stats).toSorted()).toEqual([...Object.keys(numbers), 'days', 'links'].toSorted())
 })
 
 test('results of a broadcast are drawn beside the average of the last ones', () => {
