@@ -6,7 +6,7 @@ import { loadCommands } from '../src/app/commands.ts'
 import { loadPages, loadRoutes } from '../src/app/features.ts'
 import { schedule } from '../src/app/schedule.ts'
 import { buildProgram } from '../src/cli/program.ts'
-import { eventTypes } from '../src/events/types.ts'
+import { eventTypes, firesWhen } from '../src/events/types.ts'
 import { exitRules, triggerKinds } from '../src/journeys/definition/definition.ts'
 import { lockClasses, singleLocks, textLocks } from '../src/lib/locks.ts'
 import { startApp, type TestApp } from './support/app.ts'
@@ -108,6 +108,7 @@ test('the reference names every page', async () => {
 test('the reference names every event type', () => {
   const text = read('docs/reference/events.md')
   expect(eventTypes.filter((type) => text.split(`\`${type}\` |`).length < 3)).toEqual([])
+  expect(eventTypes.filter((type) => !text.includes(`| \`${type}\` | ${firesWhen[type]} |`))).toEqual([])
 })
 
 test('the reference names every setting', () => {

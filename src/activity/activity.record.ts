@@ -22,12 +22,16 @@ import type { App, Work } from '../store/work.ts'
 /** The body of POST /events. */
 export const ActivityReport = z
   .object({
-    name: eventName(),
-    email: emailAddress(),
-    listId: idText().optional().meta({ description: 'An address that is not in the list is added to it first' }),
-    data: TriggerData.optional().meta({
-      description: 'Merge data of the journeys that the event starts; nested values are dropped',
-    }),
+    name: eventName().describe('What happened: 1 to 64 of `a-z 0-9 _ . -`, beginning with a letter'),
+    email: emailAddress().describe('Whom it is about'),
+    listId: idText()
+      .optional()
+      .describe(
+        'The list of the contact; an address that is not in it is added first. Default: the list where the address was changed last',
+      ),
+    data: TriggerData.optional().describe(
+      'Merge data of the journeys that the event starts: at most 100 fields and 64 KB; nested values are dropped. Default: none',
+    ),
   })
   .meta({ examples: [{ name: 'trial.started', email: 'ada.okafor@northwind.example', data: { plan: 'pro' } }] })
 type ActivityReport = z.output<typeof ActivityReport>

@@ -7,14 +7,15 @@ const replayed = (recorded: Recorded): Answer => ({ ...ok(recorded), headers: { 
 /** POST /events (docs/reference/api.md#post-events). */
 export const routes = [
   route({
+    name: 'reportEvent',
     method: 'POST',
     path: '/events',
     summary: 'Report what a person did, which can start journeys; calls with the same Idempotency-Key record it once',
     body: ActivityReport,
     answers: {
       200: z.object({
-        id: z.string(),
-        journeys: z.int().meta({ description: 'The number of journeys that the event started' }),
+        id: z.string().describe('Id of the recorded event'),
+        journeys: z.int().describe('Number of journeys that the event started'),
       }),
     },
     refusals: [404, 409],

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
+import { epochMs } from '../lib/shapes.ts'
 import { idText } from '../lib/text.ts'
 import { SendResult } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
 import {
-  BroadcastChanges,
+  type BroadcastChanges,
   type BroadcastView,
   cancelBroadcast,
   createBroadcast,
@@ -22,92 +23,166 @@ import {
   updateBroadcast,
 } from './broadcasts.ts'
 
-const Id = z.object({ id: idText() })
+const Id = z.object({ id: idText().describe('Id of the broadcast') })
 const Ids = z.array(idText()).max(100)
-const EpochMs = z.int().meta({ description: 'epoch ms' })
-const Counted = z.int()
+
+/** Lists and segments, as a broadcast shows them and as a call names them. */
+const listsText = 'Lists of its recipients'
+const segmentsText = 'Segments of its recipients'
+const allText = 'Every address with an active contact'
+const excludedListsText = 'Lists whose addresses are left out'
+const excludedSegmentsText = 'Segments whose addresses are left out'
 
 const BroadcastShape = z
   .looseObject({
-    id: z.string(),
-    name: z.string(),
-    status: z.enum(['draft', 'scheduled', 'sending', 'paused', 'done', 'cancelled']),
-    listId: z.string().nullable().meta({ description: 'The list, or the first one of several; null: every address' }),
-    listIds: z.array(z.string()).optional().meta({ description: 'Lists of recipients, if there are several' }),
-    segmentId: z.string().optional(),
-    segmentIds: z.array(z.string()).optional().meta({ description: 'Segments of recipients, if there are several' }),
-    all: z.literal(true).optional().meta({ description: 'Every address with an active contact' }),
-    where: z.string().optional().meta({ description: 'Filter of the contacts of each list' }),
-    excludeListIds: z.array(z.string()).optional().meta({ description: 'Lists whose addresses are left out' }),
-    excludeSegmentIds: z.array(z.string()).optional().meta({ description: 'Segments whose addresses are left out' }),
-    projectId: z.string(),
-    projectVersion: z.int().nullable().meta({ description: 'The version that is sent; null: it has not been sent' }),
-    topicId: z.string().optional(),
-    subject: z.string().nullable().meta({ description: 'With unfilled merge tags' }),
-    from: z.object({ email: z.string(), name: z.string() }).nullable(),
-    replyTo: z.string().nullable(),
-    rate: z.int().nullable().meta({ description: 'Most emails per minute; null: unlimited' }),
-    scheduledAt: EpochMs.nullable(),
-    recipients: Counted,
-    queued: Counted.meta({ description: 'Emails that have not ended' }),
-    sent: Counted,
-    failed: Counted,
-    suppressed: Counted,
-    createdAt: EpochMs,
-    startedAt: EpochMs.nullable(),
-    endedAt: EpochMs.nullable(),
+    id: z.string().describe('Id of the broadcast'),
+    name: z.string().describe('Name of the broadcast'),
+    status: z
+      .enum(['draft', 'scheduled', 'sending', 'paused', 'done', 'cancelled'])
+      .describe('`scheduled`: it waits for its time; `done`: every email has ended'),
+    listId: z.string().nullable().describe('Id of the list, or of the first one of several; null: every address'),
+    listIds: z.array(z.string()).optional().describe(`${listsText}, if there are several`),
+    segmentId: z.string().optional().describe('Id of the segment of its recipients; absent: it has none'),
+    segmentIds: z.array(z.string()).optional().describe(`${segmentsText}, if there are several`),
+    all: z.literal(true).optional().describe(allText),
+    where: z.string().optional().describe('The filter of the contacts of each list, or that of the segment'),
+    excludeListIds: z.array(z.string()).optional().describe(excludedListsText),
+    excludeSegmentIds: z.array(z.string()).optional().describe(excludedSegmentsText),
+    projectId: z.string().describe('Id of the project that it renders'),
+    projectVersion: z.int().nullable().describe('The version that is sent; null: it has not been sent'),
+    topicId: z.string().optional().describe('Id of its topic; absent: it has none'),
+    subject: z.string().nullable().describe('The subject, with unfilled merge tags; null: its project was deleted'),
+    from: z
+      .object({
+        email: z.string().describe('Address of the sender'),
+        name: z.string().describe('Name beside the address; may be empty'),
+      })
+      .nullable()
+      .describe('The sender; null: the account has none'),
+    replyTo: z.string().nullable().describe('Where replies go; null: to the sender'),
+    rate: z.int().nullable().describe('Most emails per minute; null: unlimited'),
+    scheduledAt: epochMs('When it begins; null: when it is sent').nullable(),
+    recipients: z.int().describe('Number of its recipients; 0 before it begins'),
+    queued: z.int().describe('Number of emails that have not ended'),
+    sent: z.int().describe('Number of emails that a relay accepted'),
+    failed: z.int().describe('Number of emails that failed'),
+    suppressed: z.int().describe('Number of emails that were suppressed'),
+    createdAt: epochMs('When it was created'),
+    startedAt: epochMs('When its first emails were queued; null: not yet').nullable(),
+    endedAt: epochMs('When its last email ended; null: not yet').nullable(),
+    reason: z.string().optional().describe('Why it was cancelled, if no person cancelled it'),
   })
-  .meta({ id: 'Broadcast' })
+  .meta({ id: 'Broadcast', description: 'One email to the contacts of lists and segments' })
+
+/** Numbers of emails and of people. */
+const Numbers = {
+  sent: z.int().describe('Emails that a relay accepted'),
+  failed: z.int().describe('Emails that failed'),
+  cancelled: z.int().describe('Emails that were cancelled'),
+  suppressed: z.int().describe('Emails that were suppressed'),
+  bounced: z.int().describe('Emails that were sent, and reported as not delivered'),
+  complained: z.int().describe('Emails that were reported as unwanted'),
+  delivered: z.int().describe('Emails that were sent and not bounced'),
+  opened: z.int().describe('People who opened one; clicks and answers count too'),
+  clicked: z.int().describe('People who followed a link'),
+  answered: z.int().describe('People who answered a block'),
+  unsubscribed: z.int().describe('People who unsubscribed by one'),
+}
+
+const Rates = {
+  opened: z.number().nullable().describe('Of the delivered emails, 0 to 1; null: there are none'),
+  clicked: z.number().nullable().describe('Of the delivered emails, 0 to 1; null: there are none'),
+  answered: z.number().nullable().describe('Of the delivered emails, 0 to 1; null: there are none'),
+  unsubscribed: z.number().nullable().describe('Of the delivered emails, 0 to 1; null: there are none'),
+  bounced: z.number().nullable().describe('Of the sent emails, 0 to 1; null: there are none'),
+  complained: z.number().nullable().describe('Of the delivered emails, 0 to 1; null: there are none'),
+}
+
+const Results = z
+  .object({
+    ...Numbers,
+    links: z
+      .array(
+        z.object({
+          url: z.string().describe('The link as its author wrote it'),
+          clicks: z.int().describe('Number of clicks by people'),
+          people: z.int().describe('Number of people who followed it'),
+        }),
+      )
+      .describe('The links that people followed, most clicks first'),
+    days: z
+      .array(z.object({ date: z.string().describe('The UTC day, `YYYY-MM-DD`'), ...Numbers }))
+      .describe('All days from the first to the last one with a number'),
+  })
+  .meta({ id: 'BroadcastResults', description: 'Numbers of emails and of people' })
 
 const Detail = z.object({
   broadcast: BroadcastShape.extend({
     variants: z
-      .array(z.object({ subject: z.string(), sent: Counted, opened: Counted, clicked: Counted, answered: Counted }))
+      .array(
+        z.object({
+          subject: z.string().describe('The subject'),
+          sent: Numbers.sent,
+          opened: Numbers.opened,
+          clicked: Numbers.clicked,
+          answered: Numbers.answered,
+        }),
+      )
       .optional()
-      .meta({ description: 'The results of several subjects' }),
-    winner: z.string().nullable().optional().meta({ description: 'The subject that the rest got; null: not decided' }),
-    stats: z.looseObject({}).meta({ description: 'Its results: emails, people, links and days' }),
-    rates: z.looseObject({}).meta({ description: 'Its results as parts of what was delivered, from 0 to 1' }),
-    average: z
-      .looseObject({})
+      .describe('The results of each subject; absent: it has one'),
+    winner: z
+      .string()
       .nullable()
-      .meta({ description: 'The averages of these rates of the last five broadcasts' }),
-  }),
+      .optional()
+      .describe('The subject that the rest gets; null: not decided; absent: it has one subject'),
+    stats: Results,
+    rates: z.object(Rates).describe('Its results as parts of its emails'),
+    average: z
+      .object({ broadcasts: z.int().describe('How many broadcasts it is of, 1 to 5'), ...Rates })
+      .nullable()
+      .describe('The average of these rates of the last broadcasts before it; null: there are none'),
+  }).meta({ id: 'BroadcastDetail', description: 'A broadcast with its results' }),
 })
 const One = z.object({ broadcast: BroadcastShape })
 
 const { name, all, where, subject, share, winner, after, sender, replyTo, rate } = NewBroadcast.shape
 const Audience = {
-  listId: idText().optional().meta({ description: 'The list of its recipients' }),
-  listIds: Ids.optional().meta({ description: 'Several lists; one email for each address' }),
-  segmentId: idText().optional().meta({ description: 'The segment of its recipients' }),
-  segmentIds: Ids.optional().meta({ description: 'Several segments' }),
-  all: all.meta({ description: 'Every address with an active contact' }),
-  where: where.meta({ description: 'Only contacts of the lists that meet this filter (docs/reference/segments.md)' }),
-  excludeListIds: Ids.optional().meta({ description: 'Lists whose addresses are left out' }),
-  excludeSegmentIds: Ids.optional().meta({ description: 'Segments whose addresses are left out' }),
+  listId: idText().optional().describe('The list of its recipients. Default: none'),
+  listIds: Ids.optional().describe('Up to 100 lists; one email for each address. Default: none'),
+  segmentId: idText().optional().describe('The segment of its recipients. Default: none'),
+  segmentIds: Ids.optional().describe('Up to 100 segments. Default: none'),
+  all: all.describe(`${allText}. Default: false`),
+  where: where.describe('Only contacts of the lists that meet this filter. Default: all'),
+  excludeListIds: Ids.optional().describe(`${excludedListsText}, up to 100. Default: none`),
+  excludeSegmentIds: Ids.optional().describe(`${excludedSegmentsText}, up to 100. Default: none`),
 }
-const topicId = idText().optional().meta({ description: 'Its topic: people who left it get no email' })
-const scheduledAt = z.int().min(0).max(8.64e15)
+const topicId = idText().describe('Its topic: people who left it get no email. Default: none')
+const scheduledAt = z
+  .int()
+  .min(0)
+  .max(8.64e15)
+  .describe('When to begin, in epoch ms; not before it is sent. Default: when it is sent')
 
 const Body = z
   .object({
-    name: name.meta({ description: 'Default: the name of the project' }),
+    name: name.describe('Name of the broadcast, 1 to 200 characters. Default: the name of the project'),
     ...Audience,
-    projectId: idText().meta({ description: 'The project to render' }),
-    topicId,
-    subject: subject.meta({
-      description: 'One, or up to four of which each recipient gets one. Default: the name of the project',
-    }),
-    share: share.meta({ description: 'Percentage of recipients who get the variants; the rest gets the best one' }),
-    winner: winner.meta({ description: 'The rate that decides which variant is the best' }),
-    after: after.meta({
-      description: 'When the best one is chosen: `4h` is 4 hours after the last email of the share was queued',
-    }),
-    sender: sender.meta({ description: 'Id or address of a sender. Default: the default sender of the account' }),
-    replyTo: replyTo.meta({ description: 'Default: that of the sender' }),
-    scheduledAt: scheduledAt.optional().meta({ description: 'When to begin, epoch ms. Default: when it is sent' }),
-    rate: rate.meta({ description: 'Most emails per minute. Default: unlimited' }),
+    projectId: idText().describe('The project to render'),
+    topicId: topicId.optional(),
+    subject: subject.describe(
+      'One subject of 1 to 500 characters, or up to four of which each recipient gets one. Default: the name of the project',
+    ),
+    share: share.describe(
+      'Percentage of recipients who get the variants, 1 to 99; the rest gets the best one. Default: all get variants',
+    ),
+    winner: winner.describe('The rate that decides which variant is the best, with `share`. Default: none'),
+    after: after.describe(
+      'When the best one is chosen, `1m` to `30d` after the last email of the share was queued, with `share`. Default: none',
+    ),
+    sender: sender.describe('Id or address of a sender. Default: the default sender of the account'),
+    replyTo: replyTo.describe('Where replies go. Default: the reply-to of the sender'),
+    scheduledAt: scheduledAt.optional(),
+    rate: rate.describe('Most emails per minute, 1 to 1,000,000. Default: unlimited'),
   })
   .refine(
     (body) =>
@@ -121,21 +196,21 @@ const Body = z
     ],
   })
 
-const changes = BroadcastChanges.shape
+const content = Body.shape
 const Changes = z
   .object({
     ...Audience,
-    name: changes.name,
-    projectId: idText().optional(),
-    topicId: topicId.nullable(),
-    subject: changes.subject,
-    share: changes.share,
-    winner: changes.winner,
-    after: changes.after,
-    sender: changes.sender,
-    replyTo: changes.replyTo,
-    scheduledAt: scheduledAt.nullable().optional(),
-    rate: changes.rate,
+    name: content.name,
+    projectId: content.projectId.optional(),
+    topicId: content.topicId.nullable(),
+    subject: content.subject.nullable(),
+    share: content.share,
+    winner: content.winner,
+    after: content.after,
+    sender: content.sender.nullable(),
+    replyTo: content.replyTo.nullable(),
+    scheduledAt: content.scheduledAt.nullable(),
+    rate: content.rate.nullable(),
   })
   .refine((body) => Object.values(body).some((value) => value !== undefined), 'must change something')
   .meta({ examples: [{ subject: 'News of October', rate: null }] })
@@ -162,6 +237,17 @@ const inputOf = (body: Given) => {
   return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
 }
 
+const TestShape = z
+  .object({
+    ...SendResult.shape,
+    projectVersion: z.int().describe('The version of the project that was rendered'),
+    variants: z
+      .array(z.object({ ...SendResult.shape, subject: z.string().describe('The subject') }))
+      .optional()
+      .describe('The result of each subject; absent: it has one'),
+  })
+  .meta({ id: 'BroadcastTest', description: 'What became of a test' })
+
 /** Declares a call that changes the state of a broadcast. */
 const action = (
   verb: 'send' | 'cancel' | 'pause' | 'resume',
@@ -169,6 +255,7 @@ const action = (
   run: (work: Work, id: string, app: Parameters<typeof sendBroadcast>[0]) => Promise<BroadcastView>,
 ) =>
   route({
+    name: `${verb}Broadcast`,
     method: 'POST',
     path: `/broadcasts/:id/${verb}`,
     summary,
@@ -182,6 +269,7 @@ const action = (
 /** /broadcasts (docs/reference/api.md#broadcasts). */
 export const routes = [
   route({
+    name: 'listBroadcasts',
     method: 'GET',
     path: '/broadcasts',
     summary: 'List the broadcasts, newest first',
@@ -190,6 +278,7 @@ export const routes = [
     handle: async ({ query, work }) => page('broadcasts', await work((w) => listBroadcasts(w, pageOfQuery(query)))),
   }),
   route({
+    name: 'createBroadcast',
     method: 'POST',
     path: '/broadcasts',
     summary: 'Create a draft of an email to many people; nothing is sent yet',
@@ -200,6 +289,7 @@ export const routes = [
       created({ broadcast: await work((w) => createBroadcast(w, inputOf(body) as NewBroadcast)) }),
   }),
   route({
+    name: 'getBroadcast',
     method: 'GET',
     path: '/broadcasts/:id',
     summary: 'Show a broadcast, how far it is, and its results',
@@ -215,6 +305,7 @@ export const routes = [
       }),
   }),
   route({
+    name: 'updateBroadcast',
     method: 'PATCH',
     path: '/broadcasts/:id',
     summary: 'Change a draft; null restores the default',
@@ -230,11 +321,12 @@ export const routes = [
       }),
   }),
   route({
+    name: 'deleteBroadcast',
     method: 'DELETE',
     path: '/broadcasts/:id',
     summary: 'Delete a draft, or a broadcast that was cancelled before anything was sent',
     params: Id,
-    answers: { 200: z.object({ deleted: z.boolean().meta({ description: 'false: there was none' }) }) },
+    answers: { 200: z.object({ deleted: z.boolean().describe('false: there was none') }) },
     refusals: [409],
     handle: async ({ params, work }) =>
       ok({
@@ -242,14 +334,15 @@ export const routes = [
       }),
   }),
   route({
+    name: 'testBroadcast',
     method: 'POST',
     path: '/broadcasts/:id/test',
     summary: 'Send a test email of a broadcast, with [Test] in its subject and without tracking',
     params: Id,
     body: z
-      .object({ to: emailAddress().meta({ description: 'The recipient of the test' }) })
+      .object({ to: emailAddress().describe('The recipient of the test') })
       .meta({ examples: [{ to: 'you@northwind.example' }] }),
-    answers: { 200: z.looseObject({ ...SendResult.shape }) },
+    answers: { 200: TestShape },
     refusals: [404],
     handle: async ({ app, caller, params, body, work }) => {
       const { id } = await work((w) => findBroadcastById(w, params.id))

@@ -12,10 +12,10 @@ export interface paths {
             cookie?: never;
         };
         /** Look up an address in every list, or in one */
-        get: operations["getContacts"];
+        get: operations["findContacts"];
         put?: never;
         /** Create or update one contact, or up to 500, in a list */
-        post: operations["postContacts"];
+        post: operations["upsertContacts"];
         delete?: never;
         options?: never;
         head?: never;
@@ -30,7 +30,7 @@ export interface paths {
             cookie?: never;
         };
         /** List the lists of the account by name */
-        get: operations["getLists"];
+        get: operations["listLists"];
         put?: never;
         post?: never;
         delete?: never;
@@ -50,7 +50,7 @@ export interface paths {
         put?: never;
         post?: never;
         /** Remove an address from a list; from its last list it leaves the account. No event fires */
-        delete: operations["deleteListsIdContactsEmail"];
+        delete: operations["removeContact"];
         options?: never;
         head?: never;
         patch?: never;
@@ -66,7 +66,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Erase an address and everything that is stored about it; no event fires */
-        post: operations["postErasures"];
+        post: operations["eraseAddress"];
         delete?: never;
         options?: never;
         head?: never;
@@ -81,7 +81,7 @@ export interface paths {
             cookie?: never;
         };
         /** List the contacts of a list, in the order in which their addresses were added to the account */
-        get: operations["getListsIdContacts"];
+        get: operations["listContacts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -98,10 +98,10 @@ export interface paths {
             cookie?: never;
         };
         /** List the segments, oldest first */
-        get: operations["getSegments"];
+        get: operations["listSegments"];
         put?: never;
         /** Create a segment: the contacts of a list that meet a filter */
-        post: operations["postSegments"];
+        post: operations["createSegment"];
         delete?: never;
         options?: never;
         head?: never;
@@ -116,15 +116,15 @@ export interface paths {
             cookie?: never;
         };
         /** Show a segment and how many contacts are in it now */
-        get: operations["getSegmentsId"];
+        get: operations["getSegment"];
         put?: never;
         post?: never;
         /** Delete a segment; its contacts stay. Not while an unsent broadcast uses it */
-        delete: operations["deleteSegmentsId"];
+        delete: operations["deleteSegment"];
         options?: never;
         head?: never;
         /** Change the name or the filter of a segment */
-        patch: operations["patchSegmentsId"];
+        patch: operations["updateSegment"];
         trace?: never;
     };
     "/api/v1/send": {
@@ -137,7 +137,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Send one email, with your own content or from a project */
-        post: operations["postSend"];
+        post: operations["sendEmail"];
         delete?: never;
         options?: never;
         head?: never;
@@ -152,7 +152,7 @@ export interface paths {
             cookie?: never;
         };
         /** List the emails of the account, newest first */
-        get: operations["getSends"];
+        get: operations["listSends"];
         put?: never;
         post?: never;
         delete?: never;
@@ -169,11 +169,11 @@ export interface paths {
             cookie?: never;
         };
         /** Show an email and what its recipient did */
-        get: operations["getSendsId"];
+        get: operations["getSend"];
         put?: never;
         post?: never;
         /** Cancel a scheduled email with all copies of its call */
-        delete: operations["deleteSendsId"];
+        delete: operations["cancelSend"];
         options?: never;
         head?: never;
         patch?: never;
@@ -187,7 +187,7 @@ export interface paths {
             cookie?: never;
         };
         /** List suppressed addresses, by address */
-        get: operations["getSuppressions"];
+        get: operations["listSuppressions"];
         put?: never;
         post?: never;
         delete?: never;
@@ -205,10 +205,10 @@ export interface paths {
         };
         get?: never;
         /** Suppress an address, or make it leave one topic */
-        put: operations["putSuppressionsEmail"];
+        put: operations["createSuppression"];
         post?: never;
         /** Remove the suppression of an address, or make it return to one topic; complaints stay */
-        delete: operations["deleteSuppressionsEmail"];
+        delete: operations["deleteSuppression"];
         options?: never;
         head?: never;
         patch?: never;
@@ -222,7 +222,7 @@ export interface paths {
             cookie?: never;
         };
         /** List the topics that people can leave, oldest first */
-        get: operations["getTopics"];
+        get: operations["listTopics"];
         put?: never;
         post?: never;
         delete?: never;
@@ -239,9 +239,9 @@ export interface paths {
             cookie?: never;
         };
         /** Show which marketing an address gets */
-        get: operations["getPreferencesEmail"];
+        get: operations["getPreferences"];
         /** Change which marketing an address gets */
-        put: operations["putPreferencesEmail"];
+        put: operations["updatePreferences"];
         post?: never;
         delete?: never;
         options?: never;
@@ -257,10 +257,10 @@ export interface paths {
             cookie?: never;
         };
         /** List the broadcasts, newest first */
-        get: operations["getBroadcasts"];
+        get: operations["listBroadcasts"];
         put?: never;
         /** Create a draft of an email to many people; nothing is sent yet */
-        post: operations["postBroadcasts"];
+        post: operations["createBroadcast"];
         delete?: never;
         options?: never;
         head?: never;
@@ -275,15 +275,15 @@ export interface paths {
             cookie?: never;
         };
         /** Show a broadcast, how far it is, and its results */
-        get: operations["getBroadcastsId"];
+        get: operations["getBroadcast"];
         put?: never;
         post?: never;
         /** Delete a draft, or a broadcast that was cancelled before anything was sent */
-        delete: operations["deleteBroadcastsId"];
+        delete: operations["deleteBroadcast"];
         options?: never;
         head?: never;
         /** Change a draft; null restores the default */
-        patch: operations["patchBroadcastsId"];
+        patch: operations["updateBroadcast"];
         trace?: never;
     };
     "/api/v1/broadcasts/{id}/test": {
@@ -296,7 +296,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Send a test email of a broadcast, with [Test] in its subject and without tracking */
-        post: operations["postBroadcastsIdTest"];
+        post: operations["testBroadcast"];
         delete?: never;
         options?: never;
         head?: never;
@@ -313,7 +313,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Send a draft, at its time or at once */
-        post: operations["postBroadcastsIdSend"];
+        post: operations["sendBroadcast"];
         delete?: never;
         options?: never;
         head?: never;
@@ -330,7 +330,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Stop a broadcast: its unsent emails fail, and their volume is returned */
-        post: operations["postBroadcastsIdCancel"];
+        post: operations["cancelBroadcast"];
         delete?: never;
         options?: never;
         head?: never;
@@ -347,7 +347,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Pause a broadcast */
-        post: operations["postBroadcastsIdPause"];
+        post: operations["pauseBroadcast"];
         delete?: never;
         options?: never;
         head?: never;
@@ -364,7 +364,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Continue a paused broadcast where it stopped */
-        post: operations["postBroadcastsIdResume"];
+        post: operations["resumeBroadcast"];
         delete?: never;
         options?: never;
         head?: never;
@@ -379,7 +379,7 @@ export interface paths {
             cookie?: never;
         };
         /** Get a sent email as its recipient sees it: blocks, theme and answers */
-        get: operations["getLiveviewToken"];
+        get: operations["getLiveView"];
         put?: never;
         post?: never;
         delete?: never;
@@ -398,7 +398,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Answer a block of a sent email */
-        post: operations["postLiveviewTokenInteractions"];
+        post: operations["answerBlock"];
         delete?: never;
         options?: never;
         head?: never;
@@ -413,7 +413,7 @@ export interface paths {
             cookie?: never;
         };
         /** List the pipelines with their stages, the default pipeline first */
-        get: operations["getPipelines"];
+        get: operations["listPipelines"];
         put?: never;
         post?: never;
         delete?: never;
@@ -432,7 +432,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Create a deal for a contact; calls with the same Idempotency-Key create it once */
-        post: operations["postDeals"];
+        post: operations["createDeal"];
         delete?: never;
         options?: never;
         head?: never;
@@ -453,7 +453,7 @@ export interface paths {
         options?: never;
         head?: never;
         /** Update a deal, or move it to another stage of its pipeline */
-        patch: operations["patchDealsId"];
+        patch: operations["updateDeal"];
         trace?: never;
     };
     "/api/v1/journeys": {
@@ -464,7 +464,7 @@ export interface paths {
             cookie?: never;
         };
         /** List the journeys, most recently updated first */
-        get: operations["getJourneys"];
+        get: operations["listJourneys"];
         put?: never;
         post?: never;
         delete?: never;
@@ -483,7 +483,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Add an address to a list and start an API-triggered journey for it */
-        post: operations["postJourneysIdTrigger"];
+        post: operations["triggerJourney"];
         delete?: never;
         options?: never;
         head?: never;
@@ -500,7 +500,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Give an address access to a course and its membership, or revoke it */
-        post: operations["postCoursesIdEnroll"];
+        post: operations["enrollMember"];
         delete?: never;
         options?: never;
         head?: never;
@@ -517,7 +517,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Create a portal URL that signs an entitled member in; it is valid for 5 minutes */
-        post: operations["postCoursesIdEmbedToken"];
+        post: operations["createEmbedToken"];
         delete?: never;
         options?: never;
         head?: never;
@@ -532,10 +532,10 @@ export interface paths {
             cookie?: never;
         };
         /** List the webinars that take registrations, newest first */
-        get: operations["getWebinars"];
+        get: operations["listWebinars"];
         put?: never;
         /** Schedule a webinar that takes registrations */
-        post: operations["postWebinars"];
+        post: operations["createWebinar"];
         delete?: never;
         options?: never;
         head?: never;
@@ -552,7 +552,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Register a person for a seat, or for the waitlist when the webinar is full */
-        post: operations["postWebinarsIdRegister"];
+        post: operations["registerAttendee"];
         delete?: never;
         options?: never;
         head?: never;
@@ -569,7 +569,7 @@ export interface paths {
         get?: never;
         put?: never;
         /** Report what a person did, which can start journeys; calls with the same Idempotency-Key record it once */
-        post: operations["postEvents"];
+        post: operations["reportEvent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -584,10 +584,10 @@ export interface paths {
             cookie?: never;
         };
         /** List the webhook subscriptions, newest first */
-        get: operations["getWebhooks"];
+        get: operations["listWebhooks"];
         put?: never;
         /** Subscribe a URL to events; only this response contains the secret */
-        post: operations["postWebhooks"];
+        post: operations["createWebhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -605,7 +605,7 @@ export interface paths {
         put?: never;
         post?: never;
         /** Delete a subscription and cancel its pending deliveries */
-        delete: operations["deleteWebhooksId"];
+        delete: operations["deleteWebhook"];
         options?: never;
         head?: never;
         patch?: never;
@@ -619,7 +619,7 @@ export interface paths {
             cookie?: never;
         };
         /** Get sample events in the exact shape of real deliveries */
-        get: operations["getEventsSample"];
+        get: operations["sampleEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -841,54 +841,82 @@ export interface components {
             /** @description One sentence that names the field or the reason */
             error: string;
         };
+        /** @description An address in one list */
         Contact: {
+            /** @description Id of the list */
             listId: string;
+            /** @description Name of the list */
             listName: string;
+            /** @description Id of the address in the account, the same in every list */
             rowId: string;
-            /** Format: email */
+            /**
+             * Format: email
+             * @description The address, in lower case
+             */
             email: string;
+            /** @description Column name to value, at most 40 columns */
             fields: {
                 [key: string]: string;
             };
-            /** @enum {string} */
+            /**
+             * @description `pending` until the person confirms a signup with double opt-in
+             * @enum {string}
+             */
             status: "active" | "pending";
+            /** @description What the server knows about the address; null until it is checked */
             verification: {
-                /** @enum {string} */
+                /**
+                 * @description The verdict: `invalid` addresses get no email
+                 * @enum {string}
+                 */
                 status: "valid" | "risky" | "invalid" | "unknown";
+                /** @description Every reason that applies, such as `no_mx` or `disposable`; empty if the address is valid */
                 reasons: string[];
-                /** @description epoch ms */
+                /** @description When the address was checked, in epoch ms */
                 checkedAt: number;
             } | null;
-            /** @description epoch ms */
+            /** @description When the address was added to the list, in epoch ms */
             createdAt: number;
-            /** @description epoch ms */
+            /** @description When the contact last changed, in epoch ms */
             updatedAt: number;
         };
+        /** @description What a call wrote */
         ContactUpsertResult: {
+            /** @description Number of addresses that were added to the list */
             created: number;
+            /** @description Number of addresses that the list had, also without a change */
             updated: number;
+            /** @description Number of new addresses that the plan has no room for */
             skipped: number;
+            /** @description The contact; only after a call with one contact */
             contact?: components["schemas"]["Contact"];
         };
+        /** @description A list of contacts */
         ContactList: {
+            /** @description Id of the list */
             id: string;
+            /** @description Name of the list, unique in the account */
             name: string;
+            /** @description Names of its columns, at most 40 */
             fields: string[];
+            /** @description Number of its contacts */
             rowCount: number;
-            /** @description epoch ms */
+            /** @description When it was created, in epoch ms */
             createdAt: number;
-            /** @description epoch ms */
+            /** @description When its name, its columns or the number of its contacts last changed, in epoch ms */
             updatedAt: number;
         };
+        /** @description The contacts of a list that meet a filter */
         Segment: {
+            /** @description Id of the segment */
             id: string;
-            /** @description Its name, unique in the account */
+            /** @description Name of the segment, unique in the account */
             name: string;
-            /** @description The list whose contacts it selects */
+            /** @description Id of the list whose contacts it selects */
             listId: string;
-            /** @description A filter (docs/reference/segments.md), such as `plan = pro and opened < 30d` */
+            /** @description The filter, such as `plan = pro and opened < 30d` */
             where: string;
-            /** @description epoch ms */
+            /** @description When it was created, in epoch ms */
             createdAt: number;
             /**
              * @description Its list was deleted: it can only be deleted too
@@ -896,62 +924,103 @@ export interface components {
              */
             listDeleted?: true;
         };
-        SendResult: {
+        /** @description A segment with the number of its contacts */
+        SegmentDetail: {
+            /** @description Id of the segment */
             id: string;
-            /** @enum {string} */
+            /** @description Name of the segment, unique in the account */
+            name: string;
+            /** @description Id of the list whose contacts it selects */
+            listId: string;
+            /** @description The filter, such as `plan = pro and opened < 30d` */
+            where: string;
+            /** @description When it was created, in epoch ms */
+            createdAt: number;
+            /**
+             * @description Its list was deleted: it can only be deleted too
+             * @constant
+             */
+            listDeleted?: true;
+            /** @description Number of contacts that are in it now */
+            count: number;
+        };
+        /** @description What became of a call */
+        SendResult: {
+            /** @description Id of the email */
+            id: string;
+            /**
+             * @description `sent`: the relay accepted it; `pending`: it is sent later; `failed`: see `error`; `suppressed`: see `reason`
+             * @enum {string}
+             */
             status: "pending" | "sent" | "failed" | "suppressed";
+            /** @description Why it was suppressed, such as `unsubscribed`; absent otherwise */
             reason?: string;
+            /** @description Why it failed; absent otherwise */
             error?: string;
+            /** @description Addresses of `cc` and `bcc` that were left out; absent if there are none */
             suppressed?: string[];
         };
+        /** @description An email of the account, with what its recipient did */
         SendRecord: {
+            /** @description Id of the email */
             id: string;
             /** @description The address of the recipient; empty after its erasure */
             to: string;
+            /** @description The subject, at most 200 characters */
             subject: string;
-            /** @enum {string} */
+            /**
+             * @description The type of its call
+             * @enum {string}
+             */
             type: "transactional" | "marketing";
-            /** @enum {string} */
+            /**
+             * @description `sent`: the relay accepted it; `pending`: it has not ended
+             * @enum {string}
+             */
             status: "pending" | "sent" | "failed" | "suppressed";
             /** @description Why it failed or was suppressed; else null */
             error: string | null;
-            /** @description epoch ms */
+            /** @description When it was accepted, in epoch ms */
             createdAt: number;
-            /** @description When the relay accepted it, epoch ms; null: it was not sent */
+            /** @description When the relay accepted it, in epoch ms; null: it was not sent */
             sentAt: number | null;
-            /** @description The time that its call asked for, epoch ms; null: as soon as possible */
+            /** @description When its call asked to send it, in epoch ms; null: as soon as possible */
             scheduledAt: number | null;
-            /** @description A person opened it; clicks and answers count too */
+            /** @description Whether a person opened it; clicks and answers count too */
             opened: boolean;
-            /** @description A person followed one of its links */
+            /** @description Whether a person followed one of its links */
             clicked: boolean;
-            /** @description A report says that it was not delivered */
+            /** @description Whether a report says that it was not delivered */
             bounced: boolean;
         };
+        /** @description An address that gets no email, or no marketing */
         Suppression: {
-            /** @description The address, normalised */
+            /** @description The address, in lower case */
             email: string;
             /**
              * @description `unsubscribed` stops marketing only; the other reasons stop every email
              * @enum {string}
              */
             reason: "complained" | "bounced" | "manual" | "unsubscribed";
-            /** @description epoch ms */
+            /** @description When the address was suppressed, in epoch ms */
             createdAt: number;
-            /** @description The topic that it left; null: it is for all topics */
+            /** @description Id of the topic that the person left; null: it is for all topics */
             topicId: string | null;
-            /** @description The name of the topic */
+            /** @description Name of the topic; null: it is for all topics */
             topic: string | null;
         };
+        /** @description A kind of marketing email that people can leave */
         Topic: {
+            /** @description Id of the topic */
             id: string;
-            /** @description Its name, which recipients see */
+            /** @description Name of the topic, which recipients see */
             name: string;
             /** @description What it is about, for recipients; may be empty */
             description: string;
-            /** @description epoch ms */
+            /** @description When it was created, in epoch ms */
             createdAt: number;
         };
+        /** @description Which marketing an address gets */
         Preferences: {
             /** @description Topic id to whether the person gets its emails */
             topics: {
@@ -960,158 +1029,858 @@ export interface components {
             /** @description false: the person has unsubscribed from all marketing, or is suppressed for another reason */
             everything: boolean;
         };
+        /** @description One email to the contacts of lists and segments */
         Broadcast: {
+            /** @description Id of the broadcast */
             id: string;
+            /** @description Name of the broadcast */
             name: string;
-            /** @enum {string} */
+            /**
+             * @description `scheduled`: it waits for its time; `done`: every email has ended
+             * @enum {string}
+             */
             status: "draft" | "scheduled" | "sending" | "paused" | "done" | "cancelled";
-            /** @description The list, or the first one of several; null: every address */
+            /** @description Id of the list, or of the first one of several; null: every address */
             listId: string | null;
-            /** @description Lists of recipients, if there are several */
+            /** @description Lists of its recipients, if there are several */
             listIds?: string[];
+            /** @description Id of the segment of its recipients; absent: it has none */
             segmentId?: string;
-            /** @description Segments of recipients, if there are several */
+            /** @description Segments of its recipients, if there are several */
             segmentIds?: string[];
             /**
              * @description Every address with an active contact
              * @constant
              */
             all?: true;
-            /** @description Filter of the contacts of each list */
+            /** @description The filter of the contacts of each list, or that of the segment */
             where?: string;
             /** @description Lists whose addresses are left out */
             excludeListIds?: string[];
             /** @description Segments whose addresses are left out */
             excludeSegmentIds?: string[];
+            /** @description Id of the project that it renders */
             projectId: string;
             /** @description The version that is sent; null: it has not been sent */
             projectVersion: number | null;
+            /** @description Id of its topic; absent: it has none */
             topicId?: string;
-            /** @description With unfilled merge tags */
+            /** @description The subject, with unfilled merge tags; null: its project was deleted */
             subject: string | null;
+            /** @description The sender; null: the account has none */
             from: {
+                /** @description Address of the sender */
                 email: string;
+                /** @description Name beside the address; may be empty */
                 name: string;
             } | null;
+            /** @description Where replies go; null: to the sender */
             replyTo: string | null;
             /** @description Most emails per minute; null: unlimited */
             rate: number | null;
+            /** @description When it begins, in epoch ms; null: when it is sent */
             scheduledAt: number | null;
+            /** @description Number of its recipients; 0 before it begins */
             recipients: number;
-            /** @description Emails that have not ended */
+            /** @description Number of emails that have not ended */
             queued: number;
+            /** @description Number of emails that a relay accepted */
             sent: number;
+            /** @description Number of emails that failed */
             failed: number;
+            /** @description Number of emails that were suppressed */
             suppressed: number;
-            /** @description epoch ms */
+            /** @description When it was created, in epoch ms */
             createdAt: number;
+            /** @description When its first emails were queued, in epoch ms; null: not yet */
             startedAt: number | null;
+            /** @description When its last email ended, in epoch ms; null: not yet */
             endedAt: number | null;
+            /** @description Why it was cancelled, if no person cancelled it */
+            reason?: string;
         } & {
             [key: string]: unknown;
         };
-        LiveView: {
-            project: {
+        /** @description A broadcast with its results */
+        BroadcastDetail: {
+            /** @description Id of the broadcast */
+            id: string;
+            /** @description Name of the broadcast */
+            name: string;
+            /**
+             * @description `scheduled`: it waits for its time; `done`: every email has ended
+             * @enum {string}
+             */
+            status: "draft" | "scheduled" | "sending" | "paused" | "done" | "cancelled";
+            /** @description Id of the list, or of the first one of several; null: every address */
+            listId: string | null;
+            /** @description Lists of its recipients, if there are several */
+            listIds?: string[];
+            /** @description Id of the segment of its recipients; absent: it has none */
+            segmentId?: string;
+            /** @description Segments of its recipients, if there are several */
+            segmentIds?: string[];
+            /**
+             * @description Every address with an active contact
+             * @constant
+             */
+            all?: true;
+            /** @description The filter of the contacts of each list, or that of the segment */
+            where?: string;
+            /** @description Lists whose addresses are left out */
+            excludeListIds?: string[];
+            /** @description Segments whose addresses are left out */
+            excludeSegmentIds?: string[];
+            /** @description Id of the project that it renders */
+            projectId: string;
+            /** @description The version that is sent; null: it has not been sent */
+            projectVersion: number | null;
+            /** @description Id of its topic; absent: it has none */
+            topicId?: string;
+            /** @description The subject, with unfilled merge tags; null: its project was deleted */
+            subject: string | null;
+            /** @description The sender; null: the account has none */
+            from: {
+                /** @description Address of the sender */
+                email: string;
+                /** @description Name beside the address; may be empty */
+                name: string;
+            } | null;
+            /** @description Where replies go; null: to the sender */
+            replyTo: string | null;
+            /** @description Most emails per minute; null: unlimited */
+            rate: number | null;
+            /** @description When it begins, in epoch ms; null: when it is sent */
+            scheduledAt: number | null;
+            /** @description Number of its recipients; 0 before it begins */
+            recipients: number;
+            /** @description Number of emails that have not ended */
+            queued: number;
+            /** @description Number of emails that a relay accepted */
+            sent: number;
+            /** @description Number of emails that failed */
+            failed: number;
+            /** @description Number of emails that were suppressed */
+            suppressed: number;
+            /** @description When it was created, in epoch ms */
+            createdAt: number;
+            /** @description When its first emails were queued, in epoch ms; null: not yet */
+            startedAt: number | null;
+            /** @description When its last email ended, in epoch ms; null: not yet */
+            endedAt: number | null;
+            /** @description Why it was cancelled, if no person cancelled it */
+            reason?: string;
+            /** @description The results of each subject; absent: it has one */
+            variants?: {
+                /** @description The subject */
+                subject: string;
+                /** @description Emails that a relay accepted */
+                sent: number;
+                /** @description People who opened one; clicks and answers count too */
+                opened: number;
+                /** @description People who followed a link */
+                clicked: number;
+                /** @description People who answered a block */
+                answered: number;
+            }[];
+            /** @description The subject that the rest gets; null: not decided; absent: it has one subject */
+            winner?: string | null;
+            stats: components["schemas"]["BroadcastResults"];
+            /** @description Its results as parts of its emails */
+            rates: {
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                opened: number | null;
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                clicked: number | null;
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                answered: number | null;
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                unsubscribed: number | null;
+                /** @description Of the sent emails, 0 to 1; null: there are none */
+                bounced: number | null;
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                complained: number | null;
+            };
+            /** @description The average of these rates of the last broadcasts before it; null: there are none */
+            average: {
+                /** @description How many broadcasts it is of, 1 to 5 */
+                broadcasts: number;
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                opened: number | null;
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                clicked: number | null;
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                answered: number | null;
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                unsubscribed: number | null;
+                /** @description Of the sent emails, 0 to 1; null: there are none */
+                bounced: number | null;
+                /** @description Of the delivered emails, 0 to 1; null: there are none */
+                complained: number | null;
+            } | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Numbers of emails and of people */
+        BroadcastResults: {
+            /** @description Emails that a relay accepted */
+            sent: number;
+            /** @description Emails that failed */
+            failed: number;
+            /** @description Emails that were cancelled */
+            cancelled: number;
+            /** @description Emails that were suppressed */
+            suppressed: number;
+            /** @description Emails that were sent, and reported as not delivered */
+            bounced: number;
+            /** @description Emails that were reported as unwanted */
+            complained: number;
+            /** @description Emails that were sent and not bounced */
+            delivered: number;
+            /** @description People who opened one; clicks and answers count too */
+            opened: number;
+            /** @description People who followed a link */
+            clicked: number;
+            /** @description People who answered a block */
+            answered: number;
+            /** @description People who unsubscribed by one */
+            unsubscribed: number;
+            /** @description The links that people followed, most clicks first */
+            links: {
+                /** @description The link as its author wrote it */
+                url: string;
+                /** @description Number of clicks by people */
+                clicks: number;
+                /** @description Number of people who followed it */
+                people: number;
+            }[];
+            /** @description All days from the first to the last one with a number */
+            days: {
+                /** @description The UTC day, `YYYY-MM-DD` */
+                date: string;
+                /** @description Emails that a relay accepted */
+                sent: number;
+                /** @description Emails that failed */
+                failed: number;
+                /** @description Emails that were cancelled */
+                cancelled: number;
+                /** @description Emails that were suppressed */
+                suppressed: number;
+                /** @description Emails that were sent, and reported as not delivered */
+                bounced: number;
+                /** @description Emails that were reported as unwanted */
+                complained: number;
+                /** @description Emails that were sent and not bounced */
+                delivered: number;
+                /** @description People who opened one; clicks and answers count too */
+                opened: number;
+                /** @description People who followed a link */
+                clicked: number;
+                /** @description People who answered a block */
+                answered: number;
+                /** @description People who unsubscribed by one */
+                unsubscribed: number;
+            }[];
+        };
+        /** @description What became of a test */
+        BroadcastTest: {
+            /** @description Id of the email */
+            id: string;
+            /**
+             * @description `sent`: the relay accepted it; `pending`: it is sent later; `failed`: see `error`; `suppressed`: see `reason`
+             * @enum {string}
+             */
+            status: "pending" | "sent" | "failed" | "suppressed";
+            /** @description Why it was suppressed, such as `unsubscribed`; absent otherwise */
+            reason?: string;
+            /** @description Why it failed; absent otherwise */
+            error?: string;
+            /** @description Addresses of `cc` and `bcc` that were left out; absent if there are none */
+            suppressed?: string[];
+            /** @description The version of the project that was rendered */
+            projectVersion: number;
+            /** @description The result of each subject; absent: it has one */
+            variants?: {
+                /** @description Id of the email */
                 id: string;
+                /**
+                 * @description `sent`: the relay accepted it; `pending`: it is sent later; `failed`: see `error`; `suppressed`: see `reason`
+                 * @enum {string}
+                 */
+                status: "pending" | "sent" | "failed" | "suppressed";
+                /** @description Why it was suppressed, such as `unsubscribed`; absent otherwise */
+                reason?: string;
+                /** @description Why it failed; absent otherwise */
+                error?: string;
+                /** @description Addresses of `cc` and `bcc` that were left out; absent if there are none */
+                suppressed?: string[];
+                /** @description The subject */
+                subject: string;
+            }[];
+        };
+        /** @description A sent email as its recipient sees it */
+        LiveView: {
+            /** @description The project of the email */
+            project: {
+                /** @description Id of the project */
+                id: string;
+                /** @description Name of the project */
                 name: string;
             };
+            /** @description Colours, fonts and logo of the project */
             theme: {
                 [key: string]: unknown;
             };
+            /** @description The blocks in order, with their merge tags filled; booking blocks also have `slots` */
             blocks: {
                 [key: string]: unknown;
             }[];
+            /** @description The recipient of the email */
             recipient: {
+                /** @description Id of the email */
                 id: string;
+                /** @description Merge data: field name to value */
                 fields: {
                     [key: string]: string;
                 };
             };
+            /** @description Block id to the answer of the recipient */
             state: {
                 [key: string]: {
+                    /** @description The kind of the answer, such as `vote` */
                     kind: string;
+                    /** @description The answer; its type depends on the kind */
                     value: unknown;
-                    /** @description epoch ms */
+                    /** @description When it was given, in epoch ms */
                     answeredAt: number;
                 };
             };
-            /** @description epoch ms */
+            /** @description When the email was created, in epoch ms */
             createdAt: number;
         };
+        /** @description A pipeline with its stages */
         Pipeline: {
+            /** @description Id of the pipeline */
             id: string;
+            /** @description Name of the pipeline */
             name: string;
+            /** @description Whether deals that name no pipeline go here */
             isDefault: boolean;
+            /** @description Its stages, in the order of the board */
             stages: {
+                /** @description Id of the stage */
                 id: string;
+                /** @description Name of the stage */
                 name: string;
-                /** @enum {string} */
+                /**
+                 * @description The status that its deals have
+                 * @enum {string}
+                 */
                 kind: "open" | "won" | "lost";
             }[];
         };
+        /** @description A deal with a contact, in a stage of a pipeline */
         Deal: {
+            /** @description Id of the deal */
             id: string;
+            /** @description At most 200 characters */
             title: string;
+            /** @description The amount in units of the currency, with at most two decimals */
             value: number;
+            /** @description Three letters, upper case, such as `USD` */
             currency: string;
+            /** @description Id of its pipeline */
             pipelineId: string;
+            /** @description Id of its stage */
             stageId: string;
+            /** @description Name of its stage */
             stage: string | null;
-            /** @enum {string} */
+            /**
+             * @description The kind of its stage
+             * @enum {string}
+             */
             status: "open" | "won" | "lost";
-            /** @enum {string} */
+            /**
+             * @description What created it
+             * @enum {string}
+             */
             source: "manual" | "journey" | "booking" | "checkout" | "proposal" | "api";
+            /** @description Id of the list of its contact */
             listId: string;
+            /** @description Id of the address of its contact */
             rowId: string;
-            /** Format: email */
+            /**
+             * Format: email
+             * @description The address of its contact
+             */
             email: string;
         };
+        /** @description A journey: steps that a contact takes */
         Journey: {
+            /** @description Id of the journey */
             id: string;
+            /** @description Name of the journey */
             name: string;
+            /** @description Whether contacts can enter it */
             enabled: boolean;
+            /** @description What starts it; `api`: a call of `POST /journeys/{id}/trigger` */
             triggerKind: string;
-            /** @description epoch ms */
+            /** @description When it was created, in epoch ms */
             createdAt: number;
-            /** @description epoch ms */
+            /** @description When it last changed, in epoch ms */
             updatedAt: number;
         };
+        /** @description A live session */
         Webinar: {
+            /** @description Id of the webinar */
             id: string;
+            /** @description The title, at most 200 characters */
             title: string;
-            /** @enum {string} */
+            /**
+             * @description Who can join; always `registration` in the API
+             * @enum {string}
+             */
             accessMode: "registration" | "subscribers";
-            /** @enum {string} */
+            /**
+             * @description The state of the session
+             * @enum {string}
+             */
             status: "scheduled" | "live" | "ended" | "cancelled";
+            /** @description When it begins, in epoch ms; null: no time yet */
             scheduledAt: number | null;
+            /** @description When it started, in epoch ms; null: not yet */
             startedAt: number | null;
+            /** @description When it ended, in epoch ms; null: not yet */
             endedAt: number | null;
+            /** @description Id of the course that it belongs to; null: none */
             courseId: string | null;
+            /** @description Number of seats; null: no limit */
             capacity: number | null;
+            /** @description Number of people with a seat */
             registeredCount: number;
+            /** @description Number of people on the waitlist */
             waitlistedCount: number;
+            /** @description When it was created, in epoch ms */
             createdAt: number;
+            /** @description When it last changed, in epoch ms */
             updatedAt: number;
         };
+        /** @description A URL that gets events of the account; its secret is never part of it */
         WebhookSubscription: {
+            /** @description Id of the subscription */
             id: string;
+            /** @description Id of the key that created it; absent if none did */
             apiKeyId?: string;
-            /** Format: uri */
+            /**
+             * Format: uri
+             * @description Where events are posted
+             */
             url: string;
-            events: ("interaction.received" | "form.submitted" | "contact.created" | "contact.updated" | "lead.hot" | "lead.new" | "booking.created" | "booking.cancelled" | "deal.created" | "deal.stage_changed" | "purchase.completed" | "journey.completed")[];
-            /** @enum {string} */
+            /** @description The event types that it gets */
+            events: components["schemas"]["EventType"][];
+            /**
+             * @description What created it; `dashboard`: the command `svc`
+             * @enum {string}
+             */
             createdVia: "dashboard" | "api" | "connector_a" | "connector_b";
-            /** @enum {string} */
+            /**
+             * @description `disabled`: it gets no events
+             * @enum {string}
+             */
             status: "active" | "disabled";
-            /** @enum {string} */
+            /**
+             * @description Why it is disabled: its endpoint answered 410, or its key was revoked; absent if an operator disabled it
+             * @enum {string}
+             */
             disabledReason?: "gone" | "api-key-revoked";
-            /** @description epoch ms */
+            /** @description When it was created, in epoch ms */
             createdAt: number;
-            /** @description epoch ms */
+            /** @description When a delivery last succeeded, in epoch ms */
             lastDeliveryAt?: number;
-            /** @description epoch ms */
+            /** @description When a delivery last failed, in epoch ms */
             lastFailureAt?: number;
+            /** @description Why the last failed delivery failed */
             lastError?: string;
+        };
+        /**
+         * @description What an event is about
+         * @enum {string}
+         */
+        EventType: "interaction.received" | "form.submitted" | "contact.created" | "contact.updated" | "lead.hot" | "lead.new" | "booking.created" | "booking.cancelled" | "deal.created" | "deal.stage_changed" | "purchase.completed" | "journey.completed";
+        /** @description An event; `type` determines the shape of `data` */
+        WebhookEvent: components["schemas"]["InteractionReceivedEvent"] | components["schemas"]["FormSubmittedEvent"] | components["schemas"]["ContactCreatedEvent"] | components["schemas"]["ContactUpdatedEvent"] | components["schemas"]["LeadHotEvent"] | components["schemas"]["LeadNewEvent"] | components["schemas"]["BookingCreatedEvent"] | components["schemas"]["BookingCancelledEvent"] | components["schemas"]["DealCreatedEvent"] | components["schemas"]["DealStageChangedEvent"] | components["schemas"]["PurchaseCompletedEvent"] | components["schemas"]["JourneyCompletedEvent"];
+        /** @description Fires when a recipient opens, clicks, votes, rates, answers a quiz or a form, books or pays in an email */
+        InteractionReceivedEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "interaction.received";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                /** @description What the recipient did */
+                interaction: {
+                    /** @description Id of the interaction */
+                    id: string;
+                    /**
+                     * @description What the recipient did
+                     * @enum {string}
+                     */
+                    kind: "open" | "click" | "vote" | "rating" | "quiz" | "form" | "booking" | "purchase";
+                    /** @description Id of the block in the project; null for what concerns no block, such as an open */
+                    blockId: string | null;
+                    /** @description The answer: a scalar, the choices, or the fields of a form by name. Its type depends on `kind` */
+                    value: (string | number | boolean | null) | (string | number | boolean | null)[] | {
+                        [key: string]: string | number | boolean | null;
+                    };
+                    /** @description When it happened, in epoch ms */
+                    at: number;
+                };
+                /** @description The project of the email */
+                project: {
+                    /** @description Id of the project */
+                    id: string;
+                    /** @description Name of the project */
+                    name: string;
+                };
+                /** @description The recipient of the email */
+                recipient: {
+                    /**
+                     * Format: email
+                     * @description Address of the recipient
+                     */
+                    email: string;
+                    /** @description Id of the address in the account; null if the account has no such address */
+                    rowId: string | null;
+                };
+                /** @description Where the email came from */
+                source: {
+                    /**
+                     * @description What sent the email
+                     * @enum {string}
+                     */
+                    kind: "send" | "journey" | "lifecycle";
+                    /** @description Id of the message, of the journey, or `<webinar or course id>:<event>` */
+                    id: string;
+                };
+            };
+        };
+        /** @description Fires when somebody submits a signup form (`source` `signup-form`) or a form inside an email (`email-form`) */
+        FormSubmittedEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "form.submitted";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                /**
+                 * @description Whether the form is in an email or a signup form
+                 * @enum {string}
+                 */
+                source: "email-form" | "signup-form";
+                /** @description The form, or the block of the email */
+                form: {
+                    /** @description Id of the form */
+                    id: string;
+                    /** @description Name of the form */
+                    name: string;
+                };
+                /** @description The answers: field name to value */
+                fields: {
+                    [key: string]: string;
+                };
+                /** @description The contact of the person; null if there is none */
+                contact: components["schemas"]["Contact"] | null;
+                /** @description When it was submitted, in epoch ms */
+                submittedAt: number;
+            };
+        };
+        /** @description Fires when a contact is added to a list */
+        ContactCreatedEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "contact.created";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                contact: components["schemas"]["Contact"];
+            };
+        };
+        /** @description Fires when a contact's fields change; identical data fires nothing */
+        ContactUpdatedEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "contact.updated";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                contact: components["schemas"]["Contact"];
+                /** @description Names of the columns that changed */
+                changed: string[];
+                /** @description Column name to its value before; empty if it had none */
+                previous: {
+                    [key: string]: string;
+                };
+            };
+        };
+        /** @description Fires when a lead score reaches the threshold from below */
+        LeadHotEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "lead.hot";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                contact: components["schemas"]["Contact"];
+                /** @description The score now, in points */
+                score: number;
+                /** @description The score before, in points */
+                previousScore: number;
+                /** @description The score from which a lead is hot, in points */
+                threshold: number;
+            };
+        };
+        /** @description Fires when a new lead arrives by a signup form or by a form in an email */
+        LeadNewEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "lead.new";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                contact: components["schemas"]["Contact"];
+                /**
+                 * @description Whether the form is in an email or a signup form
+                 * @enum {string}
+                 */
+                source: "email-form" | "signup-form";
+                /** @description The form, or the block of the email */
+                form: {
+                    /** @description Id of the form */
+                    id: string;
+                    /** @description Name of the form */
+                    name: string;
+                };
+            };
+        };
+        /** @description Fires when a time is booked */
+        BookingCreatedEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "booking.created";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                /** @description The booking */
+                booking: {
+                    /** @description Id of the booking */
+                    id: string;
+                    /** @description Title of the meeting */
+                    title: string;
+                    /** @description When the meeting begins, in epoch ms */
+                    startAt: number;
+                    /** @description When the meeting ends, in epoch ms */
+                    endAt: number;
+                    /** @description IANA time zone of the host, such as `Europe/Lisbon` */
+                    timezone: string;
+                    /** @description The person who booked */
+                    attendee: {
+                        /** @description Name of the attendee */
+                        name: string;
+                        /**
+                         * Format: email
+                         * @description Address of the attendee
+                         */
+                        email: string;
+                    };
+                };
+            };
+        };
+        /** @description Fires when a booking is cancelled; moving one fires neither booking event */
+        BookingCancelledEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "booking.cancelled";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                /** @description The booking */
+                booking: {
+                    /** @description Id of the booking */
+                    id: string;
+                    /** @description Title of the meeting */
+                    title: string;
+                    /** @description When the meeting begins, in epoch ms */
+                    startAt: number;
+                    /** @description When the meeting ends, in epoch ms */
+                    endAt: number;
+                    /** @description IANA time zone of the host, such as `Europe/Lisbon` */
+                    timezone: string;
+                    /** @description The person who booked */
+                    attendee: {
+                        /** @description Name of the attendee */
+                        name: string;
+                        /**
+                         * Format: email
+                         * @description Address of the attendee
+                         */
+                        email: string;
+                    };
+                };
+                /**
+                 * @description Who cancelled it
+                 * @enum {string}
+                 */
+                cancelledBy: "attendee" | "host";
+                /** @description The reason that was given; null if none was */
+                reason: string | null;
+            };
+        };
+        /** @description Fires when a deal is created, whatever its origin */
+        DealCreatedEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "deal.created";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                deal: components["schemas"]["Deal"];
+            };
+        };
+        /** @description Fires when a deal moves to another stage, won and lost included */
+        DealStageChangedEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "deal.stage_changed";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                deal: components["schemas"]["Deal"];
+                /** @description Id of the stage before */
+                fromStageId: string;
+            };
+        };
+        /** @description Fires when a recipient pays a checkout block */
+        PurchaseCompletedEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "purchase.completed";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                /** @description The order */
+                purchase: {
+                    /** @description Id of the order */
+                    id: string;
+                    /** @description The total in units of the currency */
+                    amount: number;
+                    /** @description Three letters, upper case */
+                    currency: string;
+                    /** @description What was bought */
+                    items: {
+                        /** @description Name of the item */
+                        name: string;
+                        /** @description How many were bought */
+                        quantity: number;
+                        /** @description The price of one in units of the currency */
+                        amount: number;
+                    }[];
+                    /** @description When it was paid, in epoch ms */
+                    paidAt: number;
+                };
+                /** @description The project of the email */
+                project: {
+                    /** @description Id of the project */
+                    id: string;
+                    /** @description Name of the project */
+                    name: string;
+                };
+                /** @description The contact of the buyer; null if there is none */
+                contact: components["schemas"]["Contact"] | null;
+            };
+        };
+        /** @description Fires when a contact reaches the end of a journey; an early exit does not count */
+        JourneyCompletedEvent: {
+            /** @description Id of the event, the same for every subscription and every attempt */
+            id: string;
+            /**
+             * @description The event type
+             * @enum {string}
+             */
+            type: "journey.completed";
+            /** @description When it happened, in epoch ms */
+            createdAt: number;
+            /** @description What happened */
+            data: {
+                /** @description The journey */
+                journey: {
+                    /** @description Id of the journey */
+                    id: string;
+                    /** @description Name of the journey */
+                    name: string;
+                };
+                /** @description Id of the run */
+                runId: string;
+                contact: components["schemas"]["Contact"];
+                /** @description When the contact entered the journey, in epoch ms */
+                enteredAt: number;
+                /** @description When the contact reached its end, in epoch ms */
+                completedAt: number;
+            };
         };
     };
     responses: {
@@ -1294,10 +2063,12 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    getContacts: {
+    findContacts: {
         parameters: {
             query: {
+                /** @description The address to look up */
                 email: string;
+                /** @description Only the contact in this list. Default: those in all lists */
                 listId?: string;
             };
             header?: never;
@@ -1317,6 +2088,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Most recently updated first; empty if no list has the address */
                         contacts: components["schemas"]["Contact"][];
                     };
                 };
@@ -1329,7 +2101,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postContacts: {
+    upsertContacts: {
         parameters: {
             query?: never;
             header?: never;
@@ -1339,19 +2111,21 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description Id of the list */
                     listId: string;
-                    /** @description Every property except `email` is a column name with its value */
+                    /** @description 1 to 500 contacts. Every property except `email` is a column name with its value */
                     contacts: ({
-                        /** @description Any text is stored and verified */
+                        /** @description The address, at most 320 characters. It is trimmed and lowercased; any text is stored and verified */
                         email: string;
                     } & {
                         [key: string]: unknown;
                     })[];
                 } | {
+                    /** @description Id of the list */
                     listId: string;
-                    /** @description Any text is stored and verified */
+                    /** @description The address, at most 320 characters. It is trimmed and lowercased; any text is stored and verified */
                     email: string;
-                    /** @description Column name to string (at most 10,000 characters), number, boolean or null; nested values are ignored */
+                    /** @description Column name (1 to 100 characters) to string (at most 10,000 characters), number, boolean or null; nested values are ignored. New names become columns. Default: no change */
                     fields?: {
                         [key: string]: unknown;
                     };
@@ -1396,7 +2170,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getLists: {
+    listLists: {
         parameters: {
             query?: never;
             header?: never;
@@ -1416,6 +2190,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description By name */
                         lists: components["schemas"]["ContactList"][];
                     };
                 };
@@ -1427,13 +2202,14 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    deleteListsIdContactsEmail: {
+    removeContact: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the list */
                 id: string;
-                /** @description Any text is stored and verified */
+                /** @description The address, at most 320 characters. It is trimmed and lowercased; any text is stored and verified */
                 email: string;
             };
             cookie?: never;
@@ -1464,7 +2240,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postErasures: {
+    eraseAddress: {
         parameters: {
             query?: never;
             header?: never;
@@ -1474,7 +2250,7 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description Any text is stored and verified */
+                    /** @description The address, at most 320 characters. It is trimmed and lowercased; any text is stored and verified */
                     email: string;
                 };
             };
@@ -1505,18 +2281,19 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getListsIdContacts: {
+    listContacts: {
         parameters: {
             query?: {
-                /** @description Only contacts that meet this filter (docs/reference/segments.md) */
+                /** @description Only contacts that meet this filter, such as `plan = pro`; at most 10,000 characters. Default: all */
                 where?: string;
                 /** @description Rows of the page, 1 to 500 */
                 limit?: string;
-                /** @description The `next` of the page before. Absent: the first page */
+                /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
             header?: never;
             path: {
+                /** @description Id of the list */
                 id: string;
             };
             cookie?: never;
@@ -1534,6 +2311,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The rows of the page */
                         contacts: components["schemas"]["Contact"][];
                         /** @description Value of `cursor` for the next page; null on the last page */
                         next: string | null;
@@ -1548,12 +2326,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getSegments: {
+    listSegments: {
         parameters: {
             query?: {
                 /** @description Rows of the page, 1 to 500 */
                 limit?: string;
-                /** @description The `next` of the page before. Absent: the first page */
+                /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
             header?: never;
@@ -1573,6 +2351,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The rows of the page */
                         segments: components["schemas"]["Segment"][];
                         /** @description Value of `cursor` for the next page; null on the last page */
                         next: string | null;
@@ -1586,7 +2365,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postSegments: {
+    createSegment: {
         parameters: {
             query?: never;
             header?: never;
@@ -1596,9 +2375,11 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description Name of the segment, 1 to 200 characters, unique in the account */
                     name: string;
+                    /** @description The list whose contacts it selects */
                     listId: string;
-                    /** @description A filter (docs/reference/segments.md), such as `plan = pro and opened < 30d` */
+                    /** @description The filter, such as `plan = pro and opened < 30d` */
                     where: string;
                 };
             };
@@ -1630,11 +2411,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getSegmentsId: {
+    getSegment: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the segment */
                 id: string;
             };
             cookie?: never;
@@ -1652,24 +2434,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        segment: {
-                            id: string;
-                            /** @description Its name, unique in the account */
-                            name: string;
-                            /** @description The list whose contacts it selects */
-                            listId: string;
-                            /** @description A filter (docs/reference/segments.md), such as `plan = pro and opened < 30d` */
-                            where: string;
-                            /** @description epoch ms */
-                            createdAt: number;
-                            /**
-                             * @description Its list was deleted: it can only be deleted too
-                             * @constant
-                             */
-                            listDeleted?: true;
-                            /** @description Contacts that are in it now */
-                            count: number;
-                        };
+                        segment: components["schemas"]["SegmentDetail"];
                     };
                 };
             };
@@ -1681,11 +2446,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    deleteSegmentsId: {
+    deleteSegment: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the segment */
                 id: string;
             };
             cookie?: never;
@@ -1716,11 +2482,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    patchSegmentsId: {
+    updateSegment: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the segment */
                 id: string;
             };
             cookie?: never;
@@ -1728,7 +2495,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description Name of the segment, 1 to 200 characters, unique in the account */
                     name?: string;
+                    /** @description The filter, such as `plan = pro and opened < 30d` */
                     where?: string;
                 };
             };
@@ -1760,11 +2529,11 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postSend: {
+    sendEmail: {
         parameters: {
             query?: never;
             header?: {
-                /** @description A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. */
+                /** @description 1 to 200 characters. A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. Default: none; a repeated call acts again */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -1773,40 +2542,68 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** Format: email */
+                    /**
+                     * Format: email
+                     * @description The recipient
+                     */
                     to: string;
+                    /** @description Up to 10 addresses that get a copy; only for transactional email without a project. Default: none */
                     cc?: string[];
+                    /** @description As `cc`, but no other recipient sees them. Default: none */
                     bcc?: string[];
                     /**
+                     * @description `marketing` stops for people who unsubscribed, and can be unsubscribed in one click
                      * @default transactional
                      * @enum {string}
                      */
                     type?: "transactional" | "marketing";
+                    /** @description The sender. Default: `senderId`, else the default sender of the account */
                     from?: {
-                        /** Format: email */
+                        /**
+                         * Format: email
+                         * @description A sender of the account, or an address on a verified domain
+                         */
                         email: string;
+                        /** @description The name beside the address, at most 200 characters. Default: none */
                         name?: string;
                     };
+                    /** @description A sender of the account, with its name and reply-to. Default: `from`, else the default sender */
                     senderId?: string;
-                    /** Format: email */
+                    /**
+                     * Format: email
+                     * @description Where replies go. Default: the reply-to of the sender
+                     */
                     replyTo?: string;
+                    /** @description Cut to 200 characters; required without a project. Default: the name of the project */
                     subject?: string;
+                    /** @description The HTML, sent as it is; required without a project. Default: the project is rendered */
                     html?: string;
+                    /** @description The plain text, sent as it is; required without a project. Default: the project is rendered */
                     text?: string;
+                    /** @description The project to render. Default: the email has `subject`, `html` and `text` */
                     projectId?: string;
+                    /** @description The topic, only for marketing: people who left it get no email. Default: no topic */
                     topicId?: string;
+                    /** @description Values of the merge tags of the project: at most 100 fields; nested values are dropped. Default: none */
                     mergeData?: {
                         [key: string]: unknown;
                     };
+                    /** @description At most 20 headers to add: `X-…` (name of at most 100 characters), `References` and `In-Reply-To`, each of at most 998 characters. Default: none */
                     headers?: {
                         [key: string]: string;
                     };
+                    /** @description At most 20 files with at most 10 MB in all. Default: none */
                     attachments?: {
+                        /** @description Name of the file, 1 to 200 characters, without path separators */
                         filename: string;
+                        /** @description Such as `text/csv; charset=utf-8`, at most 200 characters. Default: `application/octet-stream` */
                         contentType?: string;
+                        /** @description The file in base64 (RFC 4648, section 4); all files together at most 10 MB */
                         content: string;
+                        /** @description Makes the file inline: the HTML refers to it by `cid:<contentId>`; at most 200 characters. Default: a plain attachment */
                         contentId?: string;
                     }[];
+                    /** @description When to send it, in epoch ms, between now and 30 days from now. Default: at once */
                     scheduledAt?: number;
                 } & (unknown | unknown);
             };
@@ -1836,16 +2633,16 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getSends: {
+    listSends: {
         parameters: {
             query?: {
-                /** @description Only emails to this address */
+                /** @description Only emails to this address. Default: all */
                 email?: string;
-                /** @description Only emails with this status */
+                /** @description Only emails with this status. Default: all */
                 status?: "pending" | "sent" | "failed" | "suppressed";
                 /** @description Rows of the page, 1 to 500 */
                 limit?: string;
-                /** @description The `next` of the page before. Absent: the first page */
+                /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
             header?: never;
@@ -1865,6 +2662,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The rows of the page */
                         sends: components["schemas"]["SendRecord"][];
                         /** @description Value of `cursor` for the next page; null on the last page */
                         next: string | null;
@@ -1878,11 +2676,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getSendsId: {
+    getSend: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the email */
                 id: string;
             };
             cookie?: never;
@@ -1912,11 +2711,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    deleteSendsId: {
+    cancelSend: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the email */
                 id: string;
             };
             cookie?: never;
@@ -1936,10 +2736,13 @@ export interface operations {
                     "application/json": {
                         /** @description false: it was cancelled before */
                         cancelled: boolean;
-                        /** @description Copies that are being sent or were sent. Absent: none */
+                        /** @description Copies that are being sent or were sent; absent if there are none */
                         notCancelled?: {
+                            /** @description Id of the email */
                             id: string;
+                            /** @description The address of its recipient */
                             to: string;
+                            /** @description `pending`: it is being sent; otherwise its end */
                             status: string;
                         }[];
                     };
@@ -1954,16 +2757,16 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getSuppressions: {
+    listSuppressions: {
         parameters: {
             query?: {
-                /** @description Only this address */
+                /** @description Only this address. Default: all */
                 email?: string;
-                /** @description Only this reason */
+                /** @description Only this reason. Default: all */
                 reason?: "complained" | "bounced" | "manual" | "unsubscribed";
                 /** @description Rows of the page, 1 to 500 */
                 limit?: string;
-                /** @description The `next` of the page before. Absent: the first page */
+                /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
             header?: never;
@@ -1983,6 +2786,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The rows of the page */
                         suppressions: components["schemas"]["Suppression"][];
                         /** @description Value of `cursor` for the next page; null on the last page */
                         next: string | null;
@@ -1996,11 +2800,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    putSuppressionsEmail: {
+    createSuppression: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The address, at most 320 characters */
                 email: string;
             };
             cookie?: never;
@@ -2013,7 +2818,7 @@ export interface operations {
                      * @enum {string}
                      */
                     reason: "unsubscribed" | "manual";
-                    /** @description Stops only marketing of this topic. Absent: of all topics */
+                    /** @description Stops only marketing of this topic; the reason is `unsubscribed`. Default: all topics */
                     topicId?: string;
                 };
             };
@@ -2044,14 +2849,15 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    deleteSuppressionsEmail: {
+    deleteSuppression: {
         parameters: {
             query?: {
-                /** @description Only return to this topic */
+                /** @description Only return to this topic. Default: the suppression ends, and topics that the address left stay left */
                 topicId?: string;
             };
             header?: never;
             path: {
+                /** @description The address, at most 320 characters */
                 email: string;
             };
             cookie?: never;
@@ -2083,12 +2889,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getTopics: {
+    listTopics: {
         parameters: {
             query?: {
                 /** @description Rows of the page, 1 to 500 */
                 limit?: string;
-                /** @description The `next` of the page before. Absent: the first page */
+                /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
             header?: never;
@@ -2108,6 +2914,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The rows of the page */
                         topics: components["schemas"]["Topic"][];
                         /** @description Value of `cursor` for the next page; null on the last page */
                         next: string | null;
@@ -2121,11 +2928,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getPreferencesEmail: {
+    getPreferences: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The address, at most 320 characters */
                 email: string;
             };
             cookie?: never;
@@ -2152,11 +2960,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    putPreferencesEmail: {
+    updatePreferences: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The address, at most 320 characters */
                 email: string;
             };
             cookie?: never;
@@ -2164,11 +2973,11 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description Topic id to whether the person wants its emails. Topics that are left out stay as they are */
+                    /** @description Topic id to whether the person wants its emails, at most 50. Default: topics that are left out stay as they are */
                     topics?: {
                         [key: string]: boolean;
                     };
-                    /** @description false: unsubscribes from all marketing; true: takes that back, and no other suppression. Absent: it stays as it is */
+                    /** @description false: unsubscribes from all marketing; true: takes that back, and no other suppression. Default: it stays as it is */
                     everything?: boolean;
                 };
             };
@@ -2197,12 +3006,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getBroadcasts: {
+    listBroadcasts: {
         parameters: {
             query?: {
                 /** @description Rows of the page, 1 to 500 */
                 limit?: string;
-                /** @description The `next` of the page before. Absent: the first page */
+                /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
             header?: never;
@@ -2222,6 +3031,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The rows of the page */
                         broadcasts: components["schemas"]["Broadcast"][];
                         /** @description Value of `cursor` for the next page; null on the last page */
                         next: string | null;
@@ -2235,7 +3045,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postBroadcasts: {
+    createBroadcast: {
         parameters: {
             query?: never;
             header?: never;
@@ -2245,49 +3055,49 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description Default: the name of the project */
+                    /** @description Name of the broadcast, 1 to 200 characters. Default: the name of the project */
                     name?: string;
-                    /** @description The list of its recipients */
+                    /** @description The list of its recipients. Default: none */
                     listId?: string;
-                    /** @description Several lists; one email for each address */
+                    /** @description Up to 100 lists; one email for each address. Default: none */
                     listIds?: string[];
-                    /** @description The segment of its recipients */
+                    /** @description The segment of its recipients. Default: none */
                     segmentId?: string;
-                    /** @description Several segments */
+                    /** @description Up to 100 segments. Default: none */
                     segmentIds?: string[];
-                    /** @description Every address with an active contact */
+                    /** @description Every address with an active contact. Default: false */
                     all?: boolean;
-                    /** @description Only contacts of the lists that meet this filter (docs/reference/segments.md) */
+                    /** @description Only contacts of the lists that meet this filter. Default: all */
                     where?: string;
-                    /** @description Lists whose addresses are left out */
+                    /** @description Lists whose addresses are left out, up to 100. Default: none */
                     excludeListIds?: string[];
-                    /** @description Segments whose addresses are left out */
+                    /** @description Segments whose addresses are left out, up to 100. Default: none */
                     excludeSegmentIds?: string[];
                     /** @description The project to render */
                     projectId: string;
-                    /** @description Its topic: people who left it get no email */
+                    /** @description Its topic: people who left it get no email. Default: none */
                     topicId?: string;
-                    /** @description One, or up to four of which each recipient gets one. Default: the name of the project */
+                    /** @description One subject of 1 to 500 characters, or up to four of which each recipient gets one. Default: the name of the project */
                     subject?: string | string[];
-                    /** @description Percentage of recipients who get the variants; the rest gets the best one */
+                    /** @description Percentage of recipients who get the variants, 1 to 99; the rest gets the best one. Default: all get variants */
                     share?: number;
                     /**
-                     * @description The rate that decides which variant is the best
+                     * @description The rate that decides which variant is the best, with `share`. Default: none
                      * @enum {string}
                      */
                     winner?: "opened" | "clicked" | "answered";
-                    /** @description When the best one is chosen: `4h` is 4 hours after the last email of the share was queued */
+                    /** @description When the best one is chosen, `1m` to `30d` after the last email of the share was queued, with `share`. Default: none */
                     after?: string;
                     /** @description Id or address of a sender. Default: the default sender of the account */
                     sender?: string;
                     /**
                      * Format: email
-                     * @description Default: that of the sender
+                     * @description Where replies go. Default: the reply-to of the sender
                      */
                     replyTo?: string;
-                    /** @description When to begin, epoch ms. Default: when it is sent */
+                    /** @description When to begin, in epoch ms; not before it is sent. Default: when it is sent */
                     scheduledAt?: number;
-                    /** @description Most emails per minute. Default: unlimited */
+                    /** @description Most emails per minute, 1 to 1,000,000. Default: unlimited */
                     rate?: number;
                 };
             };
@@ -2318,11 +3128,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getBroadcastsId: {
+    getBroadcast: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the broadcast */
                 id: string;
             };
             cookie?: never;
@@ -2340,78 +3151,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        broadcast: {
-                            id: string;
-                            name: string;
-                            /** @enum {string} */
-                            status: "draft" | "scheduled" | "sending" | "paused" | "done" | "cancelled";
-                            /** @description The list, or the first one of several; null: every address */
-                            listId: string | null;
-                            /** @description Lists of recipients, if there are several */
-                            listIds?: string[];
-                            segmentId?: string;
-                            /** @description Segments of recipients, if there are several */
-                            segmentIds?: string[];
-                            /**
-                             * @description Every address with an active contact
-                             * @constant
-                             */
-                            all?: true;
-                            /** @description Filter of the contacts of each list */
-                            where?: string;
-                            /** @description Lists whose addresses are left out */
-                            excludeListIds?: string[];
-                            /** @description Segments whose addresses are left out */
-                            excludeSegmentIds?: string[];
-                            projectId: string;
-                            /** @description The version that is sent; null: it has not been sent */
-                            projectVersion: number | null;
-                            topicId?: string;
-                            /** @description With unfilled merge tags */
-                            subject: string | null;
-                            from: {
-                                email: string;
-                                name: string;
-                            } | null;
-                            replyTo: string | null;
-                            /** @description Most emails per minute; null: unlimited */
-                            rate: number | null;
-                            scheduledAt: number | null;
-                            recipients: number;
-                            /** @description Emails that have not ended */
-                            queued: number;
-                            sent: number;
-                            failed: number;
-                            suppressed: number;
-                            /** @description epoch ms */
-                            createdAt: number;
-                            startedAt: number | null;
-                            endedAt: number | null;
-                            /** @description The results of several subjects */
-                            variants?: {
-                                subject: string;
-                                sent: number;
-                                opened: number;
-                                clicked: number;
-                                answered: number;
-                            }[];
-                            /** @description The subject that the rest got; null: not decided */
-                            winner?: string | null;
-                            /** @description Its results: emails, people, links and days */
-                            stats: {
-                                [key: string]: unknown;
-                            };
-                            /** @description Its results as parts of what was delivered, from 0 to 1 */
-                            rates: {
-                                [key: string]: unknown;
-                            };
-                            /** @description The averages of these rates of the last five broadcasts */
-                            average: {
-                                [key: string]: unknown;
-                            } | null;
-                        } & {
-                            [key: string]: unknown;
-                        };
+                        broadcast: components["schemas"]["BroadcastDetail"];
                     };
                 };
             };
@@ -2423,11 +3163,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    deleteBroadcastsId: {
+    deleteBroadcast: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the broadcast */
                 id: string;
             };
             cookie?: never;
@@ -2458,11 +3199,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    patchBroadcastsId: {
+    updateBroadcast: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the broadcast */
                 id: string;
             };
             cookie?: never;
@@ -2470,33 +3212,49 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description The list of its recipients */
+                    /** @description The list of its recipients. Default: none */
                     listId?: string;
-                    /** @description Several lists; one email for each address */
+                    /** @description Up to 100 lists; one email for each address. Default: none */
                     listIds?: string[];
-                    /** @description The segment of its recipients */
+                    /** @description The segment of its recipients. Default: none */
                     segmentId?: string;
-                    /** @description Several segments */
+                    /** @description Up to 100 segments. Default: none */
                     segmentIds?: string[];
-                    /** @description Every address with an active contact */
+                    /** @description Every address with an active contact. Default: false */
                     all?: boolean;
-                    /** @description Only contacts of the lists that meet this filter (docs/reference/segments.md) */
+                    /** @description Only contacts of the lists that meet this filter. Default: all */
                     where?: string;
-                    /** @description Lists whose addresses are left out */
+                    /** @description Lists whose addresses are left out, up to 100. Default: none */
                     excludeListIds?: string[];
-                    /** @description Segments whose addresses are left out */
+                    /** @description Segments whose addresses are left out, up to 100. Default: none */
                     excludeSegmentIds?: string[];
+                    /** @description Name of the broadcast, 1 to 200 characters. Default: the name of the project */
                     name?: string;
+                    /** @description The project to render */
                     projectId?: string;
+                    /** @description Its topic: people who left it get no email. Default: none */
                     topicId?: string | null;
+                    /** @description One subject of 1 to 500 characters, or up to four of which each recipient gets one. Default: the name of the project */
                     subject?: (string | string[]) | null;
+                    /** @description Percentage of recipients who get the variants, 1 to 99; the rest gets the best one. Default: all get variants */
                     share?: number;
-                    /** @enum {string} */
+                    /**
+                     * @description The rate that decides which variant is the best, with `share`. Default: none
+                     * @enum {string}
+                     */
                     winner?: "opened" | "clicked" | "answered";
+                    /** @description When the best one is chosen, `1m` to `30d` after the last email of the share was queued, with `share`. Default: none */
                     after?: string;
+                    /** @description Id or address of a sender. Default: the default sender of the account */
                     sender?: string | null;
+                    /**
+                     * Format: email
+                     * @description Where replies go. Default: the reply-to of the sender
+                     */
                     replyTo?: string | null;
+                    /** @description When to begin, in epoch ms; not before it is sent. Default: when it is sent */
                     scheduledAt?: number | null;
+                    /** @description Most emails per minute, 1 to 1,000,000. Default: unlimited */
                     rate?: number | null;
                 };
             };
@@ -2528,11 +3286,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postBroadcastsIdTest: {
+    testBroadcast: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the broadcast */
                 id: string;
             };
             cookie?: never;
@@ -2559,16 +3318,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        /** @enum {string} */
-                        status: "pending" | "sent" | "failed" | "suppressed";
-                        reason?: string;
-                        error?: string;
-                        suppressed?: string[];
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["BroadcastTest"];
                 };
             };
             400: components["responses"]["Invalid"];
@@ -2581,11 +3331,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postBroadcastsIdSend: {
+    sendBroadcast: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the broadcast */
                 id: string;
             };
             cookie?: never;
@@ -2616,11 +3367,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postBroadcastsIdCancel: {
+    cancelBroadcast: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the broadcast */
                 id: string;
             };
             cookie?: never;
@@ -2651,11 +3403,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postBroadcastsIdPause: {
+    pauseBroadcast: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the broadcast */
                 id: string;
             };
             cookie?: never;
@@ -2686,11 +3439,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postBroadcastsIdResume: {
+    resumeBroadcast: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the broadcast */
                 id: string;
             };
             cookie?: never;
@@ -2721,11 +3475,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getLiveviewToken: {
+    getLiveView: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The signed token of a link to the live view */
                 token: string;
             };
             cookie?: never;
@@ -2746,11 +3501,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postLiveviewTokenInteractions: {
+    answerBlock: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description The signed token of a link to the live view */
                 token: string;
             };
             cookie?: never;
@@ -2758,7 +3514,9 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description Id of the block */
                     blockId: string;
+                    /** @description The answer; its type depends on the block */
                     value: unknown;
                 };
             };
@@ -2772,9 +3530,14 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @constant */
+                        /**
+                         * @description The answer is stored
+                         * @constant
+                         */
                         ok: true;
+                        /** @description Whether it repeats an earlier answer */
                         duplicate: boolean;
+                        /** @description Where to pay; only for checkout blocks */
                         redirectUrl?: string;
                     };
                 };
@@ -2789,7 +3552,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getPipelines: {
+    listPipelines: {
         parameters: {
             query?: never;
             header?: never;
@@ -2809,6 +3572,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The default pipeline first */
                         pipelines: components["schemas"]["Pipeline"][];
                     };
                 };
@@ -2820,11 +3584,11 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postDeals: {
+    createDeal: {
         parameters: {
             query?: never;
             header?: {
-                /** @description A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. */
+                /** @description 1 to 200 characters. A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. Default: none; a repeated call acts again */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -2833,14 +3597,30 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description The title, 1 to 200 characters */
                     title: string;
-                    /** Format: email */
+                    /**
+                     * Format: email
+                     * @description The address of its contact. Default: `listId` and `rowId` name the contact
+                     */
                     email?: string;
+                    /** @description The list of its contact. Default: the list where `email` was changed last */
                     listId?: string;
+                    /** @description The address of its contact in `listId`. Default: `email` names the contact */
                     rowId?: string;
+                    /**
+                     * @description The amount in units of the currency, 0 to 9,999,999,999.99, rounded to cents
+                     * @default 0
+                     */
                     value?: number | string;
+                    /**
+                     * @description Three letters, such as `EUR`
+                     * @default USD
+                     */
                     currency?: string;
+                    /** @description Its pipeline. Default: that of `stageId`, else the default pipeline */
                     pipelineId?: string;
+                    /** @description Its stage. Default: the first open stage of the pipeline */
                     stageId?: string;
                 } & (unknown | unknown);
             };
@@ -2859,6 +3639,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         deal: components["schemas"]["Deal"];
+                        /** @description false: an earlier call with the same Idempotency-Key created it */
                         created: boolean;
                     };
                 };
@@ -2875,6 +3656,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         deal: components["schemas"]["Deal"];
+                        /** @description false: an earlier call with the same Idempotency-Key created it */
                         created: boolean;
                     };
                 };
@@ -2889,11 +3671,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    patchDealsId: {
+    updateDeal: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the deal */
                 id: string;
             };
             cookie?: never;
@@ -2901,9 +3684,13 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description The title, 1 to 200 characters */
                     title?: string;
+                    /** @description The amount in units of the currency, 0 to 9,999,999,999.99, rounded to cents */
                     value?: number | string;
+                    /** @description Three letters, such as `EUR` */
                     currency?: string;
+                    /** @description A stage of its own pipeline */
                     stageId?: string;
                 } & (unknown | unknown | unknown | unknown);
             };
@@ -2921,6 +3708,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         deal: components["schemas"]["Deal"];
+                        /** @description Whether its stage changed */
                         moved: boolean;
                     };
                 };
@@ -2935,10 +3723,10 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getJourneys: {
+    listJourneys: {
         parameters: {
             query?: {
-                /** @description Only those of this trigger kind, such as `api` */
+                /** @description Only journeys of this trigger kind, such as `api`. Default: all */
                 trigger?: string;
             };
             header?: never;
@@ -2958,6 +3746,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Most recently updated first */
                         journeys: components["schemas"]["Journey"][];
                     };
                 };
@@ -2969,11 +3758,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postJourneysIdTrigger: {
+    triggerJourney: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the journey */
                 id: string;
             };
             cookie?: never;
@@ -2981,9 +3771,14 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** Format: email */
+                    /**
+                     * Format: email
+                     * @description The address that enters the journey
+                     */
                     email: string;
+                    /** @description The list of the contact; an address that is not in it is added first */
                     listId: string;
+                    /** @description Merge data of the run: at most 100 fields and 64 KB; nested values are dropped. Default: none */
                     data?: {
                         [key: string]: unknown;
                     };
@@ -3002,7 +3797,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @constant */
+                        /**
+                         * @description Also if the re-entry rule keeps the contact out
+                         * @constant
+                         */
                         ok: true;
                     };
                 };
@@ -3018,11 +3816,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postCoursesIdEnroll: {
+    enrollMember: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the course */
                 id: string;
             };
             cookie?: never;
@@ -3030,9 +3829,15 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** Format: email */
+                    /**
+                     * Format: email
+                     * @description The address of the person
+                     */
                     email: string;
-                    /** @default true */
+                    /**
+                     * @description false revokes the access. Default: true
+                     * @default true
+                     */
                     active?: boolean;
                 };
             };
@@ -3049,7 +3854,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Id of the member */
                         subscriberId: string;
+                        /** @description Whether the member has access */
                         active: boolean;
                     };
                 };
@@ -3064,11 +3871,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postCoursesIdEmbedToken: {
+    createEmbedToken: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the course */
                 id: string;
             };
             cookie?: never;
@@ -3076,7 +3884,10 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** Format: email */
+                    /**
+                     * Format: email
+                     * @description The address of the person
+                     */
                     email: string;
                 };
             };
@@ -3093,7 +3904,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** Format: uri */
+                        /**
+                         * Format: uri
+                         * @description For an iframe or a window; it signs the member in and is valid for 5 minutes
+                         */
                         portalUrl: string;
                     };
                 };
@@ -3109,7 +3923,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getWebinars: {
+    listWebinars: {
         parameters: {
             query?: never;
             header?: never;
@@ -3129,6 +3943,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Newest first */
                         webinars: components["schemas"]["Webinar"][];
                     };
                 };
@@ -3140,7 +3955,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postWebinars: {
+    createWebinar: {
         parameters: {
             query?: never;
             header?: never;
@@ -3150,12 +3965,19 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description The title, 1 to 200 characters after trimming */
                     title: string;
+                    /** @description When it begins, in epoch ms, at most the end of the year 9999. Default: no time yet */
                     scheduledAt?: number | null;
+                    /** @description The course that it belongs to. Default: none */
                     courseId?: string | null;
+                    /** @description Number of seats, 0 to 2,147,483,647. Default: no limit */
                     capacity?: number | null;
+                    /** @description How long it lasts, 1 to 1,440 minutes. Default: 60 */
                     durationMinutes?: number | null;
+                    /** @description IANA time zone of the times in emails and on pages, at most 100 characters. Default: that of the account */
                     timezone?: string | null;
+                    /** @description What it is about, at most 2,000 characters. Default: none */
                     description?: string | null;
                 };
             };
@@ -3186,11 +4008,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postWebinarsIdRegister: {
+    registerAttendee: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the webinar */
                 id: string;
             };
             cookie?: never;
@@ -3198,8 +4021,12 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** Format: email */
+                    /**
+                     * Format: email
+                     * @description The address of the person
+                     */
                     email: string;
+                    /** @description The name of the person, 1 to 200 characters */
                     name: string;
                 };
             };
@@ -3216,8 +4043,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @enum {string} */
+                        /**
+                         * @description `waitlisted`: all seats are taken
+                         * @enum {string}
+                         */
                         status: "confirmed" | "waitlisted";
+                        /**
+                         * Format: uri
+                         * @description The page to join, with the token of the person; null on the waitlist
+                         */
                         joinUrl: string | null;
                     };
                 };
@@ -3233,11 +4067,11 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postEvents: {
+    reportEvent: {
         parameters: {
             query?: never;
             header?: {
-                /** @description A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. */
+                /** @description 1 to 200 characters. A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. Default: none; a repeated call acts again */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3246,12 +4080,16 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description What happened: 1 to 64 of `a-z 0-9 _ . -`, beginning with a letter */
                     name: string;
-                    /** Format: email */
+                    /**
+                     * Format: email
+                     * @description Whom it is about
+                     */
                     email: string;
-                    /** @description An address that is not in the list is added to it first */
+                    /** @description The list of the contact; an address that is not in it is added first. Default: the list where the address was changed last */
                     listId?: string;
-                    /** @description Merge data of the journeys that the event starts; nested values are dropped */
+                    /** @description Merge data of the journeys that the event starts: at most 100 fields and 64 KB; nested values are dropped. Default: none */
                     data?: {
                         [key: string]: unknown;
                     };
@@ -3271,8 +4109,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Id of the recorded event */
                         id: string;
-                        /** @description The number of journeys that the event started */
+                        /** @description Number of journeys that the event started */
                         journeys: number;
                     };
                 };
@@ -3288,7 +4127,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getWebhooks: {
+    listWebhooks: {
         parameters: {
             query?: never;
             header?: never;
@@ -3308,6 +4147,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Newest first */
                         subscriptions: components["schemas"]["WebhookSubscription"][];
                     };
                 };
@@ -3319,7 +4159,7 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    postWebhooks: {
+    createWebhook: {
         parameters: {
             query?: never;
             header?: never;
@@ -3331,13 +4171,17 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uri
-                     * @description Public, http or https
+                     * @description Where events are posted: a public http or https URL, at most 2,048 characters
                      */
                     url: string;
-                    events?: ("interaction.received" | "form.submitted" | "contact.created" | "contact.updated" | "lead.hot" | "lead.new" | "booking.created" | "booking.cancelled" | "deal.created" | "deal.stage_changed" | "purchase.completed" | "journey.completed")[];
-                    /** @enum {string} */
-                    event?: "interaction.received" | "form.submitted" | "contact.created" | "contact.updated" | "lead.hot" | "lead.new" | "booking.created" | "booking.cancelled" | "deal.created" | "deal.stage_changed" | "purchase.completed" | "journey.completed";
-                    /** @enum {string} */
+                    /** @description 1 to 100 event types. Default: only `event` */
+                    events?: components["schemas"]["EventType"][];
+                    /** @description One event type, in place of `events` or added to them. Default: only `events` */
+                    event?: components["schemas"]["EventType"];
+                    /**
+                     * @description The automation platform that subscribes. Default: none, which shows as `api`
+                     * @enum {string}
+                     */
                     source?: "connector_a" | "connector_b";
                 } & (unknown | unknown);
             };
@@ -3354,7 +4198,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Id of the subscription */
                         id: string;
+                        /** @description The signing secret, which no other response contains */
                         secret: string;
                         subscription: components["schemas"]["WebhookSubscription"];
                     };
@@ -3370,11 +4216,12 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    deleteWebhooksId: {
+    deleteWebhook: {
         parameters: {
             query?: never;
             header?: never;
             path: {
+                /** @description Id of the subscription */
                 id: string;
             };
             cookie?: never;
@@ -3392,7 +4239,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        /** @constant */
+                        /**
+                         * @description It is deleted
+                         * @constant
+                         */
                         ok: true;
                     };
                 };
@@ -3405,10 +4255,11 @@ export interface operations {
             "5XX": components["responses"]["Fault"];
         };
     };
-    getEventsSample: {
+    sampleEvents: {
         parameters: {
             query?: {
-                type?: "interaction.received" | "form.submitted" | "contact.created" | "contact.updated" | "lead.hot" | "lead.new" | "booking.created" | "booking.cancelled" | "deal.created" | "deal.stage_changed" | "purchase.completed" | "journey.completed";
+                /** @description Only a sample of this type. Default: one of each type */
+                type?: components["schemas"]["EventType"];
             };
             header?: never;
             path?: never;
@@ -3427,218 +4278,8 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        events: ({
-                            id: string;
-                            /** @constant */
-                            type: "interaction.received";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                interaction: {
-                                    id: string;
-                                    /** @enum {string} */
-                                    kind: "open" | "click" | "vote" | "rating" | "quiz" | "form" | "booking" | "purchase";
-                                    blockId: string | null;
-                                    value: (string | number | boolean | null) | (string | number | boolean | null)[] | {
-                                        [key: string]: string | number | boolean | null;
-                                    };
-                                    /** @description epoch ms */
-                                    at: number;
-                                };
-                                project: {
-                                    id: string;
-                                    name: string;
-                                };
-                                recipient: {
-                                    /** Format: email */
-                                    email: string;
-                                    rowId: string | null;
-                                };
-                                source: {
-                                    /** @enum {string} */
-                                    kind: "send" | "journey" | "lifecycle";
-                                    id: string;
-                                };
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "form.submitted";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                /** @enum {string} */
-                                source: "email-form" | "signup-form";
-                                form: {
-                                    id: string;
-                                    name: string;
-                                };
-                                fields: {
-                                    [key: string]: string;
-                                };
-                                contact: components["schemas"]["Contact"] | null;
-                                /** @description epoch ms */
-                                submittedAt: number;
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "contact.created";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                contact: components["schemas"]["Contact"];
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "contact.updated";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                contact: components["schemas"]["Contact"];
-                                changed: string[];
-                                previous: {
-                                    [key: string]: string;
-                                };
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "lead.hot";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                contact: components["schemas"]["Contact"];
-                                score: number;
-                                previousScore: number;
-                                threshold: number;
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "lead.new";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                contact: components["schemas"]["Contact"];
-                                /** @enum {string} */
-                                source: "email-form" | "signup-form";
-                                form: {
-                                    id: string;
-                                    name: string;
-                                };
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "booking.created";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                booking: {
-                                    id: string;
-                                    title: string;
-                                    /** @description epoch ms */
-                                    startAt: number;
-                                    /** @description epoch ms */
-                                    endAt: number;
-                                    timezone: string;
-                                    attendee: {
-                                        name: string;
-                                        /** Format: email */
-                                        email: string;
-                                    };
-                                };
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "booking.cancelled";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                booking: {
-                                    id: string;
-                                    title: string;
-                                    /** @description epoch ms */
-                                    startAt: number;
-                                    /** @description epoch ms */
-                                    endAt: number;
-                                    timezone: string;
-                                    attendee: {
-                                        name: string;
-                                        /** Format: email */
-                                        email: string;
-                                    };
-                                };
-                                /** @enum {string} */
-                                cancelledBy: "attendee" | "host";
-                                reason: string | null;
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "deal.created";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                deal: components["schemas"]["Deal"];
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "deal.stage_changed";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                deal: components["schemas"]["Deal"];
-                                fromStageId: string;
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "purchase.completed";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                purchase: {
-                                    id: string;
-                                    amount: number;
-                                    currency: string;
-                                    items: {
-                                        name: string;
-                                        quantity: number;
-                                        amount: number;
-                                    }[];
-                                    /** @description epoch ms */
-                                    paidAt: number;
-                                };
-                                project: {
-                                    id: string;
-                                    name: string;
-                                };
-                                contact: components["schemas"]["Contact"] | null;
-                            };
-                        } | {
-                            id: string;
-                            /** @constant */
-                            type: "journey.completed";
-                            /** @description epoch ms */
-                            createdAt: number;
-                            data: {
-                                journey: {
-                                    id: string;
-                                    name: string;
-                                };
-                                runId: string;
-                                contact: components["schemas"]["Contact"];
-                                /** @description epoch ms */
-                                enteredAt: number;
-                                /** @description epoch ms */
-                                completedAt: number;
-                            };
-                        })[];
+                        /** @description The samples */
+                        events: components["schemas"]["WebhookEvent"][];
                     };
                 };
             };
@@ -3693,40 +4334,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "interaction.received";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        interaction: {
-                            id: string;
-                            /** @enum {string} */
-                            kind: "open" | "click" | "vote" | "rating" | "quiz" | "form" | "booking" | "purchase";
-                            blockId: string | null;
-                            value: (string | number | boolean | null) | (string | number | boolean | null)[] | {
-                                [key: string]: string | number | boolean | null;
-                            };
-                            /** @description epoch ms */
-                            at: number;
-                        };
-                        project: {
-                            id: string;
-                            name: string;
-                        };
-                        recipient: {
-                            /** Format: email */
-                            email: string;
-                            rowId: string | null;
-                        };
-                        source: {
-                            /** @enum {string} */
-                            kind: "send" | "journey" | "lifecycle";
-                            id: string;
-                        };
-                    };
-                };
+                "application/json": components["schemas"]["InteractionReceivedEvent"];
             };
         };
         responses: {
@@ -3801,27 +4409,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "form.submitted";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        /** @enum {string} */
-                        source: "email-form" | "signup-form";
-                        form: {
-                            id: string;
-                            name: string;
-                        };
-                        fields: {
-                            [key: string]: string;
-                        };
-                        contact: components["schemas"]["Contact"] | null;
-                        /** @description epoch ms */
-                        submittedAt: number;
-                    };
-                };
+                "application/json": components["schemas"]["FormSubmittedEvent"];
             };
         };
         responses: {
@@ -3886,16 +4474,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "contact.created";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        contact: components["schemas"]["Contact"];
-                    };
-                };
+                "application/json": components["schemas"]["ContactCreatedEvent"];
             };
         };
         responses: {
@@ -3968,20 +4547,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "contact.updated";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        contact: components["schemas"]["Contact"];
-                        changed: string[];
-                        previous: {
-                            [key: string]: string;
-                        };
-                    };
-                };
+                "application/json": components["schemas"]["ContactUpdatedEvent"];
             };
         };
         responses: {
@@ -4049,19 +4615,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "lead.hot";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        contact: components["schemas"]["Contact"];
-                        score: number;
-                        previousScore: number;
-                        threshold: number;
-                    };
-                };
+                "application/json": components["schemas"]["LeadHotEvent"];
             };
         };
         responses: {
@@ -4131,22 +4685,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "lead.new";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        contact: components["schemas"]["Contact"];
-                        /** @enum {string} */
-                        source: "email-form" | "signup-form";
-                        form: {
-                            id: string;
-                            name: string;
-                        };
-                    };
-                };
+                "application/json": components["schemas"]["LeadNewEvent"];
             };
         };
         responses: {
@@ -4202,29 +4741,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "booking.created";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        booking: {
-                            id: string;
-                            title: string;
-                            /** @description epoch ms */
-                            startAt: number;
-                            /** @description epoch ms */
-                            endAt: number;
-                            timezone: string;
-                            attendee: {
-                                name: string;
-                                /** Format: email */
-                                email: string;
-                            };
-                        };
-                    };
-                };
+                "application/json": components["schemas"]["BookingCreatedEvent"];
             };
         };
         responses: {
@@ -4282,32 +4799,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "booking.cancelled";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        booking: {
-                            id: string;
-                            title: string;
-                            /** @description epoch ms */
-                            startAt: number;
-                            /** @description epoch ms */
-                            endAt: number;
-                            timezone: string;
-                            attendee: {
-                                name: string;
-                                /** Format: email */
-                                email: string;
-                            };
-                        };
-                        /** @enum {string} */
-                        cancelledBy: "attendee" | "host";
-                        reason: string | null;
-                    };
-                };
+                "application/json": components["schemas"]["BookingCancelledEvent"];
             };
         };
         responses: {
@@ -4366,16 +4858,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "deal.created";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        deal: components["schemas"]["Deal"];
-                    };
-                };
+                "application/json": components["schemas"]["DealCreatedEvent"];
             };
         };
         responses: {
@@ -4435,17 +4918,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "deal.stage_changed";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        deal: components["schemas"]["Deal"];
-                        fromStageId: string;
-                    };
-                };
+                "application/json": components["schemas"]["DealStageChangedEvent"];
             };
         };
         responses: {
@@ -4527,32 +5000,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "purchase.completed";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        purchase: {
-                            id: string;
-                            amount: number;
-                            currency: string;
-                            items: {
-                                name: string;
-                                quantity: number;
-                                amount: number;
-                            }[];
-                            /** @description epoch ms */
-                            paidAt: number;
-                        };
-                        project: {
-                            id: string;
-                            name: string;
-                        };
-                        contact: components["schemas"]["Contact"] | null;
-                    };
-                };
+                "application/json": components["schemas"]["PurchaseCompletedEvent"];
             };
         };
         responses: {
@@ -4624,25 +5072,7 @@ export interface operations {
                  *       }
                  *     }
                  */
-                "application/json": {
-                    id: string;
-                    /** @constant */
-                    type: "journey.completed";
-                    /** @description epoch ms */
-                    createdAt: number;
-                    data: {
-                        journey: {
-                            id: string;
-                            name: string;
-                        };
-                        runId: string;
-                        contact: components["schemas"]["Contact"];
-                        /** @description epoch ms */
-                        enteredAt: number;
-                        /** @description epoch ms */
-                        completedAt: number;
-                    };
-                };
+                "application/json": components["schemas"]["JourneyCompletedEvent"];
             };
         };
         responses: {

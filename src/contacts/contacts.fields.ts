@@ -13,11 +13,11 @@ export interface ContactWrite {
 }
 
 /** Accepts any text, also a malformed address; refuses only empty, too long and non-text values (docs/reference/rules.md#contacts). */
-export const EmailInput = z
-  .string()
-  .transform(normalizeEmail)
-  .pipe(text(emailMaxLength).min(1))
-  .meta({ pattern: notBlank, maxLength: emailMaxLength, description: 'Any text is stored and verified' })
+export const EmailInput = z.string().transform(normalizeEmail).pipe(text(emailMaxLength).min(1)).meta({
+  pattern: notBlank,
+  maxLength: emailMaxLength,
+  description: 'The address, at most 320 characters. It is trimmed and lowercased; any text is stored and verified',
+})
 
 const printable = /^[\x21-\x7e]+$/
 

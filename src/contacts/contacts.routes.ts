@@ -3,6 +3,7 @@ import { ContactShape } from '../events/shapes.ts'
 import { created, existed, ok, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
 import { withMaxItems } from '../lib/max-items.ts'
+import { epochMs } from '../lib/shapes.ts'
 import { idText } from '../lib/text.ts'
 import {
   columnNames,
@@ -19,27 +20,31 @@ import {
   upsertContact,
 } from './contacts.ts'
 
-const ListId = idText()
-const EpochMs = z.int().meta({ description: 'epoch ms' })
+const ListId = idText().describe('Id of the list')
 
 const ContactListShape = z
   .object({
-    id: z.string(),
-    name: z.string(),
-    fields: z.array(z.string()),
-    rowCount: z.int(),
-    createdAt: EpochMs,
-    updatedAt: EpochMs,
+    id: z.string().describe('Id of the list'),
+    name: z.string().describe('Name of the list, unique in the account'),
+    fields: z.array(z.string()).describe('Names of its columns, at most 40'),
+    rowCount: z.int().describe('Number of its contacts'),
+    createdAt: epochMs('When it was created'),
+    updatedAt: epochMs('When its name, its columns or the number of its contacts last changed'),
   })
-  .meta({ id: 'ContactList' })
+  .meta({ id: 'ContactList', description: 'A list of contacts' })
 
 const Upserted = z
-  .object({ created: z.int(), updated: z.int(), skipped: z.int(), contact: ContactShape.optional() })
-  .meta({ id: 'ContactUpsertResult' })
+  .object({
+    created: z.int().describe('Number of addresses that were added to the list'),
+    updated: z.int().describe('Number of addresses that the list had, also without a change'),
+    skipped: z.int().describe('Number of new addresses that the plan has no room for'),
+    contact: ContactShape.optional().describe('The contact; only after a call with one contact'),
+  })
+  .meta({ id: 'ContactUpsertResult', description: 'What a call wrote' })
 
 const Lookup = z.object({
-  email: emailAddress(),
-  listId: ListId.optional(),
+  email: emailAddress().describe('The address to look up'),
+  listId: ListId.optional().describe('Only the contact in this list. Default: those in all lists'),
 })
 
 const OneContact = z.object({
@@ -47,10 +52,9 @@ const OneContact = z.object({
   email: EmailInput,
   fields: withMaxItems(z.record(z.string().meta(columnNames), z.unknown()), givenNamesMax)
     .optional()
-    .meta({
-      description:
-        'Column name to string (at most 10,000 characters), number, boolean or null; nested values are ignored',
-    }),
+    .describe(
+      'Column name (1 to 100 characters) to string (at most 10,000 characters), number, boolean or null; nested values are ignored. New names become columns. Default: no change',
+    ),
 })
 
 const oneToFiveHundred = 'must have 1 to 500 items'
@@ -110,26 +114,36 @@ const Batch = z.object({
     .array(z.unknown().meta(itemSchema))
     .min(1, oneToFiveHundred)
     .max(500, oneToFiveHundred)
-    .meta({ description: 'Every property except `email` is a column name with its value' })
+    .describe('1 to 500 contacts. Every property except `email` is a column name with its value')
     .transform(readItems),
 })
 
 /** A body with `contacts` is a batch. */
-const Body = z.union([formOf(hasContacts, Batch), formOf((body) => !hasContacts(body), OneContact)]).meta({
-  examples: [
-    { listId: 'lst_…', email: 'ada.okafor@northwind.example', fields: { first_name: 'Ada', plan: 'pro' } },
-    { listId: 'lst_…', contacts: [{ email: 'ada.okafor@northwind.example', first_name: 'Ada' }] },
-  ],
-})
+const Body = z
+  .union([
+    formOf(hasContacts, Batch).meta({ title: 'batch' }),
+    formOf((body) => !hasContacts(body), OneContact).meta({ title: 'one contact' }),
+  ])
+  .meta({
+    examples: [
+      { listId: 'lst_…', email: 'ada.okafor@northwind.example', fields: { first_name: 'Ada', plan: 'pro' } },
+      { listId: 'lst_…', contacts: [{ email: 'ada.okafor@northwind.example', first_name: 'Ada' }] },
+    ],
+  })
 
 /** GET and POST /contacts, GET /lists, removal and erasure of addresses (docs/reference/api.md#contacts). */
 export const routes = [
   route({
+    name: 'findContacts',
     method: 'GET',
     path: '/contacts',
     summary: 'Look up an address in every list, or in one',
     query: Lookup,
-    answers: { 200: z.object({ contacts: z.array(ContactShape) }) },
+    answers: {
+      200: z.object({
+        contacts: z.array(ContactShape).describe('Most recently updated first; empty if no list has the address'),
+      }),
+    },
     refusals: [404],
     handle: async ({ app, caller, query }) => {
       const { accountId, keyId } = caller
@@ -138,6 +152,7 @@ export const routes = [
     },
   }),
   route({
+    name: 'upsertContacts',
     method: 'POST',
     path: '/contacts',
     takesLarge: true,
@@ -165,18 +180,20 @@ export const routes = [
     },
   }),
   route({
+    name: 'listLists',
     method: 'GET',
     path: '/lists',
     summary: 'List the lists of the account by name',
-    answers: { 200: z.object({ lists: z.array(ContactListShape) }) },
+    answers: { 200: z.object({ lists: z.array(ContactListShape).describe('By name') }) },
     handle: async ({ app, caller }) => ok({ lists: await listLists({ sql: app.sql, accountId: caller.accountId }) }),
   }),
   route({
+    name: 'removeContact',
     method: 'DELETE',
     path: '/lists/:id/contacts/:email',
     summary: 'Remove an address from a list; from its last list it leaves the account. No event fires',
     params: z.object({ id: ListId, email: EmailInput }),
-    answers: { 200: z.object({ deleted: z.boolean().meta({ description: 'false: it was not in the list' }) }) },
+    answers: { 200: z.object({ deleted: z.boolean().describe('false: it was not in the list') }) },
     refusals: [404],
     handle: async ({ params, work }) =>
       ok({
@@ -187,11 +204,12 @@ export const routes = [
       }),
   }),
   route({
+    name: 'eraseAddress',
     method: 'POST',
     path: '/erasures',
     summary: 'Erase an address and everything that is stored about it; no event fires',
     body: z.object({ email: EmailInput }).meta({ examples: [{ email: 'ada.okafor@northwind.example' }] }),
-    answers: { 200: z.object({ erased: z.boolean().meta({ description: 'false: nothing was stored about it' }) }) },
+    answers: { 200: z.object({ erased: z.boolean().describe('false: nothing was stored about it') }) },
     handle: async ({ app, body, work }) => {
       const personalData = await app.personalData()
       const erase = () => work((w) => eraseContact(w, body.email, { dryRun: false, personalData }))

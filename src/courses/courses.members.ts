@@ -8,15 +8,18 @@ import { holdCourse, isEntitled, type LessonView, lessonsOf, opens, type Reader 
 import { mailMember } from './courses.mails.ts'
 
 /** Schema of a member's address. Its message is that of a registration (docs/reference/api.md#errors). */
-export const MemberEmail = emailAddress('A valid email is required')
+export const MemberEmail = emailAddress('A valid email is required').describe('The address of the person')
 
 /** The body of POST /courses/{id}/enroll. */
 export const EnrolmentBody = z
-  .object({ email: MemberEmail, active: z.boolean().default(true) })
+  .object({ email: MemberEmail, active: z.boolean().default(true).describe('false revokes the access. Default: true') })
   .meta({ examples: [{ email: 'ada.okafor@northwind.example' }] })
 
 /** The result of an enrolment: the member, and whether this course's key is active. */
-export const EnrolmentResult = z.object({ subscriberId: z.string(), active: z.boolean() })
+export const EnrolmentResult = z.object({
+  subscriberId: z.string().describe('Id of the member'),
+  active: z.boolean().describe('Whether the member has access'),
+})
 export type EnrolmentResult = z.infer<typeof EnrolmentResult>
 
 const lockingMember = preparedStatement<{ id: string }>(

@@ -18,17 +18,22 @@ const replayed = (deal: Deal): Answer => ({
   headers: { 'idempotent-replayed': 'true' },
 })
 
-const Created = z.object({ deal: DealShape, created: z.boolean() })
+const Created = z.object({
+  deal: DealShape,
+  created: z.boolean().describe('false: an earlier call with the same Idempotency-Key created it'),
+})
 
 const pipelines = route({
+  name: 'listPipelines',
   method: 'GET',
   path: '/pipelines',
   summary: 'List the pipelines with their stages, the default pipeline first',
-  answers: { 200: z.object({ pipelines: z.array(PipelineShape) }) },
+  answers: { 200: z.object({ pipelines: z.array(PipelineShape).describe('The default pipeline first') }) },
   handle: async ({ work }) => ok({ pipelines: await work(listPipelines) }),
 })
 
 const create = route({
+  name: 'createDeal',
   method: 'POST',
   path: '/deals',
   summary: 'Create a deal for a contact; calls with the same Idempotency-Key create it once',
@@ -50,12 +55,13 @@ const create = route({
 })
 
 const change = route({
+  name: 'updateDeal',
   method: 'PATCH',
   path: '/deals/:id',
   summary: 'Update a deal, or move it to another stage of its pipeline',
-  params: z.object({ id: idText() }),
+  params: z.object({ id: idText().describe('Id of the deal') }),
   body: DealChange,
-  answers: { 200: z.object({ deal: DealShape, moved: z.boolean() }) },
+  answers: { 200: z.object({ deal: DealShape, moved: z.boolean().describe('Whether its stage changed') }) },
   refusals: [404],
   handle: async ({ params, body, work }) => ok(await work((w) => changeDeal(w, params.id, body))),
 })

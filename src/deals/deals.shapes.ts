@@ -14,12 +14,20 @@ export const Name = text(200).trim().min(1, 'must not be empty')
 /** Pipeline (docs/reference/api.md#pipeline). */
 export const PipelineShape = z
   .object({
-    id: z.string(),
-    name: z.string(),
-    isDefault: z.boolean(),
-    stages: z.array(z.object({ id: z.string(), name: z.string(), kind: StageKind })),
+    id: z.string().describe('Id of the pipeline'),
+    name: z.string().describe('Name of the pipeline'),
+    isDefault: z.boolean().describe('Whether deals that name no pipeline go here'),
+    stages: z
+      .array(
+        z.object({
+          id: z.string().describe('Id of the stage'),
+          name: z.string().describe('Name of the stage'),
+          kind: StageKind.describe('The status that its deals have'),
+        }),
+      )
+      .describe('Its stages, in the order of the board'),
   })
-  .meta({ id: 'Pipeline' })
+  .meta({ id: 'Pipeline', description: 'A pipeline with its stages' })
 export type PipelineView = z.output<typeof PipelineShape>
 export type StageView = PipelineView['stages'][number]
 
@@ -33,7 +41,10 @@ export const NewPipeline = z.object({
     .optional(),
 })
 
-const Title = text(200).trim().min(1, 'must not be empty').meta({ pattern: notBlank })
+const Title = text(200)
+  .trim()
+  .min(1, 'must not be empty')
+  .meta({ pattern: notBlank, description: 'The title, 1 to 200 characters' })
 
 const amountFault = 'must be a decimal amount from 0 to 9,999,999,999.99'
 const amounts = [
@@ -41,17 +52,21 @@ const amounts = [
   z.string().meta({ pattern: '^0*[0-9]{1,10}(\\.[0-9]+)?$', description: 'A decimal, rounded to cents' }),
 ] as const
 /** Parsed to text with two decimals: money is never a binary fraction inside (docs/reference/rules.md#money-and-time). */
-const Amount = z.union(amounts, { error: amountFault }).transform((value, context) => {
-  const amount = parseAmount(value)
-  if (amount !== null) return amount
-  context.addIssue({ code: 'custom', message: amountFault, input: value })
-  return z.NEVER
-})
+const Amount = z
+  .union(amounts, { error: amountFault })
+  .transform((value, context) => {
+    const amount = parseAmount(value)
+    if (amount !== null) return amount
+    context.addIssue({ code: 'custom', message: amountFault, input: value })
+    return z.NEVER
+  })
+  .describe('The amount in units of the currency, 0 to 9,999,999,999.99, rounded to cents')
 
 const Currency = z
   .string()
   .regex(/^[A-Za-z]{3}$/, 'must be three letters')
   .toUpperCase()
+  .describe('Three letters, such as `EUR`')
 
 const Id = idText()
 
@@ -59,13 +74,15 @@ const Id = idText()
 export const NewDeal = z
   .object({
     title: Title,
-    email: emailAddress().optional(),
-    listId: Id.optional(),
-    rowId: Id.optional(),
-    value: Amount.optional(),
-    currency: Currency.optional(),
-    pipelineId: Id.optional(),
-    stageId: Id.optional(),
+    email: emailAddress()
+      .optional()
+      .describe('The address of its contact. Default: `listId` and `rowId` name the contact'),
+    listId: Id.optional().describe('The list of its contact. Default: the list where `email` was changed last'),
+    rowId: Id.optional().describe('The address of its contact in `listId`. Default: `email` names the contact'),
+    value: Amount.optional().meta({ default: 0 }),
+    currency: Currency.optional().meta({ default: 'USD' }),
+    pipelineId: Id.optional().describe('Its pipeline. Default: that of `stageId`, else the default pipeline'),
+    stageId: Id.optional().describe('Its stage. Default: the first open stage of the pipeline'),
   })
   .refine(({ email, listId, rowId }) => email !== undefined || (listId !== undefined && rowId !== undefined), {
     message: 'must name the contact by email, or by listId and rowId',
@@ -76,7 +93,12 @@ export const NewDeal = z
   })
 export type NewDeal = z.output<typeof NewDeal>
 
-const changeable = { title: Title, value: Amount, currency: Currency, stageId: Id }
+const changeable = {
+  title: Title,
+  value: Amount,
+  currency: Currency,
+  stageId: Id.describe('A stage of its own pipeline'),
+}
 
 /** The body of PATCH /deals/{id}: at least one property. */
 export const DealChange = z

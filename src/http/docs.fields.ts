@@ -22,6 +22,23 @@ const bounds: [name: string, shown: (value: unknown) => string][] = [
 
 const branchesOf = ({ anyOf, oneOf }: JsonSchema) => (anyOf ?? oneOf) as JsonSchema[] | undefined
 
+const nameOf = ({ $ref }: JsonSchema): string => String($ref).split('/').at(-1)!
+
+/** Returns the type of a value as text. `link` renders the name of a component. */
+export const typeText = (schema: JsonSchema, link: (name: string) => string): string => {
+  const { type, enum: choices, items, additionalProperties: values } = schema
+  if (schema.$ref !== undefined) return link(nameOf(schema))
+  if ('const' in schema) return `\`${schema.const}\``
+  if (Array.isArray(choices)) return choices.map((choice) => `\`${choice}\``).join(', ')
+  const branches = branchesOf(schema)
+  if (branches) return branches.map((branch) => typeText(branch, link)).join(' or ')
+  if (items !== undefined) return `array of ${typeText(items as JsonSchema, link)}`
+  if (type === 'object' && typeof values === 'object' && values && 'type' in values)
+    return `object of ${typeText(values as JsonSchema, link)}`
+  if (Array.isArray(type)) return type.join(' or ')
+  return type === undefined ? 'any' : String(type)
+}
+
 /** Describes the type of a value. A named schema is a link. */
 export const typeOf = (schema: JsonSchema): HtmlPart => {
   const { $ref, type, format, items, enum: choices } = schema

@@ -40,11 +40,27 @@ Every response other than a 2xx is \`{ "error": <one sentence> }\`. Text can't c
 segment of the path: the \`RateLimit-*\` headers say how many calls are left in the minute.`
 
 /** Rewrites several types to `anyOf` with one type each: oapi-codegen supports only one type per schema, besides null. */
-const splitTypes = (_name: string, node: unknown): unknown => {
-  if (typeof node !== 'object' || node === null || !('type' in node) || !Array.isArray(node.type)) return node
+const splitTypes = (node: JsonSchema): JsonSchema => {
   const { type: types, ...rest } = node
-  return types.filter((type) => type !== 'null').length > 1 ? { ...rest, anyOf: types.map((type) => ({ type })) } : node
+  if (!Array.isArray(types) || types.filter((type) => type !== 'null').length <= 1) return node
+  return { ...rest, anyOf: types.map((type) => ({ type })) }
 }
+
+/** Simplifies `anyOf` of a value and null, and moves the value's description to the whole: zod leaves it inside. */
+const liftNullable = (node: JsonSchema): JsonSchema => {
+  const [first, second, ...more] = Array.isArray(node.anyOf) ? (node.anyOf as JsonSchema[]) : []
+  if (second?.type !== 'null' || more.length > 0) return node
+  const { anyOf: _, ...rest } = node
+  const { description, ...value } = first!
+  const described = { ...(description !== undefined && { description }), ...rest }
+  const isPlain = typeof value.type === 'string' && value.enum === undefined && value.const === undefined
+  return isPlain ? { ...described, ...value, type: [value.type, 'null'] } : { ...described, anyOf: [value, second] }
+}
+
+const rewrite = (_name: string, node: unknown): unknown =>
+  typeof node === 'object' && node !== null && !Array.isArray(node)
+    ? splitTypes(liftNullable(node as JsonSchema))
+    : node
 
 /** Returns a converter to JSON Schema. It adds schemas with a name (`meta({ id })`) to `schemas` and refers to them. */
 const createConverter =
@@ -53,15 +69,19 @@ const createConverter =
     const { $defs = {}, properties } = z.toJSONSchema(z.object({ schema }), {
       io,
       unrepresentable: 'any',
-      override: ({ jsonSchema }) => {
+      override: ({ zodSchema, jsonSchema }) => {
         delete jsonSchema.id
+        // zod drops the default of a schema with a transform.
+        const fallback = z.globalRegistry.get(zodSchema)?.default
+        if (io === 'input' && fallback !== undefined)
+          jsonSchema.default = fallback as z.core.JSONSchema.JSONSchema['default']
         // Limits of the number type itself carry no information.
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
       },
     })
     const moved = <T>(json: T): T =>
-      JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/'), splitTypes)
+      JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/'), rewrite)
     Object.assign(schemas, moved($defs))
     return moved(properties!.schema as JsonSchema)
   }
@@ -104,7 +124,7 @@ const idempotencyKey: Parameter = {
   in: 'header',
   required: false,
   description:
-    'A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire.',
+    '1 to 200 characters. A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. Default: none; a repeated call acts again',
   schema: { type: 'string', minLength: 1, maxLength: 200 },
 }
 
@@ -135,10 +155,6 @@ const resourceOf = ({ path }: Route): string => {
   return resources[segment] ?? segment
 }
 
-/** `GET /deals/:id` is `getDealsId`. */
-const operationId = ({ method, path }: Route): string =>
-  method.toLowerCase() + path.replace(/\W+(\w?)/g, (_, letter: string) => letter.toUpperCase())
-
 const operation = (convert: Convert, route: Route): Operation => {
   const { params, query, body, answers, isOpen, isIdempotent } = route
   const parameters = [
@@ -155,7 +171,7 @@ const operation = (convert: Convert, route: Route): Operation => {
     },
   ])
   return {
-    operationId: operationId(route),
+    operationId: route.name,
     summary: route.summary,
     tags: [resourceOf(route)],
     security: isOpen ? [] : [{ apiKey: [] }],

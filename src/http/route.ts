@@ -35,6 +35,8 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 type Answers = Record<number, z.ZodType>
 
 interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
+  /** The id of its operation in the OpenAPI document, such as `createDeal`. Part of the contract. */
+  name: string
   method: Method
   /** Relative to `/api/v1`; its first segment is the family that the rate limit counts. */
   path: `/${string}`
@@ -158,7 +160,7 @@ export const pageQuery = {
     .pipe(z.int().min(1, limitError).max(pageMax, limitError))
     .default(pageDefault)
     .meta({ description: `Rows of the page, 1 to ${pageMax}`, default: pageDefault }),
-  cursor: text(1_000).optional().meta({ description: 'The `next` of the page before. Absent: the first page' }),
+  cursor: text(1_000).optional().describe('The `next` of the page before. Default: the first page'),
 }
 
 /** Returns the request for a page that a query names, for operations that read pages. */
@@ -170,8 +172,8 @@ export const pageOfQuery = ({ limit, cursor }: { limit: number; cursor?: string 
 /** Returns the schema of a page: rows under their noun, and the cursor of the next page, null on the last one. */
 export const pageShape = <Noun extends string, Row extends z.ZodType>(noun: Noun, row: Row) =>
   z.object({
-    ...({ [noun]: z.array(row) } as Record<Noun, z.ZodArray<Row>>),
-    next: z.string().nullable().meta({ description: 'Value of `cursor` for the next page; null on the last page' }),
+    ...({ [noun]: z.array(row).describe('The rows of the page') } as Record<Noun, z.ZodArray<Row>>),
+    next: z.string().nullable().describe('Value of `cursor` for the next page; null on the last page'),
   })
 
 /** Answers a page with its rows under `noun`. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { lockKey } from '../lib/locks.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
+import { epochMs } from '../lib/shapes.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Definition, TriggerKind } from './definition/definition.ts'
@@ -10,14 +11,14 @@ type Reader = Pick<Work, 'sql' | 'accountId'>
 /** Journey (docs/reference/api.md#journey); times in epoch ms. */
 export const JourneyShape = z
   .object({
-    id: z.string(),
-    name: z.string(),
-    enabled: z.boolean(),
-    triggerKind: z.string(),
-    createdAt: z.int().meta({ description: 'epoch ms' }),
-    updatedAt: z.int().meta({ description: 'epoch ms' }),
+    id: z.string().describe('Id of the journey'),
+    name: z.string().describe('Name of the journey'),
+    enabled: z.boolean().describe('Whether contacts can enter it'),
+    triggerKind: z.string().describe('What starts it; `api`: a call of `POST /journeys/{id}/trigger`'),
+    createdAt: epochMs('When it was created'),
+    updatedAt: epochMs('When it last changed'),
   })
-  .meta({ id: 'Journey' })
+  .meta({ id: 'Journey', description: 'A journey: steps that a contact takes' })
 export type JourneyView = z.output<typeof JourneyShape>
 
 /** A journey with its newest version, which contacts enter. */

@@ -10,6 +10,9 @@ import type { Work } from '../store/work.ts'
 import { compileFilter } from './segments.compile.ts'
 import { findSegment, type SegmentView } from './segments.find.ts'
 
+/** Describes a filter. */
+export const filterText = 'The filter, such as `plan = pro and opened < 30d`'
+
 export const NewSegment = z.object({
   name: text(200),
   /** Id or name. */
@@ -50,8 +53,8 @@ const keepUsed = statement(
 )
 
 export const SegmentChange = z.object({
-  name: text(200).optional(),
-  where: z.string().optional(),
+  name: text(200).optional().describe('Name of the segment, 1 to 200 characters, unique in the account'),
+  where: z.string().optional().describe(filterText),
 })
 
 /**

@@ -3,47 +3,51 @@ import { listContacts, requireList } from '../contacts/contacts.ts'
 import { ContactShape } from '../events/shapes.ts'
 import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
 import { pageById } from '../lib/cursor.ts'
+import { epochMs } from '../lib/shapes.ts'
 import { idText, text } from '../lib/text.ts'
 import {
   compileFilter,
   countSegment,
   createSegment,
   deleteSegment,
+  filterText,
   findSegmentById,
   listSegments,
   SegmentChange,
   updateSegment,
 } from './segments.ts'
 
-const Id = z.object({ id: idText() })
-const Where = z
-  .string()
-  .meta({ description: 'A filter (docs/reference/segments.md), such as `plan = pro and opened < 30d`' })
+const Id = z.object({ id: idText().describe('Id of the segment') })
+const Where = z.string().describe(filterText)
 
 const SegmentShape = z
   .object({
-    id: z.string(),
-    name: z.string().meta({ description: 'Its name, unique in the account' }),
-    listId: z.string().meta({ description: 'The list whose contacts it selects' }),
+    id: z.string().describe('Id of the segment'),
+    name: z.string().describe('Name of the segment, unique in the account'),
+    listId: z.string().describe('Id of the list whose contacts it selects'),
     where: Where,
-    createdAt: z.int().meta({ description: 'epoch ms' }),
-    listDeleted: z.literal(true).optional().meta({ description: 'Its list was deleted: it can only be deleted too' }),
+    createdAt: epochMs('When it was created'),
+    listDeleted: z.literal(true).optional().describe('Its list was deleted: it can only be deleted too'),
   })
-  .meta({ id: 'Segment' })
+  .meta({ id: 'Segment', description: 'The contacts of a list that meet a filter' })
 
-const Counted = SegmentShape.extend({ count: z.int().meta({ description: 'Contacts that are in it now' }) })
+const Counted = SegmentShape.extend({ count: z.int().describe('Number of contacts that are in it now') }).meta({
+  id: 'SegmentDetail',
+  description: 'A segment with the number of its contacts',
+})
 
 /** /segments and the contacts of a list (docs/reference/api.md#segments). */
 export const routes = [
   route({
+    name: 'listContacts',
     method: 'GET',
     path: '/lists/:id/contacts',
     summary: 'List the contacts of a list, in the order in which their addresses were added to the account',
-    params: Id,
+    params: z.object({ id: idText().describe('Id of the list') }),
     query: z.object({
       where: text(10_000)
         .optional()
-        .meta({ description: 'Only contacts that meet this filter (docs/reference/segments.md)' }),
+        .describe('Only contacts that meet this filter, such as `plan = pro`; at most 10,000 characters. Default: all'),
       ...pageQuery,
     }),
     answers: { 200: pageShape('contacts', ContactShape) },
@@ -59,6 +63,7 @@ export const routes = [
       ),
   }),
   route({
+    name: 'listSegments',
     method: 'GET',
     path: '/segments',
     summary: 'List the segments, oldest first',
@@ -67,11 +72,16 @@ export const routes = [
     handle: async ({ work, query }) => page('segments', pageById(await work(listSegments), pageOfQuery(query))),
   }),
   route({
+    name: 'createSegment',
     method: 'POST',
     path: '/segments',
     summary: 'Create a segment: the contacts of a list that meet a filter',
     body: z
-      .object({ name: text(200), listId: idText(), where: Where })
+      .object({
+        name: text(200).describe('Name of the segment, 1 to 200 characters, unique in the account'),
+        listId: idText().describe('The list whose contacts it selects'),
+        where: Where,
+      })
       .meta({ examples: [{ name: 'Active customers', listId: 'lst_…', where: 'plan = pro and opened < 30d' }] }),
     answers: { 201: z.object({ segment: SegmentShape }) },
     refusals: [404, 409],
@@ -84,6 +94,7 @@ export const routes = [
       }),
   }),
   route({
+    name: 'getSegment',
     method: 'GET',
     path: '/segments/:id',
     summary: 'Show a segment and how many contacts are in it now',
@@ -99,6 +110,7 @@ export const routes = [
       }),
   }),
   route({
+    name: 'updateSegment',
     method: 'PATCH',
     path: '/segments/:id',
     summary: 'Change the name or the filter of a segment',
@@ -115,11 +127,12 @@ export const routes = [
       }),
   }),
   route({
+    name: 'deleteSegment',
     method: 'DELETE',
     path: '/segments/:id',
     summary: 'Delete a segment; its contacts stay. Not while an unsent broadcast uses it',
     params: Id,
-    answers: { 200: z.object({ deleted: z.boolean().meta({ description: 'false: there was none' }) }) },
+    answers: { 200: z.object({ deleted: z.boolean().describe('false: there was none') }) },
     refusals: [409],
     handle: async ({ params, work }) =>
       ok({

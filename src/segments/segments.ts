@@ -1,4 +1,11 @@
-export { createSegment, deleteSegment, NewSegment, SegmentChange, updateSegment } from './segments.change.ts'
+export {
+  createSegment,
+  deleteSegment,
+  filterText,
+  NewSegment,
+  SegmentChange,
+  updateSegment,
+} from './segments.change.ts'
 export { compileFilter, compileSegment, type Matcher, termNames } from './segments.compile.ts'
 export { countSegment } from './segments.count.ts'
 export {

@@ -7,14 +7,16 @@ import { idText } from '../lib/text.ts'
 import { createWebhook, deleteWebhook, listWebhooks, NewSubscription, NewWebhook, Subscription } from './webhooks.ts'
 
 const list = route({
+  name: 'listWebhooks',
   method: 'GET',
   path: '/webhooks',
   summary: 'List the webhook subscriptions, newest first',
-  answers: { 200: z.object({ subscriptions: z.array(Subscription) }) },
+  answers: { 200: z.object({ subscriptions: z.array(Subscription).describe('Newest first') }) },
   handle: async ({ work }) => ok({ subscriptions: await work(listWebhooks) }),
 })
 
 const create = route({
+  name: 'createWebhook',
   method: 'POST',
   path: '/webhooks',
   summary: 'Subscribe a URL to events; only this response contains the secret',
@@ -28,11 +30,12 @@ const create = route({
 })
 
 const remove = route({
+  name: 'deleteWebhook',
   method: 'DELETE',
   path: '/webhooks/:id',
   summary: 'Delete a subscription and cancel its pending deliveries',
-  params: z.object({ id: idText() }),
-  answers: { 200: z.object({ ok: z.literal(true) }) },
+  params: z.object({ id: idText().describe('Id of the subscription') }),
+  answers: { 200: z.object({ ok: z.literal(true).describe('It is deleted') }) },
   refusals: [404],
   handle: async ({ params, work }) => {
     await work((w) => deleteWebhook(w, params.id))
@@ -41,11 +44,12 @@ const remove = route({
 })
 
 const sample = route({
+  name: 'sampleEvents',
   method: 'GET',
   path: '/events/sample',
   summary: 'Get sample events in the exact shape of real deliveries',
-  query: z.object({ type: EventName.optional() }),
-  answers: { 200: z.object({ events: z.array(WebhookEventShape) }) },
+  query: z.object({ type: EventName.optional().describe('Only a sample of this type. Default: one of each type') }),
+  answers: { 200: z.object({ events: z.array(WebhookEventShape).describe('The samples') }) },
   handle: async ({ app, query }) => {
     const now = app.now().getTime()
     const types = query.type ? [query.type] : eventTypes

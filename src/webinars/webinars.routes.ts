@@ -14,16 +14,18 @@ import {
 } from './webinars.ts'
 
 const list = route({
+  name: 'listWebinars',
   method: 'GET',
   path: '/webinars',
   summary: 'List the webinars that take registrations, newest first',
   quota: 'embedApi',
-  answers: { 200: z.object({ webinars: z.array(WebinarShape) }) },
+  answers: { 200: z.object({ webinars: z.array(WebinarShape).describe('Newest first') }) },
   refusals: [403],
   handle: async ({ work }) => ok({ webinars: await work((w) => listWebinars(w, { accessMode: 'registration' })) }),
 })
 
 const create = route({
+  name: 'createWebinar',
   method: 'POST',
   path: '/webinars',
   summary: 'Schedule a webinar that takes registrations',
@@ -43,11 +45,12 @@ const create = route({
 })
 
 const register = route({
+  name: 'registerAttendee',
   method: 'POST',
   path: '/webinars/:id/register',
   summary: 'Register a person for a seat, or for the waitlist when the webinar is full',
   quota: 'embedApi',
-  params: z.object({ id: idText() }),
+  params: z.object({ id: idText().describe('Id of the webinar') }),
   body: RegistrationBody,
   answers: { 200: RegistrationResult },
   refusals: [403, 404, 409],

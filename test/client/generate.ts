@@ -16,7 +16,10 @@ const heading = '// Generated from the OpenAPI document by `npm run client`: do 
 export const generateApi = async (): Promise<string> => {
   const { default: generate, astToString } = createRequire(import.meta.url)('openapi-typescript')
   const routes = await loadRoutes()
-  const types: string = astToString(await generate(openApiOf(routes, ''), { silent: true }))
+  const types: string = astToString(await generate(openApiOf(routes, ''), { silent: true })).replaceAll(
+    ' (enum property replaced by openapi-typescript)',
+    '',
+  )
   const keyed = routes
     .filter((route) => 'isIdempotent' in route && route.isIdempotent)
     .map(({ method, path }) => `'${method} ${path.replace(/:(\w+)/g, '{$1}')}'`)

@@ -15,6 +15,7 @@ const clock = { now: new Date('2026-11-30T23:00:00Z') }
 
 /** A counting route that creates a list, and answers 404 for the name `missing`. */
 const probe = route({
+  name: 'probe',
   method: 'POST',
   path: '/probe',
   summary: 'A call of the Embed API',

@@ -29,9 +29,9 @@ beforeAll(async () => {
   lines = []
   const answers = { 200: z.object({}) }
   const routes = [
-    route({ method: 'POST', path: '/broken', summary: 'x', body: z.object({}), answers, handle: fail }),
+    route({ name: 'breakOnWrite', method: 'POST', path: '/broken', summary: 'x', body: z.object({}), answers, handle: fail }),
     ...(await loadRoutes()).filter(({ path }) => path === '/lists'),
-    openRoute({ method: 'GET', path: '/broken', summary: 'x', answers, handle: fail }),
+    openRoute({ name: 'breakOnRead', method: 'GET', path: '/broken', summary: 'x', answers, handle: fail }),
   ]
   const pages: Page[] = [
     { method: 'GET', path: '/x/broken', handle: fail },

@@ -104,7 +104,9 @@ describe('the document describes what is refused', () => {
 
   test('the event types, and that at least one is required', async () => {
     const { object: webhook, ways } = await partsOf('post', '/api/v1/webhooks')
-    expect(webhook.properties.events.items.enum).toContain('deal.stage_changed')
+    expect(webhook.properties.events.items).toEqual({ $ref: '#/components/schemas/EventType' })
+    const { components } = await operation('post', '/api/v1/webhooks')
+    expect(components.schemas.EventType.enum).toEqual([...eventTypes])
     expect(ways).toEqual([{ required: ['events'] }, { required: ['event'] }])
   })
 })
@@ -184,8 +186,110 @@ test('each event is a webhook with its signature headers, schema and a valid sam
     ])
     const { schema, example } = post.requestBody.content['application/json']
     expect(eventShape(type as EventType).safeParse(example).error).toBeUndefined()
-    expect(schema.properties.type).toMatchObject({ const: type })
+    const name: string = schema.$ref.split('/').at(-1)
+    expect((body.components.schemas[name] as Schema).properties.type).toMatchObject({ const: type })
   }
+})
+
+test('each event has a component, and the type of a WebhookEvent says which one it is', async () => {
+  const { schemas }: { schemas: Record<string, Schema> } = (await ok(t.request('GET', '/openapi.json'))).body.components
+  const { oneOf, discriminator } = schemas.WebhookEvent
+  expect(oneOf.map(({ $ref }: Schema) => $ref)).toEqual(Object.values(discriminator.mapping))
+  expect(discriminator.propertyName).toBe('type')
+  expect(Object.keys(discriminator.mapping)).toEqual([...eventTypes])
+  expect(discriminator.mapping['deal.stage_changed']).toBe('#/components/schemas/DealStageChangedEvent')
+  for (const [type, $ref] of Object.entries<string>(discriminator.mapping))
+    expect(schemas[$ref.split('/').at(-1)!].properties.type.const).toBe(type)
+})
+
+test('operations have names such as createDeal', async () => {
+  const { paths } = (await ok(t.request('GET', '/openapi.json'))).body
+  expect(paths['/api/v1/deals']!.post!.operationId).toBe('createDeal')
+  expect(paths['/api/v1/journeys/{id}/trigger']!.post!.operationId).toBe('triggerJourney')
+  const ids = Object.values(paths).flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
+  expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z]+)+$/.test(id))).toEqual([])
+})
+
+/** Values whose bound is not a number: ids, tokens and filters. */
+const unbounded = /^(id|token|where)$|Ids?$/
+const bounds = [
+  'enum',
+  'const',
+  'format',
+  'pattern',
+  'maxLength',
+  'maximum',
+  'maxItems',
+  'maxProperties',
+  'contentEncoding',
+]
+
+/** Returns what the description of a property or a parameter lacks. */
+const lacksOf = (
+  name: string,
+  schema: Schema,
+  place: 'request' | 'change' | 'response',
+  isRequired: boolean,
+): string[] => {
+  const { description = '', type } = schema
+  const kinds: Schema[] = [schema, ...(schema.anyOf ?? [])]
+  const isOptional = place === 'request' && !isRequired
+  // An object is bounded by its properties, and the value of an answer by its block.
+  const needsBound = type !== 'boolean' && schema.properties === undefined && (type !== undefined || schema.anyOf)
+  const isBounded =
+    unbounded.test(name) ||
+    /\d/.test(description) ||
+    kinds.some((kind) => '$ref' in kind || bounds.some((bound) => bound in kind))
+  return [
+    ...(description === '' ? ['a description'] : []),
+    ...(/At$/.test(name) && !description.includes('in epoch ms') ? ['its unit'] : []),
+    ...(isOptional && schema.default === undefined && !description.includes('Default: ') ? ['its default'] : []),
+    ...(place !== 'response' && needsBound && !isBounded ? ['its bound'] : []),
+  ]
+}
+
+test('every property and every parameter has a description with its unit, its default and its bound', async () => {
+  const { body } = await ok(t.request('GET', '/openapi.json'))
+  const schemas = body.components.schemas as Record<string, Schema>
+  const lacking: string[] = []
+  let seen = 0
+  const look = (
+    path: string,
+    name: string,
+    schema: Schema,
+    place: Parameters<typeof lacksOf>[2],
+    isRequired: boolean,
+  ) => {
+    seen++
+    const described = { ...(schema.$ref && schemas[schema.$ref.split('/').at(-1)]), ...schema }
+    for (const what of lacksOf(name, described, place, isRequired)) lacking.push(`${path}: ${name} lacks ${what}`)
+  }
+  const walk = (path: string, schema: Schema, place: Parameters<typeof lacksOf>[2]): void => {
+    for (const [name, value] of Object.entries<Schema>(schema.properties ?? {})) {
+      look(path, name, value, place, schema.required?.includes(name) === true)
+      walk(`${path}.${name}`, value, place)
+    }
+    const inner = [
+      schema.items,
+      schema.additionalProperties,
+      ...['anyOf', 'oneOf', 'allOf'].flatMap((key) => schema[key] ?? []),
+    ]
+    for (const one of inner) if (typeof one === 'object') walk(path, one, place)
+  }
+  for (const [name, schema] of Object.entries(schemas)) walk(name, schema, 'response')
+  for (const [path, methods] of Object.entries(body.paths))
+    for (const [method, { parameters = [], requestBody, responses }] of Object.entries<Schema>(methods)) {
+      const at = `${method} ${path}`
+      for (const { name, description, required, schema } of parameters)
+        look(at, name, { ...schema, description }, 'request', required)
+      // A property that a change leaves out stays as it is.
+      if (requestBody)
+        walk(at, requestBody.content['application/json'].schema, method === 'patch' ? 'change' : 'request')
+      for (const { content } of Object.values<Schema>(responses))
+        if (content) walk(at, content['application/json'].schema, 'response')
+    }
+  expect(seen).toBeGreaterThan(300)
+  expect(lacking).toEqual([])
 })
 
 test('the route accepts the example of each body', async () => {

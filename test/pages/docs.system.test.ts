@@ -52,7 +52,7 @@ describePages('/docs in Chromium', (openPage) => {
     await page.goto(`${url}/docs`)
     await page.getByLabel('API key').fill(`${key.slice(0, -4)}aaaa`)
     await page.getByText('This key is not valid.').waitFor()
-    const body = page.locator('#postContacts-body')
+    const body = page.locator('#upsertContacts-body')
     expect(JSON.parse(await body.inputValue()).listId).toBe('lst_…')
     await page.getByLabel('API key').fill(key)
     await page.getByText('This key is valid.').waitFor()
@@ -60,10 +60,10 @@ describePages('/docs in Chromium', (openPage) => {
       listId: list.id,
       email: 'ada.okafor@northwind.example',
     })
-    await page.locator('#postContacts > summary').click()
-    await page.locator('#postContacts form').getByRole('button', { name: 'Send' }).click()
-    await expect.poll(() => page.locator('#postContacts [role=status]').textContent()).toMatch(/^201 in/)
-    expect(await page.locator('#deleteWebhooksId').getByLabel('id').inputValue()).toBe('')
+    await page.locator('#upsertContacts > summary').click()
+    await page.locator('#upsertContacts form').getByRole('button', { name: 'Send' }).click()
+    await expect.poll(() => page.locator('#upsertContacts [role=status]').textContent()).toMatch(/^201 in/)
+    expect(await page.locator('#deleteWebhook').getByLabel('id').inputValue()).toBe('')
     expectNothingFromElsewhere(page, url)
   })
 
@@ -80,16 +80,16 @@ describePages('/docs in Chromium', (openPage) => {
       await expect.poll(() => answer.textContent()).toMatch(/^\d{3} in/)
       return (await answer.textContent())!
     }
-    const made = await call('postWebhooks', async () => {})
+    const made = await call('createWebhook', async () => {})
     expect(made).toMatch(/^201 in \d+ ms\nx-request-id: req_/)
     expect(made).toContain('"url": "https://example.com/hooks"')
     const { body } = await ok(t.request('GET', '/webhooks', { key: account.key }))
     expect(body.subscriptions).toHaveLength(1)
-    expect(await call('getContacts', (form) => form.getByLabel('email').fill('a+b&c@people.example'))).toMatch(
+    expect(await call('findContacts', (form) => form.getByLabel('email').fill('a+b&c@people.example'))).toMatch(
       /"contacts": \[\]/,
     )
     const { id } = body.subscriptions[0]!
-    expect(await call('deleteWebhooksId', (form) => form.getByLabel('id').fill(id))).toMatch(/^200 in/)
+    expect(await call('deleteWebhook', (form) => form.getByLabel('id').fill(id))).toMatch(/^200 in/)
     expectNothingFromElsewhere(page, url)
     expect(faultsOf(page)).toEqual([])
     await page.evaluate('scrollTo(0, 0)')
@@ -99,8 +99,8 @@ describePages('/docs in Chromium', (openPage) => {
   test('without scripts it is readable and hides the controls that need them', async () => {
     const page = await openPage({ javaScriptEnabled: false })
     await page.goto(`${url}/docs`)
-    await page.locator('#postDeals > summary').click()
-    expect(await page.locator('#postDeals').innerText()).toContain('Annual plan, 25 seats')
+    await page.locator('#createDeal > summary').click()
+    expect(await page.locator('#createDeal').innerText()).toContain('Annual plan, 25 seats')
     expect(await page.getByRole('button').count()).toBe(0)
     expect(await page.locator('#key').isVisible()).toBe(false)
   })

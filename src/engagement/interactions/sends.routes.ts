@@ -1,33 +1,32 @@
 import { z } from 'zod'
 import { ok, page, pageOfQuery, pageQuery, pageShape, route } from '../../http/route.ts'
 import { emailAddress } from '../../lib/address.ts'
+import { epochMs } from '../../lib/shapes.ts'
 import { idText } from '../../lib/text.ts'
 import { cancelledError, cancelScheduled, findSend, listSends, type SendView } from '../../messages/messages.ts'
 import type { Work } from '../../store/work.ts'
 import { readReactions } from './reactions.ts'
 
-const EpochMs = z.int().nullable()
-
 const Status = z.enum(['pending', 'sent', 'failed', 'suppressed'])
 
 const SendShape = z
   .object({
-    id: z.string(),
-    to: z.string().meta({ description: 'The address of the recipient; empty after its erasure' }),
-    subject: z.string(),
-    type: z.enum(['transactional', 'marketing']),
-    status: Status,
-    error: z.string().nullable().meta({ description: 'Why it failed or was suppressed; else null' }),
-    createdAt: z.int().meta({ description: 'epoch ms' }),
-    sentAt: EpochMs.meta({ description: 'When the relay accepted it, epoch ms; null: it was not sent' }),
-    scheduledAt: EpochMs.meta({ description: 'The time that its call asked for, epoch ms; null: as soon as possible' }),
-    opened: z.boolean().meta({ description: 'A person opened it; clicks and answers count too' }),
-    clicked: z.boolean().meta({ description: 'A person followed one of its links' }),
-    bounced: z.boolean().meta({ description: 'A report says that it was not delivered' }),
+    id: z.string().describe('Id of the email'),
+    to: z.string().describe('The address of the recipient; empty after its erasure'),
+    subject: z.string().describe('The subject, at most 200 characters'),
+    type: z.enum(['transactional', 'marketing']).describe('The type of its call'),
+    status: Status.describe('`sent`: the relay accepted it; `pending`: it has not ended'),
+    error: z.string().nullable().describe('Why it failed or was suppressed; else null'),
+    createdAt: epochMs('When it was accepted'),
+    sentAt: epochMs('When the relay accepted it; null: it was not sent').nullable(),
+    scheduledAt: epochMs('When its call asked to send it; null: as soon as possible').nullable(),
+    opened: z.boolean().describe('Whether a person opened it; clicks and answers count too'),
+    clicked: z.boolean().describe('Whether a person followed one of its links'),
+    bounced: z.boolean().describe('Whether a report says that it was not delivered'),
   })
-  .meta({ id: 'SendRecord' })
+  .meta({ id: 'SendRecord', description: 'An email of the account, with what its recipient did' })
 
-const Id = z.object({ id: idText() })
+const Id = z.object({ id: idText().describe('Id of the email') })
 
 /** Returns the sends with what their recipients did. */
 const withReactions = async (work: Work, sends: readonly SendView[]) => {
@@ -41,12 +40,13 @@ const withReactions = async (work: Work, sends: readonly SendView[]) => {
 /** /sends (docs/reference/api.md#sends). */
 export const routes = [
   route({
+    name: 'listSends',
     method: 'GET',
     path: '/sends',
     summary: 'List the emails of the account, newest first',
     query: z.object({
-      email: emailAddress().optional().meta({ description: 'Only emails to this address' }),
-      status: Status.optional().meta({ description: 'Only emails with this status' }),
+      email: emailAddress().optional().describe('Only emails to this address. Default: all'),
+      status: Status.optional().describe('Only emails with this status. Default: all'),
       ...pageQuery,
     }),
     answers: { 200: pageShape('sends', SendShape) },
@@ -61,6 +61,7 @@ export const routes = [
       ),
   }),
   route({
+    name: 'getSend',
     method: 'GET',
     path: '/sends/:id',
     summary: 'Show an email and what its recipient did',
@@ -71,17 +72,24 @@ export const routes = [
       ok({ send: (await work(async (w) => withReactions(w, [await findSend(w, params.id)])))[0] }),
   }),
   route({
+    name: 'cancelSend',
     method: 'DELETE',
     path: '/sends/:id',
     summary: 'Cancel a scheduled email with all copies of its call',
     params: Id,
     answers: {
       200: z.object({
-        cancelled: z.boolean().meta({ description: 'false: it was cancelled before' }),
+        cancelled: z.boolean().describe('false: it was cancelled before'),
         notCancelled: z
-          .array(z.object({ id: z.string(), to: z.string(), status: z.string() }))
+          .array(
+            z.object({
+              id: z.string().describe('Id of the email'),
+              to: z.string().describe('The address of its recipient'),
+              status: z.string().describe('`pending`: it is being sent; otherwise its end'),
+            }),
+          )
           .optional()
-          .meta({ description: 'Copies that are being sent or were sent. Absent: none' }),
+          .describe('Copies that are being sent or were sent; absent if there are none'),
       }),
     },
     refusals: [404, 409],

@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { dataShapes, EpochMs } from '../../events/shapes.ts'
+import { dataShapes } from '../../events/shapes.ts'
 import type { EmittedEvent, EventType } from '../../events/types.ts'
 import { recordOf } from '../../lib/faults.ts'
 import { meets } from '../../lib/filter.match.ts'
 import { type Filter, parseFilter } from '../../lib/filter.ts'
+import { isEpochMs } from '../../lib/shapes.ts'
 
 /*
  * The `where` of a `wait-for` (docs/reference/journeys.md#waiting-for-an-event): a filter of the event's data, or the values that the
@@ -21,7 +22,7 @@ interface Place {
   isTime: boolean
 }
 
-function* placesIn(shape: unknown, path: string): Generator<Place> {
+function* placesIn(shape: z.core.$ZodType, path: string): Generator<Place> {
   if (shape instanceof z.ZodNullable) yield* placesIn(shape.unwrap(), path)
   else if (shape instanceof z.ZodArray) yield* placesIn(shape.element, path)
   else if (shape instanceof z.ZodObject)
@@ -29,7 +30,7 @@ function* placesIn(shape: unknown, path: string): Generator<Place> {
   else {
     const isRecord = shape instanceof z.ZodRecord
     const shown = isRecord ? `${path}.<name>` : path
-    yield { path, shown, isOpen: isRecord || shape instanceof z.ZodUnion, isTime: shape === EpochMs }
+    yield { path, shown, isOpen: isRecord || shape instanceof z.ZodUnion, isTime: isEpochMs(shape) }
   }
 }
 

@@ -24,7 +24,13 @@ export const contextOfData = (data: TriggerData | undefined) =>
 
 /** The body of POST /journeys/{id}/trigger. */
 export const EntryRequest = z
-  .object({ email: emailAddress(), listId: idText(), data: TriggerData.optional() })
+  .object({
+    email: emailAddress().describe('The address that enters the journey'),
+    listId: idText().describe('The list of the contact; an address that is not in it is added first'),
+    data: TriggerData.optional().describe(
+      'Merge data of the run: at most 100 fields and 64 KB; nested values are dropped. Default: none',
+    ),
+  })
   .meta({ examples: [{ email: 'ada.okafor@northwind.example', listId: 'lst_…' }] })
 
 /** The triggers that a caller may start: the API only `api`, the operator `manual` too. */

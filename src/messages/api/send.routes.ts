@@ -11,6 +11,7 @@ const attachedOf = (body: unknown) => {
 }
 
 const send = route({
+  name: 'sendEmail',
   method: 'POST',
   path: '/send',
   takesLarge: true,

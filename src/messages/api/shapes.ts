@@ -61,7 +61,11 @@ const Base64 = z
   .custom<string | Decoded>((content) => typeof content === 'string' || content instanceof Decoded, {
     error: ({ input }) => (input === undefined ? 'is required' : 'must be a string'),
   })
-  .meta({ type: 'string', contentEncoding: 'base64' })
+  .meta({
+    type: 'string',
+    contentEncoding: 'base64',
+    description: 'The file in base64 (RFC 4648, section 4); all files together at most 10 MB',
+  })
 
 const Attachment = z.object({
   filename: text(filenameMaxLength)
@@ -70,19 +74,24 @@ const Attachment = z.object({
       // Marks of direction make `gpj.exe` look like `exe.jpg`.
       (name) => !/[\p{Cc}\p{Bidi_Control}/\\]/u.test(name) && name !== '.' && name !== '..',
       'must not contain path separators, control characters or marks of text direction',
-    ),
+    )
+    .describe('Name of the file, 1 to 200 characters, without path separators'),
   contentType: z
     .string()
     .max(200)
     .regex(contentTypePattern, 'must be a content type')
     .refine((type) => !/^(multipart|message)\//i.test(type), 'must not be multipart or message')
-    .optional(),
+    .optional()
+    .describe('Such as `text/csv; charset=utf-8`, at most 200 characters. Default: `application/octet-stream`'),
   content: Base64,
   contentId: z
     .string()
     .max(200)
     .regex(/^[\x21-\x3b\x3d\x3f-\x7e]+$/, 'must be printable ASCII without <, > and blanks')
-    .optional(),
+    .optional()
+    .describe(
+      'Makes the file inline: the HTML refers to it by `cid:<contentId>`; at most 200 characters. Default: a plain attachment',
+    ),
 })
 
 const lengthOf = (content: string | Decoded): number =>
@@ -109,22 +118,53 @@ const content = ['subject', 'html', 'text'] as const
 /** The body of POST /send: with `projectId`, or with subject, html and text (docs/reference/api.md#post-send). */
 export const SendBody = z
   .object({
-    to: Recipient,
-    cc: Copies.optional(),
-    bcc: Copies.optional(),
-    type: MessageType.default('transactional'),
-    from: z.object({ email: Recipient, name: DisplayName.optional() }).optional(),
-    senderId: idText().optional(),
-    replyTo: Recipient.optional(),
-    subject: text(anyLength).optional(),
-    html: text(anyLength).optional(),
-    text: text(anyLength).optional(),
-    projectId: idText().optional(),
-    topicId: idText().optional(),
-    mergeData: mergeDataOf(anyLength).optional(),
-    headers: Headers.optional(),
-    attachments: Attachments.optional(),
-    scheduledAt: z.int().optional(),
+    to: Recipient.describe('The recipient'),
+    cc: Copies.optional().describe(
+      'Up to 10 addresses that get a copy; only for transactional email without a project. Default: none',
+    ),
+    bcc: Copies.optional().describe('As `cc`, but no other recipient sees them. Default: none'),
+    type: MessageType.default('transactional').describe(
+      '`marketing` stops for people who unsubscribed, and can be unsubscribed in one click',
+    ),
+    from: z
+      .object({
+        email: Recipient.describe('A sender of the account, or an address on a verified domain'),
+        name: DisplayName.optional().describe('The name beside the address, at most 200 characters. Default: none'),
+      })
+      .optional()
+      .describe('The sender. Default: `senderId`, else the default sender of the account'),
+    senderId: idText()
+      .optional()
+      .describe('A sender of the account, with its name and reply-to. Default: `from`, else the default sender'),
+    replyTo: Recipient.optional().describe('Where replies go. Default: the reply-to of the sender'),
+    subject: text(anyLength)
+      .optional()
+      .describe('Cut to 200 characters; required without a project. Default: the name of the project'),
+    html: text(anyLength)
+      .optional()
+      .describe('The HTML, sent as it is; required without a project. Default: the project is rendered'),
+    text: text(anyLength)
+      .optional()
+      .describe('The plain text, sent as it is; required without a project. Default: the project is rendered'),
+    projectId: idText()
+      .optional()
+      .describe('The project to render. Default: the email has `subject`, `html` and `text`'),
+    topicId: idText()
+      .optional()
+      .describe('The topic, only for marketing: people who left it get no email. Default: no topic'),
+    mergeData: mergeDataOf(anyLength)
+      .optional()
+      .describe(
+        'Values of the merge tags of the project: at most 100 fields; nested values are dropped. Default: none',
+      ),
+    headers: Headers.optional().describe(
+      'At most 20 headers to add: `X-…` (name of at most 100 characters), `References` and `In-Reply-To`, each of at most 998 characters. Default: none',
+    ),
+    attachments: Attachments.optional().describe('At most 20 files with at most 10 MB in all. Default: none'),
+    scheduledAt: z
+      .int()
+      .optional()
+      .describe('When to send it, in epoch ms, between now and 30 days from now. Default: at once'),
   })
   .superRefine((body, context) => {
     for (const name of ['cc', 'bcc'] as const) {
@@ -151,11 +191,18 @@ export type SendBody = z.output<typeof SendBody>
 
 export const SendResult = z
   .object({
-    id: z.string(),
-    status: z.enum(messageStatuses),
-    reason: z.string().optional(),
-    error: z.string().optional(),
-    suppressed: z.array(z.string()).optional(),
+    id: z.string().describe('Id of the email'),
+    status: z
+      .enum(messageStatuses)
+      .describe(
+        '`sent`: the relay accepted it; `pending`: it is sent later; `failed`: see `error`; `suppressed`: see `reason`',
+      ),
+    reason: z.string().optional().describe('Why it was suppressed, such as `unsubscribed`; absent otherwise'),
+    error: z.string().optional().describe('Why it failed; absent otherwise'),
+    suppressed: z
+      .array(z.string())
+      .optional()
+      .describe('Addresses of `cc` and `bcc` that were left out; absent if there are none'),
   })
-  .meta({ id: 'SendResult' })
+  .meta({ id: 'SendResult', description: 'What became of a call' })
 export type SendResult = z.infer<typeof SendResult>

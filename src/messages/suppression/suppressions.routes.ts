@@ -4,6 +4,7 @@ import { emailAddress } from '../../lib/address.ts'
 import { pageById } from '../../lib/cursor.ts'
 import { withMaxItems } from '../../lib/max-items.ts'
 import { notFound } from '../../lib/problem.ts'
+import { epochMs } from '../../lib/shapes.ts'
 import { idText } from '../../lib/text.ts'
 import {
   hasTopicId,
@@ -17,47 +18,43 @@ import {
   topicsMax,
 } from '../messages.ts'
 
-const EpochMs = z.int().meta({ description: 'epoch ms' })
-
 const Suppression = z
   .object({
-    email: z.string().meta({ description: 'The address, normalised' }),
-    reason: SuppressionReasonShape.meta({
-      description: '`unsubscribed` stops marketing only; the other reasons stop every email',
-    }),
-    createdAt: EpochMs,
-    topicId: z.string().nullable().meta({ description: 'The topic that it left; null: it is for all topics' }),
-    topic: z.string().nullable().meta({ description: 'The name of the topic' }),
+    email: z.string().describe('The address, in lower case'),
+    reason: SuppressionReasonShape.describe('`unsubscribed` stops marketing only; the other reasons stop every email'),
+    createdAt: epochMs('When the address was suppressed'),
+    topicId: z.string().nullable().describe('Id of the topic that the person left; null: it is for all topics'),
+    topic: z.string().nullable().describe('Name of the topic; null: it is for all topics'),
   })
-  .meta({ id: 'Suppression' })
+  .meta({ id: 'Suppression', description: 'An address that gets no email, or no marketing' })
 
 const Topic = z
   .object({
-    id: z.string(),
-    name: z.string().meta({ description: 'Its name, which recipients see' }),
-    description: z.string().meta({ description: 'What it is about, for recipients; may be empty' }),
-    createdAt: EpochMs,
+    id: z.string().describe('Id of the topic'),
+    name: z.string().describe('Name of the topic, which recipients see'),
+    description: z.string().describe('What it is about, for recipients; may be empty'),
+    createdAt: epochMs('When it was created'),
   })
-  .meta({ id: 'Topic' })
+  .meta({ id: 'Topic', description: 'A kind of marketing email that people can leave' })
 
 const Subscriptions = z
   .object({
-    topics: z.record(z.string(), z.boolean()).meta({ description: 'Topic id to whether the person gets its emails' }),
-    everything: z.boolean().meta({
-      description: 'false: the person has unsubscribed from all marketing, or is suppressed for another reason',
-    }),
+    topics: z.record(z.string(), z.boolean()).describe('Topic id to whether the person gets its emails'),
+    everything: z
+      .boolean()
+      .describe('false: the person has unsubscribed from all marketing, or is suppressed for another reason'),
   })
-  .meta({ id: 'Preferences' })
+  .meta({ id: 'Preferences', description: 'Which marketing an address gets' })
 
-const Address = z.object({ email: emailAddress() })
+const Address = z.object({ email: emailAddress().describe('The address, at most 320 characters') })
 const TopicId = idText().optional()
 
 const NewSuppression = z
   .object({
-    reason: z.enum(['unsubscribed', 'manual']).meta({
-      description: '`unsubscribed` stops marketing only; `manual` stops every email',
-    }),
-    topicId: TopicId.meta({ description: 'Stops only marketing of this topic. Absent: of all topics' }),
+    reason: z
+      .enum(['unsubscribed', 'manual'])
+      .describe('`unsubscribed` stops marketing only; `manual` stops every email'),
+    topicId: TopicId.describe('Stops only marketing of this topic; the reason is `unsubscribed`. Default: all topics'),
   })
   .refine(({ reason, topicId }) => topicId === undefined || reason === 'unsubscribed', {
     message: 'topicId needs the reason unsubscribed',
@@ -67,25 +64,30 @@ const NewSuppression = z
 
 const Choices = z
   .object({
-    topics: withMaxItems(z.record(idText(), z.boolean()), topicsMax).optional().meta({
-      description: 'Topic id to whether the person wants its emails. Topics that are left out stay as they are',
-    }),
-    everything: z.boolean().optional().meta({
-      description:
-        'false: unsubscribes from all marketing; true: takes that back, and no other suppression. Absent: it stays as it is',
-    }),
+    topics: withMaxItems(z.record(idText(), z.boolean()), topicsMax)
+      .optional()
+      .describe(
+        `Topic id to whether the person wants its emails, at most ${topicsMax}. Default: topics that are left out stay as they are`,
+      ),
+    everything: z
+      .boolean()
+      .optional()
+      .describe(
+        'false: unsubscribes from all marketing; true: takes that back, and no other suppression. Default: it stays as it is',
+      ),
   })
   .meta({ examples: [{ topics: { 'top_…': false } }, { everything: true }] })
 
 /** /suppressions, /topics, /preferences (docs/reference/api.md#suppressions-topics-and-preferences). */
 export const routes = [
   route({
+    name: 'listSuppressions',
     method: 'GET',
     path: '/suppressions',
     summary: 'List suppressed addresses, by address',
     query: z.object({
-      email: emailAddress().optional().meta({ description: 'Only this address' }),
-      reason: SuppressionReasonShape.optional().meta({ description: 'Only this reason' }),
+      email: emailAddress().optional().describe('Only this address. Default: all'),
+      reason: SuppressionReasonShape.optional().describe('Only this reason. Default: all'),
       ...pageQuery,
     }),
     answers: { 200: pageShape('suppressions', Suppression) },
@@ -95,6 +97,7 @@ export const routes = [
     },
   }),
   route({
+    name: 'createSuppression',
     method: 'PUT',
     path: '/suppressions/:email',
     summary: 'Suppress an address, or make it leave one topic',
@@ -106,17 +109,23 @@ export const routes = [
       ok({ suppression: await work((w) => suppressOne(w, params.email, body.reason, body.topicId)) }),
   }),
   route({
+    name: 'deleteSuppression',
     method: 'DELETE',
     path: '/suppressions/:email',
     summary: 'Remove the suppression of an address, or make it return to one topic; complaints stay',
     params: Address,
-    query: z.object({ topicId: TopicId.meta({ description: 'Only return to this topic' }) }),
-    answers: { 200: z.object({ deleted: z.boolean().meta({ description: 'false: there was none' }) }) },
+    query: z.object({
+      topicId: TopicId.describe(
+        'Only return to this topic. Default: the suppression ends, and topics that the address left stay left',
+      ),
+    }),
+    answers: { 200: z.object({ deleted: z.boolean().describe('false: there was none') }) },
     refusals: [404, 409],
     handle: async ({ params, query, work }) =>
       ok({ deleted: await work((w) => removeSuppressionOf(w, params.email, query.topicId)) }),
   }),
   route({
+    name: 'listTopics',
     method: 'GET',
     path: '/topics',
     summary: 'List the topics that people can leave, oldest first',
@@ -125,6 +134,7 @@ export const routes = [
     handle: async ({ work, query }) => page('topics', pageById(await work(listTopics), pageOfQuery(query))),
   }),
   route({
+    name: 'getPreferences',
     method: 'GET',
     path: '/preferences/:email',
     summary: 'Show which marketing an address gets',
@@ -133,6 +143,7 @@ export const routes = [
     handle: async ({ params, work }) => ok(await work((w) => readSubscriptions(w, params.email))),
   }),
   route({
+    name: 'updatePreferences',
     method: 'PUT',
     path: '/preferences/:email',
     summary: 'Change which marketing an address gets',

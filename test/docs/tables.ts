@@ -1,0 +1,148 @@
+/*
+ * Writes the tables of properties in docs/reference/api.md from the OpenAPI document: `npm run reference`. A table stands in the section of
+ * a component (`### Contact`) or of a route (`### POST /deals`), and its first column says what it lists: property, request or response; `*`
+ * is the whole body.
+ */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { loadRoutes } from '../../src/app/features.ts'
+import { typeText } from '../../src/http/docs.fields.ts'
+import { type JsonSchema, type OpenApi, openApiOf } from '../../src/http/openapi.ts'
+
+export const target = join(import.meta.dirname, '../../docs/reference/api.md')
+export const eventsPage = join(target, '../events.md')
+
+/** A link of the reference to the section of a component. */
+const link = (name: string): string => `[${name}](#${name.toLowerCase()})`
+
+const cell = (text: string): string => text.replaceAll('|', '\\|')
+
+const row = (name: string, schema: JsonSchema, more: readonly string[], description: unknown): string =>
+  `| \`${name}\` | ${cell([typeText(schema, link), ...more].join(', '))} | ${cell(typeof description === 'string' ? description : '')} |`
+
+type Properties = Record<string, JsonSchema>
+
+/** Returns a component without the properties of another one that it extends. */
+const withoutBase = (schemas: OpenApi['components']['schemas'], schema: JsonSchema): JsonSchema => {
+  const own = Object.entries(schema.properties as Properties)
+  const base = Object.values(schemas)
+    .filter(({ properties = {} }) => {
+      const entries = Object.entries(properties as Properties)
+      return (
+        entries.length > 2 &&
+        entries.length < own.length &&
+        entries.every((entry) => own.some((one) => isDeepStrictEqual(one, entry)))
+      )
+    })
+    .at(0)?.properties as Properties | undefined
+  return base
+    ? { ...schema, properties: Object.fromEntries(own.filter(([name]) => !Object.hasOwn(base, name))) }
+    : schema
+}
+
+const nestedOf = (schema: JsonSchema): [suffix: string, schema: JsonSchema][] => [
+  ['', schema],
+  ...((schema.anyOf ?? []) as JsonSchema[]).map((one): [string, JsonSchema] => ['', one]),
+  ...(schema.items ? [['[]', schema.items as JsonSchema] as [string, JsonSchema]] : []),
+  ...(typeof schema.additionalProperties === 'object'
+    ? [['.<name>', schema.additionalProperties as JsonSchema] as [string, JsonSchema]]
+    : []),
+]
+
+type Mark = (isRequired: boolean, property: JsonSchema) => string[]
+
+/** Returns the rows of an object's properties, at any depth but that of other components. */
+const rowsOf = (schema: JsonSchema, mark: Mark, path = ''): string[] => {
+  if (schema.$ref !== undefined && path === '') return [row('*', schema, [], schema.description)]
+  const alternatives = (schema.allOf ?? (schema.properties ? [] : (schema.anyOf ?? []))) as JsonSchema[]
+  const required = (schema.required ?? []) as string[]
+  const own = Object.entries((schema.properties ?? {}) as Properties).flatMap(([name, property]) => [
+    row(path + name, property, mark(required.includes(name), property), property.description),
+    ...nestedOf(property).flatMap(([suffix, inner]) =>
+      inner.properties ? rowsOf(inner, mark, `${path}${name}${suffix}.`) : [],
+    ),
+  ])
+  return [...own, ...alternatives.flatMap((one) => rowsOf(one, mark, path))]
+}
+
+const inResponse = (isRequired: boolean): string[] => (isRequired ? [] : ['optional'])
+const inRequest = (isRequired: boolean, { default: fallback }: JsonSchema): string[] => [
+  ...(isRequired ? ['required'] : []),
+  ...(fallback === undefined ? [] : [`default \`${fallback}\``]),
+]
+
+/** Returns the rows of a body. Of several forms, each row says which it belongs to. */
+const bodyRows = (schema: JsonSchema): string[] => {
+  const forms = schema.properties ? [] : ((schema.anyOf ?? []) as JsonSchema[])
+  if (forms.length === 0) return rowsOf(schema, inRequest)
+  const all = forms.map((form) => rowsOf(form, inRequest))
+  const isShared = (one: string) => all.every((rows) => rows.includes(one))
+  return [
+    ...all[0]!.filter(isShared),
+    ...all.flatMap((rows, n) =>
+      rows.filter((one) => !isShared(one)).map((one) => one.replace(/ \| (?=[^|]*\|$)/, ` (${forms[n]!.title}) | `)),
+    ),
+  ]
+}
+
+const tableOf = (kind: string, rows: readonly string[]): string =>
+  rows.length === 0 ? '' : [`| ${kind} | type | meaning |`, '|---|---|---|', ...rows].join('\n')
+
+/** Returns the document with references that are described by their component. */
+const withDescriptions = (document: OpenApi): OpenApi =>
+  JSON.parse(JSON.stringify(document), (_, node) => {
+    const name = typeof node?.$ref === 'string' && node.$ref.split('/').at(-1)
+    return name ? { description: document.components.schemas[name]?.description, ...node } : node
+  })
+
+/** Returns the tables by heading. */
+export const tablesOf = (given: OpenApi): Map<string, string[]> => {
+  const document = withDescriptions(given)
+  const tables = new Map<string, string[]>()
+  const { schemas } = document.components
+  for (const [name, schema] of Object.entries(schemas))
+    if (schema.properties && !name.endsWith('Event') && name !== 'Error')
+      tables.set(name, [tableOf('property', rowsOf(withoutBase(schemas, schema), inResponse))])
+  for (const [path, methods] of Object.entries(document.paths))
+    for (const [method, { parameters = [], requestBody, responses }] of Object.entries(methods)) {
+      const given = parameters.map(({ name, in: place, required, schema, description }) =>
+        row(name, schema, [`in the ${place}`, ...inRequest(required && place !== 'path', schema)], description),
+      )
+      const body = requestBody ? bodyRows(requestBody.content['application/json'].schema) : []
+      const answers = Object.entries(
+        responses as Record<string, { content?: { 'application/json': { schema: JsonSchema } } }>,
+      )
+        .filter(([, { content }]) => content)
+        .flatMap(([, { content }]) => rowsOf(content!['application/json'].schema, inResponse))
+      const both = [tableOf('request', [...given, ...body]), tableOf('response', [...new Set(answers)])].filter(Boolean)
+      tables.set(`${method.toUpperCase()} ${path.replace('/api/v1', '')}`, both)
+    }
+  return tables
+}
+
+const isTable = /^\| (property|request|response) \| type \| meaning \|\n\|---\|---\|---\|\n(?:\|.*\n)*/gm
+
+/** Returns the reference with these tables. Throws if a section is missing. */
+export const withTables = (text: string, tables: ReadonlyMap<string, readonly string[]>): string => {
+  const missing = new Set(tables.keys())
+  const sections = text.split(/^(?=#{2,3} )/m).map((section) => {
+    const [heading = ''] = section.split('\n')
+    const own = tables.get(heading.replace(/^#+ /, ''))
+    if (!own) return section
+    missing.delete(heading.replace(/^#+ /, ''))
+    const prose = section
+      .replace(isTable, '')
+      .replace(/\n{3,}/g, '\n\n')
+      .trimEnd()
+    return `${[prose, ...own].join('\n\n')}\n\n`
+  })
+  if (missing.size > 0) throw new Error(`docs/reference/api.md has no section for ${[...missing].join(', ')}`)
+  return sections.join('')
+}
+
+/** Returns the reference as it should be. */
+export const generateReference = async (): Promise<string> =>
+  withTables(await readFile(target, 'utf8'), tablesOf(openApiOf(await loadRoutes(), '')))
+
+if (import.meta.main) await writeFile(target, await generateReference())
