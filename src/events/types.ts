@@ -16,7 +16,8 @@ export const eventTypes = [
 
 /** When each event fires, as docs/reference/events.md#event-types says. */
 export const firesWhen: Readonly<Record<EventType, string>> = {
-  'interaction.received': 'a recipient opens, clicks, votes, rates, answers a quiz or a form, books or pays in an email',
+  'interaction.received':
+    'a recipient opens, clicks, votes, rates, answers a quiz or a form, books or pays in an email',
   'form.submitted': 'somebody submits a signup form (`source` `signup-form`) or a form inside an email (`email-form`)',
   'contact.created': 'a contact is added to a list',
   'contact.updated': "a contact's fields change; identical data fires nothing",

@@ -29,7 +29,15 @@ beforeAll(async () => {
   lines = []
   const answers = { 200: z.object({}) }
   const routes = [
-    route({ name: 'breakOnWrite', method: 'POST', path: '/broken', summary: 'x', body: z.object({}), answers, handle: fail }),
+    route({
+      name: 'breakOnWrite',
+      method: 'POST',
+      path: '/broken',
+      summary: 'x',
+      body: z.object({}),
+      answers,
+      handle: fail,
+    }),
     ...(await loadRoutes()).filter(({ path }) => path === '/lists'),
     openRoute({ name: 'breakOnRead', method: 'GET', path: '/broken', summary: 'x', answers, handle: fail }),
   ]

@@ -94,16 +94,11 @@ const nameRequired = 'A name is required'
 export const RegistrationBody = z
   .object({
     email: MemberEmail,
-    name: z
-      .string(nameRequired)
-      .trim()
-      .min(1, nameRequired)
-      .pipe(text(nameMaxLength))
-      .meta({
-        pattern: notBlank,
-        maxLength: nameMaxLength,
-        description: 'The name of the person, 1 to 200 characters',
-      }),
+    name: z.string(nameRequired).trim().min(1, nameRequired).pipe(text(nameMaxLength)).meta({
+      pattern: notBlank,
+      maxLength: nameMaxLength,
+      description: 'The name of the person, 1 to 200 characters',
+    }),
   })
   .meta({ examples: [{ email: 'ada.okafor@northwind.example', name: 'Ada Okafor' }] })
 export type RegistrationBody = z.output<typeof RegistrationBody>
