@@ -26,6 +26,15 @@ export const newDataFolder = async (): Promise<string> => {
   return folder
 }
 
+/** As `newDataFolder`, with a copy of a data folder whose server has stopped. */
+export const copyDataFolder = async (source: string): Promise<string> => {
+  const folder = await newDataFolder()
+  await promisify(execFile)('cp', ['-a', source, folder])
+  // Each copy chooses a port of its own.
+  for (const own of ['postgres.port', 'postgres.log']) await rm(join(folder, own), { force: true })
+  return folder
+}
+
 /**
  * As `newDataFolder`, with a copy of the folder that `make` creates and leaves without a server. `make` runs once for each name and
  * run of the tests, in one worker: creating and migrating a database takes 1.3 s of CPU time, and copying one 0.05 s.
@@ -40,16 +49,12 @@ export const copiedDataFolder = async (name: string, make: (folder: string) => P
       const unfinished = `${source}.new`
       await rm(unfinished, { recursive: true, force: true })
       await make(unfinished)
-      // Each copy chooses a port of its own.
-      for (const own of ['postgres.port', 'postgres.log']) await rm(join(unfinished, own))
       await rename(unfinished, source)
     }
   } finally {
     await lock.close()
   }
-  const folder = await newDataFolder()
-  await promisify(execFile)('cp', ['-a', source, folder])
-  return folder
+  return copyDataFolder(source)
 }
 
 /** Returns a data folder with a migrated, empty database, as `svc db migrate` leaves it. */
