@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { noteContention } from '../../src/contacts/write/contention.ts'
+import { summarizeResponses } from '../../src/engagement/interactions/responses.ts'
 import type { EventType } from '../../src/events/types.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import type { TestApp } from '../support/app.ts'
@@ -297,6 +298,20 @@ test('an email keeps the version that was sent, even if its project changes or i
   })
   expect((await liveView(mail)).status).toBe(200)
   expect((await answer(t, mail, 'colour', 'Red')).body).toEqual({ ok: true, duplicate: false })
+})
+
+test('answers that a block had as another type are not counted for it', async () => {
+  const file = (type: string, props: object) => ({ name: 'Asks', blocks: [{ id: 'asks', type, props }] })
+  const question = { question: 'Which?', options: ['This', 'That'] }
+  account = await engagedAccount(t, file('vote', question))
+  mail = await sendProject(t, sink, account)
+  await ok(answer(t, mail, 'asks', 'This'))
+  const summary = () => t.app.work(account.id, 'cli:test', (work) => summarizeResponses(work, account.projectId))
+  expect((await summary()).blocks).toMatchObject([{ kind: 'vote', total: 1 }])
+  await t.app.work(account.id, 'cli:test', (work) =>
+    applyProjects(work, [file('quiz', { ...question, correct: 0 }) as never]),
+  )
+  expect(await summary()).toMatchObject({ counts: { vote: 1 }, blocks: [{ kind: 'quiz', total: 0 }] })
 })
 
 const newList = async (): Promise<string> => {

@@ -118,9 +118,8 @@ test('a taken name is 409, an unknown list 404, and a bad change 400', async () 
   expect((await pros()).status).toBe(409)
   expect((await create({ name: 'x', listId: 'lst_none', where: 'plan = pro' })).status).toBe(404)
   const change = async (body: object) => (await t.request('PATCH', `/segments/${id}`, { key, body })).status
-  expect([await change({ name: 'Other' }), await change({ where: 'plan =' }), await change({})]).toEqual([
-    409, 400, 400,
-  ])
+  expect(await change({ name: 'Other' })).toBe(409)
+  for (const bad of [{ where: 'plan =' }, { name: ' ' }, {}]) expect(await change(bad)).toBe(400)
 })
 
 test('a segment that an unsent broadcast uses is not deleted: 409', async () => {

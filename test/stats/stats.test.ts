@@ -136,6 +136,14 @@ describe('on a terminal', () => {
     expect(shown).not.toContain('scroll')
   })
 
+  test('--watch --json prints the numbers, and takes no screen', async () => {
+    const { text } = await svc(t, ['stats', '--account', account.id, '--watch', '--json'], {
+      tty,
+      steps: [[/"contacts"|q quit/, '\u0003']],
+    })
+    expect(text).not.toContain(taken)
+  })
+
   test('without --watch it prints the screen once', async () => {
     const { status, text } = await svc(t, ['stats', '--account', account.id], { tty })
     expect(status).toBe(0)
