@@ -14,8 +14,8 @@ const root = join(import.meta.dirname, '../..')
 const sink = useSink()
 const t = useApp(() => ({ env: { SVC_SMTP_URL: sink.url }, development: true }))
 
-test('the program of the README compiles, and runs twice with one deal and one email', async () => {
-  const guide = await readFile(join(root, 'README.md'), 'utf8')
+test('the program of docs/client.md compiles, and runs twice with one deal and one email', async () => {
+  const guide = await readFile(join(root, 'docs/client.md'), 'utf8')
   const [, program] = /```ts\n(import \{ ApiError[\s\S]+?)```/.exec(guide)!
   const account = await sendingAccount(t)
   await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'Customers' }))
