@@ -2,6 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+// Measures before anything else runs; the tests read the result from TEST_SLOWNESS.
+import './support/slowness.ts'
 
 /** Each command has a process group of its own: a signal also reaches the processes that it has started. */
 const start = (command: string, args: string[], stdio: 'inherit' | 'pipe'): ChildProcess =>
