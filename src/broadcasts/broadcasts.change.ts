@@ -1,8 +1,9 @@
 import { newId } from '../lib/ids.ts'
-import { conflict } from '../lib/problem.ts'
+import { conflict, Problem } from '../lib/problem.ts'
 import { dropBatch, pauseBatch, resumeBatch } from '../messages/messages.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
+import { audienceOf, countAudience } from './broadcasts.audience.ts'
 import { type BroadcastChanges, valuesOf } from './broadcasts.create.ts'
 import { type BroadcastView, idOfBroadcast, showBroadcast } from './broadcasts.find.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
@@ -43,6 +44,16 @@ export const updateBroadcast = async (work: Work, ref: string, changes: Broadcas
   return showBroadcast(work, id)
 }
 
+/** Counts the current recipients of a broadcast: none if what its audience names was deleted. */
+const countNow = async (work: Work, broadcast: Parameters<typeof audienceOf>[0], topicId: string | null) => {
+  try {
+    return (await countAudience(work, audienceOf(broadcast), topicId)).recipients
+  } catch (error) {
+    if (error instanceof Problem) return 0
+    throw error
+  }
+}
+
 /** Creates a draft with the content, the recipients and the rate of a broadcast. Throws Problem `not_found`. */
 export const copyBroadcast = async (work: Work, ref: string, name: string): Promise<BroadcastView> => {
   const { accountId, now } = work
@@ -66,7 +77,7 @@ export const copyBroadcast = async (work: Work, ref: string, name: string): Prom
     sender: from.sender,
     replyTo: from.replyTo,
     rate: from.rate,
-    recipients: from.recipients,
+    recipients: await countNow(work, from, from.topicId ?? null),
     createdAt: now,
   })
   await em.flush()

@@ -17,9 +17,10 @@ import {
   showBroadcast,
   updateBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
+import { deleteList } from '../../src/contacts/contacts.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useApp } from '../support/app.ts'
-import { type Audience, audience } from '../support/broadcasts.ts'
+import { type Audience, addPeople, audience } from '../support/broadcasts.ts'
 import { eventually } from '../support/deliveries.ts'
 import { startMail } from '../support/messages.ts'
 import { atEnd, endStarted } from '../support/scope.ts'
@@ -105,6 +106,19 @@ test('a copy is a draft with the same content and recipients, and its own name; 
   await send(who, 'June')
   await steps(who, copy.id)
   expect(await show(who, 'June')).toMatchObject({ queued: 1 })
+})
+
+test('a copy counts its own recipients: none if the list was deleted', async () => {
+  const who = await audience(t, 3)
+  await draft(who, { name: 'May' })
+  await addPeople(t, who, 3, 5)
+  const copy = (name: string) => run(who, (work) => copyBroadcast(work, 'May', name))
+  expect((await copy('June')).recipients).toBe(5)
+  await run(who, async (work) => {
+    for (const name of ['May', 'June']) await cancelBroadcast(work, name)
+  })
+  await deleteList(t.app, who.account.id, who.listId, { actor: 'cli:test' })
+  expect((await copy('July')).recipients).toBe(0)
 })
 
 test('a draft can be deleted, and one that was cancelled before anything was sent; no other', async () => {
