@@ -55,13 +55,14 @@ const keyed: readonly string[] = keyedRoutes
 const newKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
-/** Returns the URL up to the path of a route. Throws TypeError if it is not one that can be called. */
+/** Returns the URL up to the path of a route; `baseUrl` may end in it. Throws TypeError if it is not one that can be called. */
 const baseOf = (baseUrl: string): string => {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash)
     throw new TypeError('baseUrl must be an http or https URL without a query')
   if (url.username || url.password) throw new TypeError('baseUrl must not contain a user name or a password')
-  return [url.origin, ...url.pathname.split('/').filter(Boolean), 'api/v1'].join('/')
+  const path = url.pathname.replace(/\/api\/v1\/*$/, '')
+  return [url.origin, ...path.split('/').filter(Boolean), 'api/v1'].join('/')
 }
 
 const pathOf = (path: string, values: Input['path'] = {}): string =>

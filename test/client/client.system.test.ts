@@ -25,7 +25,7 @@ test('the program of docs/client.md compiles, and runs twice with one deal and o
   const folder = await mkdtemp(join(root, '.vitest/program-'))
   try {
     const source = program!
-      .replace('svcd-engagement/client', '../../src/client/client.ts')
+      .replace('svcd-engagement-client', '../../src/client/client.ts')
       .replace('4800', String(port))
     await writeFile(join(folder, 'program.ts'), source)
     await writeFile(

@@ -26,7 +26,7 @@ const programFile = async (): Promise<string> => {
   const folder = await mkdtemp(join(root, '.vitest/settings-'))
   atEnd(() => rm(folder, { recursive: true }))
   const file = join(folder, 'settings.ts')
-  await writeFile(file, program!.replace('svcd-engagement/client', '../../src/client/client.ts'))
+  await writeFile(file, program!.replace('svcd-engagement-client', '../../src/client/client.ts'))
   const config = { extends: join(root, 'tsconfig.json'), include: ['*.ts'], exclude: [] }
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
   const compiler = join(root, 'node_modules/typescript/bin/tsc')

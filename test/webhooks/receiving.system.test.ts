@@ -16,7 +16,7 @@ test('the documented receiver refuses unsigned requests, handles an event once a
   const folder = await mkdtemp(join(tmpdir(), 'svc-receiving-'))
   const [file, port, secret] = [join(folder, 'receiver.mjs'), await freePort(), newSigningSecret()]
   const source = code!
-    .replace('svcd-engagement/webhooks', join(root, 'src/lib/webhooks.ts'))
+    .replace('svcd-engagement-client/webhooks', join(root, 'src/lib/webhooks.ts'))
     .replace('3000', String(port))
   await writeFile(file, source)
   const child = spawnInTest(process.execPath, [file], { env: { WEBHOOK_SECRET: secret } })
