@@ -18,7 +18,7 @@ try {
   const emit = ['-p', 'tsconfig.types.json', '--outDir', folder, '--rootDir', 'src', '--emitDeclarationOnly', 'false']
   execFileSync('tsc', [...emit, '--noCheck'], { stdio: 'inherit' })
   const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', resolve(destination)], { cwd: folder })
-  console.log(resolve(destination, packed.toString().trim()))
+  process.stdout.write(`${resolve(destination, packed.toString().trim())}\n`)
 } finally {
   rmSync(folder, { recursive: true })
 }

@@ -90,11 +90,14 @@ describe('against a server that answers as it is told', () => {
     expect(requests.map(({ headers }) => headers['content-type'])).toEqual([undefined, 'application/json', undefined])
   })
 
-  test.each(['/api/v1', '/behind/api/v1/', '/api/v1x'])('the base URL can end in the path of the API: %s', async (path) => {
-    answers.push(says(200, { lists: [] }))
-    await client({ baseUrl: `${stub.baseUrl}${path}` }).get('/lists')
-    expect(requests.map(({ url }) => url)).toEqual([`${path.replace(/\/api\/v1\/?$/, '')}/api/v1/lists`])
-  })
+  test.each(['/api/v1', '/behind/api/v1/', '/api/v1x'])(
+    'the base URL can end in the path of the API: %s',
+    async (path) => {
+      answers.push(says(200, { lists: [] }))
+      await client({ baseUrl: `${stub.baseUrl}${path}` }).get('/lists')
+      expect(requests.map(({ url }) => url)).toEqual([`${path.replace(/\/api\/v1\/?$/, '')}/api/v1/lists`])
+    },
+  )
 
   test.each(['', '.', '..'])('the id "%s" is refused: the call would reach another route', async (id) => {
     expect(await error(client().delete('/webhooks/{id}', { path: { id } }))).toBeInstanceOf(TypeError)
