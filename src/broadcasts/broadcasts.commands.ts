@@ -168,12 +168,14 @@ const orNothing = (refs: string[] | undefined) => (refs?.length === 1 && refs[0]
 /** Resolves the word `none` to null. */
 const orNone = (value: string | undefined) => (value === 'none' ? null : value)
 
-/** Returns the time of `--at`. A duration counts from now, and a time without an offset is in the account's time zone. */
-const timeOf = async ({ app, timezone }: Context, at: string | undefined): Promise<string | undefined> => {
-  if (at === undefined) return undefined
-  const { durationOf, inTimezone } = await import('../lib/since.ts')
-  const ms = durationOf(at)
-  return ms === null ? inTimezone(at, await timezone()) : new Date(app.now().getTime() + ms).toISOString()
+/** Returns the time of `--at` as `send --at` reads it; undefined and null stay as they are. */
+const timeOf = async <At extends undefined | null>(
+  { app, timezone }: Context,
+  at: string | At,
+): Promise<string | At> => {
+  if (typeof at !== 'string') return at
+  const { parseTime } = await import('../lib/since.ts')
+  return new Date(parseTime(at, app.now().getTime(), await timezone())).toISOString()
 }
 
 const create = async (context: Context, flags: CreateFlags): Promise<void> => {
@@ -317,7 +319,7 @@ export const commands: CommandSet = (cli) => {
       const [topic, sender] = [orNone(flags.topic), orNone(flags.sender)]
       const { subject: subjects, ...contest } = subjectsOf(flags)
       const subject = subjects?.length === 1 ? orNone(subjects[0]) : subjects
-      const [replyTo, at, rate] = [orNone(flags.replyTo), orNone(await timeOf(context, flags.at)), orNone(flags.rate)]
+      const [replyTo, at, rate] = [orNone(flags.replyTo), await timeOf(context, orNone(flags.at)), orNone(flags.rate)]
       const given = { name, ...audience, ...without, project, topic, subject, ...contest, sender, replyTo, at, rate }
       if (Object.values(given).every((value) => value === undefined)) throw new Problem('usage', 'Nothing to change')
       const changes = parse(BroadcastChanges, given)

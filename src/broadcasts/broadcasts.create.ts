@@ -147,7 +147,7 @@ export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Cu
   const topicId = await ifGiven(input.topic, async (ref) => (await keepTopic(work, ref)).id)
   const sender = await ifGiven(input.sender, (ref) => requireSender(work, ref))
   const topic = topicId === undefined ? (current?.topicId ?? null) : topicId
-  const { recipients } = await countAudience(work, audience, topic)
+  const isCounted = !current || isChanged || topicId !== undefined
   return {
     audience: columnsOf(audience),
     project,
@@ -159,7 +159,8 @@ export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Cu
     rate,
     scheduledAt: at,
     projectId: project?.id,
-    recipients,
+    // A draft whose list was deleted can still be changed in other ways.
+    recipients: isCounted ? (await countAudience(work, audience, topic)).recipients : undefined,
   }
 }
 
@@ -177,6 +178,7 @@ export const createBroadcast = async (work: Work, input: NewBroadcast): Promise<
     id: newId('bct', now.getTime()),
     accountId,
     name: input.name ?? project!.name,
+    recipients: values.recipients!,
     projectId: project!.id,
     status: 'draft',
     createdAt: now,

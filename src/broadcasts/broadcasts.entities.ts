@@ -53,6 +53,8 @@ const BroadcastSchema = defineEntity({
     shareQueuedAt: p.datetime().nullable(),
     /** The number of the variant that the rest gets; null: undecided. */
     winner: p.integer().nullable(),
+    /** How many emails of each variant were sent; null before it has ended. */
+    variantSent: p.json<number[]>().nullable(),
     /** Fixed when it is sent; null before. */
     letter: p.json<Letter>().nullable(),
     /** Messages per minute; null: unlimited. */

@@ -1,21 +1,47 @@
-import { addressPattern, erasedAddress } from '../lib/erased.ts'
+import { listLists } from '../contacts/contacts.ts'
+import { addressPattern, addressRegExp, erasedAddress } from '../lib/erased.ts'
+import { listSegments } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
+import { type Audience, audienceOf } from './broadcasts.audience.ts'
 
 const isNaming = `account_id = $1 and (filter ~* $2 or audience::text ~* $2 or $3 in (reply_to, letter ->> 'replyTo'))`
 
-const readNaming = statement<{ id: string; name: string; where: string | null; replyTo: string | null }>(
+const readNaming = statement<{
+  id: string
+  name: string
+  listId: string
+  segmentId: string | null
+  filter: string | null
+  audience: Audience | null
+  replyTo: string | null
+}>(
   'broadcasts-naming',
-  { id: 'text', name: 'text', where: 'text', replyTo: 'text' },
-  `select id, name, case when coalesce(filter, audience::text) ~* $2 then coalesce(filter, audience::text) end as "where",
+  { id: 'text', name: 'text', listId: 'text', segmentId: 'text', filter: 'text', audience: 'jsonb', replyTo: 'text' },
+  `select id, name, list_id as "listId", segment_id as "segmentId", filter, audience,
      case when $3 in (reply_to, letter ->> 'replyTo') then $3::text end as "replyTo"
    from broadcasts where ${isNaming} order by id`,
 )
 
-/** The broadcasts whose filter or Reply-To names an address. */
+/** The broadcasts whose filters or Reply-To name an address. A filter has the name of its list, and of its segment if it is that of one. */
 export const personalData: PersonalDataPart = {
   name: 'broadcasts',
-  read: ({ sql, accountId }, email) => sql(readNaming, [accountId, addressPattern(email), email]),
+  async read(work, email) {
+    const rows = await work.sql(readNaming, [work.accountId, addressPattern(email), email])
+    if (rows.length === 0) return []
+    const named = [...(await listLists(work)), ...(await listSegments(work))]
+    const names = new Map(named.map(({ id, name }) => [id, name]))
+    const nameOf = (id: string) => names.get(id) ?? id
+    return rows.map(({ id, name, replyTo, ...columns }) => {
+      const { parts, without } = audienceOf(columns)
+      const filters = [...parts, ...without].flatMap(({ listId, segmentId, where }) =>
+        where !== null && addressRegExp(email).test(where)
+          ? [{ list: nameOf(listId), ...(segmentId !== null && { segment: nameOf(segmentId) }), where }]
+          : [],
+      )
+      return { id, name, ...(filters.length > 0 && { filters }), ...(replyTo !== null && { replyTo }) }
+    })
+  },
 }
 
 const eraseAddress = statement(

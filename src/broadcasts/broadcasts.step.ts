@@ -17,7 +17,7 @@ import { type Audience, audienceOf } from './broadcasts.audience.ts'
 import { keyPrefix } from './broadcasts.find.ts'
 import { fromOfLetter, type Letter, type LetterChoice, lateLetter } from './broadcasts.letter.ts'
 import { decideRecipients, isRestNext, listDeleted, takeRecipients } from './broadcasts.recipients.ts'
-import { decideWinner, variantOf } from './broadcasts.variants.ts'
+import { countSent, decideWinner, variantOf } from './broadcasts.variants.ts'
 
 /*
  * A broadcast advances in steps. Each is a unit of work that locks its row, so any process (a daemon's job, the command) can take
@@ -47,6 +47,8 @@ interface State extends LetterChoice {
   checkpoint: string | null
   shareQueuedAt: Date | null
   winner: number | null
+  /** Of each variant; null before the end. */
+  variantSent: number[] | null
   pacedAt: Date | null
   recipients: number
   queued: number
@@ -78,6 +80,7 @@ const lockOpen = preparedStatement<State>(
     variants: 'jsonb',
     shareQueuedAt: 'timestamptz',
     winner: 'int4',
+    variantSent: 'jsonb',
     sender: 'text',
     replyTo: 'text',
     letter: 'jsonb',
@@ -96,7 +99,7 @@ const lockOpen = preparedStatement<State>(
     reason: 'text',
   },
   `select id, status, list_id as "listId", segment_id as "segmentId", filter, filter_names as "filterNames", audience, reason, project_id as "projectId",
-     topic_id as "topicId", subject, variants, share_queued_at as "shareQueuedAt", winner, sender, reply_to as "replyTo", letter, rate, scheduled_at as "scheduledAt",
+     topic_id as "topicId", subject, variants, share_queued_at as "shareQueuedAt", winner, variant_sent as "variantSent", sender, reply_to as "replyTo", letter, rate, scheduled_at as "scheduledAt",
      started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
      finished_at as "finishedAt"
    from broadcasts
@@ -121,7 +124,7 @@ const saveState = preparedStatement(
   {},
   `update broadcasts
    set status = $3, started_at = $4, checkpoint = $5, paced_at = $6, recipients = $7, queued = $8, sent = $9,
-     failed = $10, suppressed = $11, finished_at = $12, reason = $13, letter = $14, share_queued_at = $15, winner = $16, filter = $17
+     failed = $10, suppressed = $11, finished_at = $12, reason = $13, letter = $14, share_queued_at = $15, winner = $16, filter = $17, variant_sent = $18
    where account_id = $1 and id = $2`,
 )
 
@@ -144,6 +147,7 @@ const save = ({ sql, accountId }: Work, state: State) =>
     state.shareQueuedAt,
     state.winner,
     state.filter,
+    state.variantSent && JSON.stringify(state.variantSent),
   ])
 
 const isWholeList = ({ filter, audience, variants }: State): boolean =>
@@ -273,6 +277,8 @@ export const advanceBroadcast = async (app: App, work: Work, id: string): Promis
   const state = await lock(work, id)
   if (!state || (state.startedAt === null && state.scheduledAt !== null && state.scheduledAt > work.now)) return null
   const step = state.status === 'cancelled' ? await cancelStep(work, state) : await sendStep(app, work, state)
+  if (state.finishedAt && state.startedAt && state.variants)
+    state.variantSent = await countSent(work, id, state.variants, state.winner)
   await save(work, state)
   return step
 }

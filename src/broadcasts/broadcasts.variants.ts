@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { invalid } from '../lib/problem.ts'
 import { parseDuration } from '../lib/since.ts'
-import { countByVariant, type VariantCounts } from '../messages/messages.ts'
+import { countPeopleByVariant, countSentByVariant, type VariantCounts } from '../messages/messages.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type BroadcastView, keyPrefix, showBroadcast } from './broadcasts.find.ts'
@@ -62,31 +62,49 @@ export const isOfRest = (email: string, { contest }: Variants): string =>
 export const variantOf = (email: string, { subjects, contest }: Variants, winner: number | null): number =>
   contest === null || inShare(email, contest.share) ? bitsOf(email).readUInt32BE(0) % subjects.length : (winner ?? 0)
 
-const countsOf = async (
+/** Returns an SQL expression of the number of the subject that an address got. */
+const variantIn =
+  (variants: Variants, winner: number | null) =>
+  (email: string): string => {
+    const own = `${hashed(email, 1)} % ${variants.subjects.length}`
+    return `case when ${isOfRest(email, variants)} then ${winner ?? 0} else ${own} end`
+  }
+
+/** Counts the emails of each variant that were sent. Reads all of them, for a million some seconds: once the broadcast has ended, the result is kept. */
+export const countSent = async (
   work: Work,
   id: string,
   variants: Variants,
   winner: number | null,
+): Promise<number[]> => {
+  const sent = await countSentByVariant(work, keyPrefix(id), variantIn(variants, winner))
+  return variants.subjects.map((_, i) => sent.get(i) ?? 0)
+}
+
+const countsOf = async (
+  work: Work,
+  id: string,
+  { variants, winner, sent }: { variants: Variants; winner: number | null; sent: number[] },
 ): Promise<VariantCounts[]> => {
-  const { subjects } = variants
-  const own = (email: string) => `${hashed(email, 1)} % ${subjects.length}`
-  const variant = (email: string) => `case when ${isOfRest(email, variants)} then ${winner ?? 0} else ${own(email)} end`
-  const counts = await countByVariant(work, id, keyPrefix(id), variant)
-  const none = { sent: 0, opened: 0, clicked: 0, answered: 0 }
-  return subjects.map((_, i) => counts.get(i) ?? none)
+  const people = await countPeopleByVariant(work, id, variantIn(variants, winner))
+  const none = { opened: 0, clicked: 0, answered: 0 }
+  return sent.map((count, i) => ({ sent: count, ...(people.get(i) ?? none) }))
 }
 
 /** Returns the number of the variant with the highest rate among the emails that were sent; of equal ones the first. */
 export const decideWinner = async (work: Work, id: string, variants: Variants): Promise<number> => {
   const by = variants.contest!.by
-  const rates = (await countsOf(work, id, variants, null)).map((counts) => counts[by] / Math.max(1, counts.sent))
+  const sent = await countSent(work, id, variants, null)
+  const rates = (await countsOf(work, id, { variants, winner: null, sent })).map(
+    (counts) => counts[by] / Math.max(1, counts.sent),
+  )
   return rates.indexOf(Math.max(...rates))
 }
 
-const readVariants = statement<{ variants: Variants | null; winner: number | null }>(
+const readVariants = statement<{ variants: Variants | null; winner: number | null; sent: number[] | null }>(
   'read-variants-of-broadcast',
-  { variants: 'jsonb', winner: 'int4' },
-  'select variants, winner from broadcasts where account_id = $1 and id = $2',
+  { variants: 'jsonb', winner: 'int4', sent: 'jsonb' },
+  'select variants, winner, variant_sent as sent from broadcasts where account_id = $1 and id = $2',
 )
 
 /** A broadcast with the results of its variants, if it has several; `winner`: the subject that the rest got, or null. */
@@ -101,7 +119,8 @@ export const showBroadcastInDetail = async (work: Work, ref: string): Promise<Br
   const [row] = await work.sql(readVariants, [work.accountId, view.id])
   const { variants, winner } = row!
   if (!variants) return view
-  const counts = await countsOf(work, view.id, variants, winner)
+  const sent = row!.sent ?? (await countSent(work, view.id, variants, winner))
+  const counts = await countsOf(work, view.id, { variants, winner, sent })
   return {
     ...view,
     variants: variants.subjects.map((subject, i) => ({ subject, ...counts[i]! })),

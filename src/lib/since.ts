@@ -39,12 +39,6 @@ const timeOf = (text: string, timezone: string | null): number => {
   }
 }
 
-/** Returns an ISO time without an offset as the time in UTC that it is in the time zone, and any other text as it is. */
-export const inTimezone = (text: string, timezone: string | null): string => {
-  const time = timezone !== null && isLocal(text) ? timeOf(text, timezone) : Number.NaN
-  return Number.isNaN(time) ? text : new Date(time).toISOString()
-}
-
 /**
  * Returns a future time in epoch ms, from an ISO time (in `timezone` if it has no offset; a date is midnight there),
  * epoch ms, or a duration (`30m`, `2h`, `1d12h`) after `nowMs`. Throws Problem `invalid`.

@@ -332,6 +332,12 @@ const MessagePersonSchema = defineEntity({
   name: 'MessagePerson',
   tableName: 'message_people',
   filters: tenantFilter,
+  indexes: [
+    {
+      name: 'message_people_scope_index',
+      expression: `create index "message_people_scope_index" on "message_people" ("account_id", "scope") where "link" = '' and "scope" >= ':'`,
+    },
+  ],
   properties: {
     accountId: p.text().collation('C').primary(),
     email: p.text().collation('C').primary(),

@@ -31,7 +31,7 @@ const readSegments = statement<Row>(
 )
 
 /** Returns the account's segments, by name. */
-export const listSegments = async ({ sql, accountId }: Work): Promise<SegmentView[]> =>
+export const listSegments = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<SegmentView[]> =>
   (await sql(readSegments, [accountId])).map(view).sort(byName('name'))
 
 const readSegment = statement<Row>(

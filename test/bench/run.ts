@@ -25,6 +25,7 @@ const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number)
   'large-mail': () => import('./large-mail.ts'),
   mail: () => import('./mail.ts'),
   broadcasts: () => import('./broadcasts.ts'),
+  campaigns: () => import('./campaigns.ts'),
   engagement: () => import('./engagement.ts'),
   attendance: () => import('./attendance.ts'),
   hostile: () => import('./hostile.ts'),

@@ -10,7 +10,7 @@ import {
   testBroadcast,
   updateBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
-import { createList, deleteList, eraseContact } from '../../src/contacts/contacts.ts'
+import { createList, deleteList, eraseContact, readPerson } from '../../src/contacts/contacts.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
 import { createSegment, deleteSegment, updateSegment } from '../../src/segments/segments.ts'
 import type { Work } from '../../src/store/work.ts'
@@ -257,7 +257,26 @@ test('a change of the exclusions leaves the filter with what it named when it wa
 
 test('an erased address is replaced in the filters of an audience', async () => {
   await add([member(1, 'A'), member(2, 'B')])
-  const { id } = await create({ list: ['A', 'B'], where: 'email = "p1@people.example"' })
+  await run((work) => createSegment(work, { name: 'Left out', list: 'B', where: 'email = P1@people.example' }))
+  const where = 'email = "p1@people.example"'
+  const { id } = await create({
+    list: ['A', 'B'],
+    where,
+    excludeList: 'C',
+    excludeSegment: 'Left out',
+    replyTo: 'p1@people.example',
+  })
+  const person = await run((work) => readPerson(t.app, work, 'p1@people.example'))
+  expect(person.broadcasts).toEqual([
+    {
+      ...{ id, name: 'Spring', replyTo: 'p1@people.example' },
+      filters: [
+        { list: 'A', where },
+        { list: 'B', where },
+        { list: 'B', segment: 'Left out', where: 'email = P1@people.example' },
+      ],
+    },
+  ])
   await run((work) => eraseContact(work, 'p1@people.example', { dryRun: false }))
-  expect((await run((work) => showBroadcast(work, id))).where).toBe('email = "@gone@"')
+  expect(await run((work) => showBroadcast(work, id))).toMatchObject({ where: 'email = "@gone@"', replyTo: null })
 })

@@ -208,3 +208,14 @@ test('a paused broadcast that is cancelled ends its messages and returns their v
   ])
   expect(use).toEqual({ used: 0 })
 })
+
+test('a draft whose list was deleted can be changed, but for its recipients', async () => {
+  const who = await audience(t, 2)
+  const { id } = await draft(who)
+  await deleteList(t.app, who.account.id, who.listId, { actor: 'cli:test' })
+  expect(await update(who, id, { name: 'Renamed', subject: 'New', rate: '5' })).toMatchObject({
+    ...{ name: 'Renamed', subject: 'New', rate: 5, recipients: 2 },
+  })
+  await expect(update(who, id, { where: 'name = x' })).rejects.toMatchObject({ kind: 'not_found' })
+  expect(await remove(who, id)).toMatchObject({ name: 'Renamed' })
+})

@@ -167,3 +167,46 @@ test('test sends each subject; update and copy keep what they do not name; impos
   for (const input of [{ subject: ['1', '2', '3', '4', '5'] }, { share: 100 }, { winner: 'best' }])
     expect(() => NewBroadcast.parse({ list: 'People', project: 'Spring', ...input })).toThrow()
 })
+
+test('once a broadcast has ended, the numbers of sent emails are kept, and people are counted as they come', async () => {
+  const who = await audience(t, 300)
+  const { id } = await draft(who, { subject: ['A', 'B', 'C'] })
+  await send(who, id)
+  await steps(who, id)
+  const sent = await messages(who, id)
+  const [failed, ...others] = sent
+  await t.app.sql(`update messages set status = 'failed' where id = $1`, [failed!.id])
+  await deliver(who)
+  await t.app.sql(
+    `insert into message_tallies (account_id, batch, status, count) values ($1, $2, 'sent', 299), ($1, $2, 'failed', 1)`,
+    [who.account.id, id],
+  )
+  const before = await show(who, id)
+  expect(before.status).toBe('sending')
+  await step(who, id)
+  const counts = ['A', 'B', 'C'].map((subject) => ({
+    subject,
+    sent: others.filter((one) => one.subject === subject).length,
+    ...{ opened: 0, clicked: 0, answered: 0 },
+  }))
+  expect(before.variants).toEqual(counts)
+  expect(await show(who, id)).toMatchObject({ status: 'done', variants: counts })
+  // The messages are not counted again.
+  await t.app.sql(`update messages set email = '' where account_id = $1 and id <> $2`, [who.account.id, others[0]!.id])
+  await act(who, id, 'opened', [others[0]!.email])
+  await foldResults(t.app)
+  await act(who, id, 'clicked', [others[0]!.email, others[1]!.email])
+  const { variants } = await show(who, id)
+  expect(variants!.map(({ sent }) => sent)).toEqual(counts.map((one) => one.sent))
+  const [first, second] = [variantOf(others[0]!.email, 3), variantOf(others[1]!.email, 3)]
+  for (const [i, one] of variants!.entries())
+    expect([one.opened, one.clicked]).toEqual(Array(2).fill(Number(first === i) + Number(second === i)))
+})
+
+test('a broadcast without variants keeps no such numbers', async () => {
+  const who = await audience(t, 2)
+  const { id } = await draft(who, { subject: ['A'] })
+  await send(who, id)
+  await steps(who, id)
+  expect(await t.app.sql('select variant_sent as sent from broadcasts where id = $1', [id])).toEqual([{ sent: null }])
+})

@@ -165,3 +165,37 @@ test('a draft can be cancelled, and a dry run keeps it', async () => {
   expect(await run(who, 'cancel', id, '--yes')).toMatchObject({ status: 0, json: { status: 'cancelled', failed: 0 } })
   expect((await run(who, 'send', id, '--yes')).status).toBe(6)
 })
+
+test('a time is read as that of send, with or without a time zone of the account', async () => {
+  const who = await audience(t, 1)
+  const timesOf = async (at: string) => {
+    const made = await create(who, '--at', at)
+    const args = ['send', '--to', 'c0@people.example', '--subject', 'x', '--text', 'x', '--at', at, '--json']
+    const sent = await svc(t, [...args, '--account', who.account.id])
+    expect([made.status, sent.status], made.stderr + sent.stderr).toEqual([0, 0])
+    const { json } = await svc(t, ['sends', 'show', sent.json.id, '--account', who.account.id, '--json'])
+    const changed = (await run(who, 'update', made.json.id, '--at', 'none')).json
+    expect(changed.scheduledAt).toBeNull()
+    expect((await run(who, 'update', made.json.id, '--at', at)).json.scheduledAt).toBe(made.json.scheduledAt)
+    return [made.json.scheduledAt, json.scheduledAt]
+  }
+  const day = new Date(t.app.now().getTime() + 2 * 86_400_000).toISOString().slice(0, 10)
+  const both = (text: string) => Array(2).fill(Date.parse(text))
+  const texts = [`${day}T09:00`, day, `${day}T09:00:00.5+02:00`, String(Date.parse(`${day}T09:00:00Z`))]
+  const [, , exact] = texts
+  expect(await Promise.all(texts.map(timesOf))).toEqual([
+    both(`${day}T09:00:00Z`),
+    both(`${day}T00:00:00Z`),
+    both(exact!),
+    both(`${day}T09:00:00Z`),
+  ])
+  const zoned = ['accounts', 'update', who.account.id, '--timezone', 'Asia/Kolkata', '--json']
+  expect((await svc(t, zoned)).status).toBe(0)
+  expect(await Promise.all(texts.map(timesOf))).toEqual([
+    both(`${day}T09:00:00+05:30`),
+    both(`${day}T00:00:00+05:30`),
+    both(exact!),
+    both(`${day}T09:00:00Z`),
+  ])
+  expect((await create(who, '--at', 'soon')).status).toBe(2)
+})

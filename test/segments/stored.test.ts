@@ -140,7 +140,9 @@ describe('an address in a stored filter', () => {
     const personalData = await t.app.personalData()
     const person = await work((w) => readPerson(t.app, w, email))
     expect(person.segments).toMatchObject([{ name: 'Some', where: where(email) }])
-    expect(person.broadcasts).toMatchObject([{ id, where: where(email) }])
+    expect(person.broadcasts).toEqual([
+      { id, name: 'Spring', filters: [{ list: 'People', segment: 'Some', where: where(email) }] },
+    ])
     expect(await work((w) => countPersonalData(personalData, w, email))).toMatchObject({ segments: 1, broadcasts: 1 })
     await work((w) => eraseContact(w, email, { dryRun: true, personalData }))
     expect((await work((w) => findSegment(w, 'Some'))).where).toBe(where(email))

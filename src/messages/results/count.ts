@@ -25,6 +25,9 @@ export const causeOf = (m: string): string =>
 /** SQL condition: a scope of `message_people` is a day of the account. The others are ids, which begin with a letter. */
 export const dayScopes = (scope: string): string => `${scope} < ':'`
 
+/** SQL condition: the scope is none of these days. `message_people_scope_index` has such rows only. */
+export const otherScopes = (scope: string): string => `${scope} >= ':'`
+
 /** The error of a message that an operator cancelled. */
 export const cancelledError = 'cancelled'
 
