@@ -1,12 +1,12 @@
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../src/store/database.ts'
 import { schemaState } from '../../src/store/schema.ts'
+import { canContinue, unpackBefore } from '../support/before.ts'
 import { spawnInTest } from '../support/children.ts'
 import { inherited, svcProcess } from '../support/cli.ts'
 import { type Daemon, freePort, startDaemon } from '../support/daemon.ts'
@@ -17,45 +17,13 @@ import { useReceiver } from '../support/receiver.ts'
 import { urlOf } from '../support/server.ts'
 import { limit } from '../support/slowness.ts'
 
-const root = join(import.meta.dirname, '../..')
-
-const git = (...args: string[]): string => {
-  try {
-    return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
-  } catch {
-    return ''
-  }
-}
-
-/** Returns the last release; without one, the commit before the newest migration. Empty if the history does not reach that far. */
-const versionBefore = (): string => {
-  const tag = git('describe', '--tags', '--abbrev=0', '--match', 'v*')
-  if (tag !== '') return tag
-  const newest = git('log', '-1', '--diff-filter=A', '--format=%H', '--', 'migrations')
-  return newest === '' ? '' : git('rev-parse', '--verify', '--quiet', `${newest}^`)
-}
-
-const before = versionBefore()
-const contractions = (...of: string[]): string[] =>
-  git('grep', '-l', "change = 'contract'", ...of, '--', 'migrations')
-    .split('\n')
-    .map((line) => line.slice(line.indexOf(':') + 1))
-
-/** Releases without this module, and those before a contraction, stop for an upgrade. */
-const canContinue =
-  before !== '' &&
-  git('ls-tree', before, 'src/store/migrations.ts') !== '' &&
-  contractions().join() === contractions(before).join()
-
 const receiver = useReceiver()
 
-/** Unpacks the version before, with the packages of this one. */
+/** Unpacks the version before, until the end of the test. */
 const unpack = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-before-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  execFileSync('sh', ['-c', `git archive ${before} | tar -x -C ${folder}`], { cwd: root })
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
-  return join(folder, 'bin/svc.ts')
+  return unpackBefore(folder)
 }
 
 test('daemons of the version before and of this one work side by side through the migration: nothing is refused, lost or sent twice', {

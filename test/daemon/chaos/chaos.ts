@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { advanceClock } from '../../../src/store/clock.ts'
+import { canContinue, unpackBefore } from '../../support/before.ts'
 import { createRandom } from '../../support/random.ts'
 import { limit } from '../../support/slowness.ts'
 import { createApi } from './api.ts'
@@ -12,6 +13,7 @@ import { type Daemons, startDaemons } from './daemons.ts'
 import { cause, type Fault, faults, usualReceiver, usualRelay } from './faults.ts'
 import { createLedger } from './ledger.ts'
 import { unexpectedLines } from './logs.ts'
+import { checkMoves } from './moves.ts'
 import { countsOf, createDiary, writeReport } from './report.ts'
 import { describeOpen, settle } from './settle.ts'
 import { openWorld, reminderDelayMs, type World } from './world.ts'
@@ -66,7 +68,16 @@ const calmDown = async (world: World, daemons: Daemons, writing: Promise<void>, 
 
 /** Compares the database with what was acknowledged; returns the number of emails in doubt. */
 const check = async (found: Found, kills: number): Promise<number> => {
-  for (const one of [checkContacts, checkImports, checkDeals, checkRuns, checkSeats, checkEvents, checkQuotas])
+  for (const one of [
+    checkContacts,
+    checkImports,
+    checkDeals,
+    checkRuns,
+    checkSeats,
+    checkEvents,
+    checkQuotas,
+    checkMoves,
+  ])
     await one(found)
   const inDoubt = await checkMails(found)
   if (inDoubt > doubtsPerKill * kills) found.violated(`${inDoubt} mails are in doubt after ${kills} × kill -9`)
@@ -81,7 +92,8 @@ export const runChaos = async (server: Server, { seed, seconds, only, sabotage }
   const random = createRandom(seed)
   const folder = await mkdtemp(join(tmpdir(), 'svc-chaos-files-'))
   const world = await openWorld(server.url)
-  const daemons = await startDaemons(2, world.url, world.env)
+  const before = canContinue ? await unpackBefore(await mkdtemp(join(folder, 'before-'))) : null
+  const daemons = await startDaemons(2, world.url, world.env, before)
   const importers = new Set<ChildProcess>()
   const stop = new AbortController()
   const giveUp = new AbortController()
@@ -105,8 +117,10 @@ export const runChaos = async (server: Server, { seed, seconds, only, sabotage }
     writing.catch(() => {})
 
     abortAfter(stop, seconds * 1000)
-    const kinds = [...faults, ...server.faults].filter(({ name }) => only?.includes(name) ?? true)
-    await cause({ world, daemons, importers, random: random.fork('faults'), over: stop.signal }, kinds, diary)
+    const kinds = [...faults, ...server.faults].filter(
+      ({ name }) => (only?.includes(name) ?? true) && (before !== null || name !== 'rolling upgrade'),
+    )
+    await cause({ world, daemons, importers, folder, random: random.fork('faults'), over: stop.signal }, kinds, diary)
     abortAfter(giveUp, settleMs)
     const { writtenMs, settledMs, last, stuck } = await calmDown(world, daemons, writing, violations)
 

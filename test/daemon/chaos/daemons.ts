@@ -1,7 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startSvc } from '../../support/cli.ts'
+import { spawnInTest } from '../../support/children.ts'
+import { inherited, program } from '../../support/cli.ts'
 import { freePort } from '../../support/daemon.ts'
 import { openProxy, type TcpProxy } from '../../support/proxy.ts'
 import { limit } from '../../support/slowness.ts'
@@ -26,6 +27,8 @@ export interface Daemon {
   thaw(): void
   /** Ends it and starts it again; resolves once the new process is started, before it is ready. */
   restart(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+  /** The version that its next process has. */
+  version: 'before' | 'this'
 }
 
 export interface Daemons {
@@ -51,21 +54,27 @@ const isReady = async (url: string): Promise<boolean> => {
   }
 }
 
-/** Starts `count` daemons, each with its own proxy in front of the database at `databaseUrl`. */
+/**
+ * Starts `count` daemons, each with its own proxy in front of the database at `databaseUrl`. `before`: the program of the version before,
+ * which they begin with; null: there is none.
+ */
 export const startDaemons = async (
   count: number,
   databaseUrl: string,
   env: Record<string, string>,
+  before: string | null,
 ): Promise<Daemons> => {
   const lines: Line[] = []
   const complaints: string[] = []
   const running = new Map<number, ChildProcess>()
   /** Processes that have logged that they are ready; before that, a signal ends them with its default action. */
   const started = new WeakSet<ChildProcess>()
+  const versions = Array.from({ length: count }, (): Daemon['version'] => (before === null ? 'this' : 'before'))
   let isClosing = false
 
   const launch = (number: number, own: Record<string, string>): void => {
-    const child = startSvc({ env: own }, ['serve'])
+    const path = before !== null && versions[number] === 'before' ? before : program
+    const child = spawnInTest(process.execPath, [path, 'serve'], { env: { ...inherited(), ...own } })
     running.set(number, child)
     let rest = ''
     for (const stream of [child.stdout, child.stderr]) {
@@ -121,6 +130,12 @@ export const startDaemons = async (
         proxy,
         isFrozen: false,
         frozenUntil: 0,
+        get version() {
+          return versions[number]!
+        },
+        set version(version) {
+          versions[number] = version
+        },
         freeze() {
           daemon.isFrozen = running.get(number)?.kill('SIGSTOP') ?? false
         },

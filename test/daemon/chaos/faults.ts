@@ -6,6 +6,7 @@ import { type Database, openDatabase } from '../../../src/store/database.ts'
 import type { Random } from '../../support/random.ts'
 import { stepClock } from './clock.ts'
 import type { Daemons } from './daemons.ts'
+import { move } from './moves.ts'
 import type { Diary } from './report.ts'
 import { reminderDelayMs, type World } from './world.ts'
 
@@ -14,6 +15,8 @@ export interface Scene {
   world: World
   daemons: Daemons
   importers: ReadonlySet<ChildProcess>
+  /** The folder of the files that the run writes. */
+  folder: string
   random: Random
   /** Aborted at the end of the run; every fault ends then. */
   over: AbortSignal
@@ -24,6 +27,9 @@ export interface Fault {
   /** Breaks something and repairs it; returns what exactly it did. */
   run(scene: Scene): Promise<string>
 }
+
+/** How long a fault waits for a daemon that serves. */
+const longestOutageMs = 10_000
 
 /** Waits for `seconds`, or until the run ends. */
 const pause = async ({ over }: Scene, seconds: number): Promise<string> => {
@@ -94,6 +100,20 @@ const restart =
     await daemon.restart(signal)
     return `daemon ${daemon.number}`
   }
+
+const otherVersion = { before: 'this', this: 'before' } as const
+
+/** Replaces the daemons one after the other by those of the other version: an upgrade, then the way back. */
+const upgrade = async (scene: Scene): Promise<string> => {
+  const { daemons } = scene
+  const version = otherVersion[daemons.all[0]!.version]
+  for (const daemon of daemons.all) {
+    daemon.version = version
+    await daemon.restart('SIGTERM')
+    await Promise.race([daemons.ready(longestOutageMs), pause(scene, longestOutageMs / 1000)])
+  }
+  return `to ${version === 'this' ? 'this version' : 'the version before'}`
+}
 
 const cut = async ({ random, daemons }: Scene): Promise<string> => {
   const { proxy, number } = random.pick(daemons.all)
@@ -176,6 +196,8 @@ export const faults: readonly Fault[] = [
   { name: 'lock rows', run: lockRows },
   { name: 'advance clock', run: advance },
   { name: 'step clock', run: step },
+  { name: 'rolling upgrade', run: upgrade },
+  { name: 'move account', run: move },
   { name: 'slow relay', run: slowRelay },
   { name: 'slow receiver', run: slowReceiver },
   { name: 'kill import', run: killImport },
@@ -184,7 +206,6 @@ export const faults: readonly Fault[] = [
 /** The limits of the pause between two faults, in seconds. */
 const leastRest = 0.5
 const mostRest = 3
-const longestOutageMs = 10_000
 
 /**
  * Causes faults, several at a time, until the run ends. Each kind occurs once before any is repeated. Resolves once

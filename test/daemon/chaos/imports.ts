@@ -23,8 +23,9 @@ export const importing: Act = async (writing, name, n) => {
 
   let id: string | undefined
   for (;;) {
-    const begin = ['contacts', 'import', file, '--list', world.lists.imported, '--json']
-    const args = id ? ['imports', 'resume', id, '--json'] : begin
+    const begin = ['contacts', 'import', file, '--list', world.lists.imported]
+    const own = ['--account', world.accountId, '--json']
+    const args = [...(id ? ['imports', 'resume', id] : begin), ...own]
     const { status, stdout, stderr } = await run(args, { ...world.env, DATABASE_URL: random.pick(ways) }, writing)
     id ??= /\bimp_\w+/.exec(stderr)?.[0]
     if (status === 0) {

@@ -70,4 +70,12 @@ export const sabotages: readonly Sabotage[] = [
     finding: /^the webinar \w+ counts/,
     run: sql(`update webinars set registered_count = registered_count + 1`),
   },
+  {
+    name: 'leave an account that moved away',
+    finding: /^the account that moved away is still here/,
+    run: ({ app, away }) =>
+      app.sql(`insert into accounts (id, name, plan, created_at) values ($1, 'Mover', 'unlimited', now())`, [
+        away.accountId,
+      ]),
+  },
 ]

@@ -16,6 +16,7 @@ import { openReceiver, type Receiver } from '../../support/receiver.ts'
 import { urlOf } from '../../support/server.ts'
 import { openSink, type Sink } from '../../support/smtp.ts'
 import { prepareClock } from './clock.ts'
+import { type Away, openAway } from './moves.ts'
 
 export const eventTypes = [
   'contact.created',
@@ -46,6 +47,8 @@ export interface World {
   stages: string[]
   /** One without a capacity, one with few seats; both start a day and `reminderDelayMs` from now. */
   webinars: { id: string; capacity: number | null }[]
+  /** Another installation, whose account moves here and back. */
+  away: Away
   close(): Promise<void>
 }
 
@@ -132,14 +135,17 @@ export const openWorld = async (serverUrl: string): Promise<World> => {
     SVC_LOG_LEVEL: 'info',
   }
   const app = await openApp(readConfig({ ...env, DATABASE_URL: url }))
+  const away = await openAway(serverUrl, env, receiver.url)
   return {
     app,
     url,
     env,
     receiver,
     sink,
+    away,
     ...(await populate(app, receiver)),
     async close() {
+      await away.close()
       await app.close()
       await Promise.all([receiver.close(), sink.close()])
     },
