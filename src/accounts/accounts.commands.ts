@@ -151,7 +151,7 @@ const accounts: CommandSet = (cli) => {
       .option('--postal-address <address>', 'address at the end of marketing emails, and below pages')
       .option('--privacy-url <url>', 'privacy policy')
       .option('--timezone <zone>', 'time zone of times in emails and flags, such as Europe/Berlin (default: UTC)')
-      .option('--lang <lang>', 'language of dates, such as de or pt-BR (default: en)'),
+      .option('--lang <lang>', 'language of dates and numbers, such as de or pt-BR (default: en)'),
   ).action(
     cli.run(async ({ app, out, operate, account }, ref: string | undefined, flags: BrandFlags) => {
       const { logoMaxBytes, updateAccount } = await import('./accounts.ts')

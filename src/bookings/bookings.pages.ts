@@ -5,6 +5,7 @@ import { quantity } from '../lib/quantity.ts'
 import { cut } from '../lib/strings.ts'
 import { type Html, html } from '../pages/html.ts'
 import { notFoundPage, type Page, type PageCall, type PageView } from '../pages/page.ts'
+import { bookingLine } from '../studio/studio.ts'
 import { type BookingView, cancelBooking, reasonMaxLength, showBooking } from './bookings.ts'
 import { clockOf, dayOf, spanText } from './bookings.view.ts'
 
@@ -44,7 +45,7 @@ const daysOf = (
     starts: readonly number[],
     isOpen: boolean,
   ): Html => html`<details${isOpen && html` open`}>
-<summary>${day} <span class="quiet">(${quantity(starts.length, 'time')})</span></summary>
+<summary>${day} <span class="quiet">(${quantity(starts.length, 'time', 'times', lang)})</span></summary>
 <div class="times">
 ${starts.map((start) => timeChoice(id, start, { timezone, lang, isChosen: String(start) === chosen }))}</div>
 </details>
@@ -70,7 +71,7 @@ const bookingForm: BlockForm<'booking'> = {
   form(block, { state, chosen, now, lang, entered }) {
     const props = block.props as typeof block.props & ShownProps
     const booked = (state?.value as { startAt: number } | undefined)?.startAt
-    const { title, timezone, durationMinutes, slots } = props
+    const { title, durationMinutes, slots } = props
     const isOver = booked !== undefined && booked + durationMinutes * 60_000 <= now
     const isBooked = booked !== undefined && !isOver
     const nameId = `${block.id}.name`
@@ -87,7 +88,7 @@ ${booked !== undefined && bookedLine(props, booked, { isOver, lang })}`
 `
     const preferred = enteredInto(entered, 'startAt') || chosen
     const times = (label: string) => html`<fieldset>
-<legend>${label} <span class="quiet">(${durationMinutes} minutes, ${timezone})</span></legend>
+<legend>${label} <span class="quiet">(${bookingLine(props, lang)})</span></legend>
 ${daysOf(block.id, props, { chosen: preferred, lang })}
 </fieldset>
 `
@@ -117,7 +118,7 @@ export const forms: readonly BlockForm[] = [bookingForm]
 
 interface LinkedBooking {
   accountId: string
-  /** The language of dates; null: English. */
+  /** The language of dates and numbers; null: English. */
   lang: string | null
   booking: BookingView
 }

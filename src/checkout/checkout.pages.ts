@@ -1,3 +1,4 @@
+import { readBrand } from '../accounts/accounts.ts'
 import type { BlockForm } from '../engagement/engagement.ts'
 import { invalid } from '../lib/problem.ts'
 import { type CheckoutEvent, readCheckoutEvent } from '../net/stripe.ts'
@@ -9,8 +10,8 @@ import { returnTo } from './checkout.block.ts'
 import { closeOrder, loadOrder, type Order, orderOfSession, settleOrder } from './checkout.orders.ts'
 import { findWebhookSecrets } from './checkout.provider.ts'
 
-const priceTable = (items: CheckoutItem[], currency: string): Html => {
-  const lines = priceLines({ title: '', items, currency })
+const priceTable = (order: { items: CheckoutItem[]; currency: string }, lang: string | null): Html => {
+  const lines = priceLines(order, lang)
   const row = ([name, price]: [string, string]) => html`<tr><td>${name}</td><td>${price}</td></tr>`
   return html`<table>
 <tbody>${lines.items.map(row)}</tbody>
@@ -35,8 +36,8 @@ The payment provider has not confirmed your payment yet. Please reload this page
 const checkoutForm: BlockForm<'checkout'> = {
   type: 'checkout',
   leaves: true,
-  form: ({ props: { title, items, currency } }, { state, chosen }) => html`<h2>${title}</h2>
-${priceTable(items, currency)}
+  form: ({ props }, { state, chosen, lang }) => html`<h2>${props.title}</h2>
+${priceTable(props, lang)}
 ${
   state
     ? html`<p class="notice" role="status"><strong>Paid.</strong> Thank you.</p>`
@@ -56,12 +57,12 @@ td:last-child { text-align: right; white-space: nowrap }
 button[value=decline] { background: transparent; color: var(--ink); box-shadow: inset 0 0 0 1px var(--ink) }
 `
 
-const testPage = ({ items, currency }: Order): PageView => ({
+const testPage = (order: Order, lang: string | null): PageView => ({
   title: 'Test payment',
   style: tableStyle,
   body: html`<h1>Test payment</h1>
 <p class="quiet">This page stands in for a payment provider. No money moves.</p>
-${priceTable(items, currency)}
+${priceTable(order, lang)}
 <form method="post">
 <button name="action" value="pay">Pay</button>
 <button name="action" value="decline">Decline</button>
@@ -85,8 +86,9 @@ const test: Page[] = [
     async handle({ app, params }) {
       const order = await orderOfToken(app, params.token!)
       if (!order) return notFoundPage
-      if (order.status === 'open') return testPage(order)
-      return { redirect: returnTo(app, order, order.status === 'paid' ? 'paid' : 'declined') }
+      const { accountId, status } = order
+      if (status === 'open') return testPage(order, (await readBrand({ sql: app.sql, accountId })).lang)
+      return { redirect: returnTo(app, order, status === 'paid' ? 'paid' : 'declined') }
     },
   },
   {

@@ -47,8 +47,10 @@ const visitorOf = async ({ app, params }: PageCall, session = ''): Promise<Visit
   if (accountId === null) return notFoundPage
   const memberId = memberOfSession(app, session, accountId)
   if (memberId === null) return { ...signedOut, accountId }
-  const email = await entitledEmail({ sql: app.sql, accountId }, memberId)
-  return email === null ? { ...noAccess, accountId } : { accountId, memberId, email, session }
+  const reader = { sql: app.sql, accountId }
+  const email = await entitledEmail(reader, memberId)
+  if (email === null) return { ...noAccess, accountId }
+  return { accountId, memberId, email, session, lang: (await readBrand(reader)).lang }
 }
 
 /** Signs in the link's member and redirects to a URL with a session, which outlives the link. */
@@ -67,8 +69,10 @@ const isId = (text = ''): boolean => /^\w{1,100}$/.test(text)
 /** Reserved slugs are paths of the server itself. */
 const isAt = ({ slug }: Readonly<Record<string, string>>) => !isReservedSlug(slug!)
 
+const accountOf: Page['accountOf'] = (app, { slug }) => accountOfSlug(app, slug!)
+
 /** Any site can embed the portal. */
-const portal = { path: '/:slug/:courseId/embed', isFramed: true, isAt } as const
+const portal = { path: '/:slug/:courseId/embed', isFramed: true, isAt, accountOf } as const
 
 const showCourse = async (
   { app }: PageCall,
@@ -143,6 +147,7 @@ const certificate: Page = {
   method: 'GET',
   path: '/:slug/:courseId/certificate/:token',
   isAt,
+  accountOf,
   handle: async ({ app, params }) => {
     const accountId = await accountOfSlug(app, params.slug!)
     if (accountId === null) return noCertificate

@@ -1,6 +1,6 @@
 import { dateText, type Locale } from '../lib/dates.ts'
 import { maskedEmail } from '../lib/email.ts'
-import { palette } from '../lib/palette.ts'
+import { number, quantity } from '../lib/quantity.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { PageView } from '../pages/page.ts'
 import { type Certificate, nameMaxLength } from './courses.certificates.ts'
@@ -103,6 +103,8 @@ export interface Visitor {
   memberId: string
   email: string
   session: string
+  /** The language of numbers; null: English. */
+  lang: string | null
 }
 
 /** The certificate of a member who has completed a course. */
@@ -120,10 +122,10 @@ export interface NameEntry {
 
 const finishedOf = ({ lessons }: Progress): number => lessons.filter(({ isFinished }) => isFinished).length
 
-const progressOf = (progress: Progress) => {
+const progressOf = (progress: Progress, lang: string | null) => {
   const [finished, all] = [finishedOf(progress), progress.lessons.length]
   if (all === 0) return html`<p>There are no lessons yet.</p>`
-  return html`<p id="progress">${finished} of ${all} ${all === 1 ? 'lesson' : 'lessons'} finished</p>
+  return html`<p id="progress">${number(finished, lang)} of ${quantity(all, 'lesson', 'lessons', lang)} finished</p>
 <progress aria-labelledby="progress" max="${all}" value="${finished}"></progress>`
 }
 
@@ -133,21 +135,21 @@ const completed = ({ isCompleted }: Progress) =>
 /** Returns the first unfinished lesson. */
 const nextOf = ({ lessons }: Progress) => lessons.find(({ isFinished }) => !isFinished)
 
-const continuing = ({ session }: Visitor, progress: Progress) => {
+const continuing = ({ session, lang }: Visitor, progress: Progress) => {
   const next = nextOf(progress)
   if (!next || progress.isCompleted) return null
-  const label = finishedOf(progress) === 0 ? 'Start the course' : `Continue with lesson ${next.position}`
+  const label = finishedOf(progress) === 0 ? 'Start the course' : `Continue with lesson ${number(next.position, lang)}`
   return html`<p><a class="act" href="?session=${session}&lesson=${next.id}">${label}</a></p>`
 }
 
 // Some screen readers announce a list without markers only if it has the role.
-const lessonsOf = ({ session }: Visitor, progress: Progress) => {
+const lessonsOf = ({ session, lang }: Visitor, progress: Progress) => {
   if (progress.lessons.length === 0) return null
   const next = nextOf(progress)
   return html`<ol class="lessons" role="list">${progress.lessons.map(
     (lesson) => html`
 <li${lesson.isFinished && html` class="done"`}>
-<span class="mark" aria-hidden="true">${lesson.isFinished ? '✓' : lesson.position}</span>
+<span class="mark" aria-hidden="true">${lesson.isFinished ? '✓' : number(lesson.position, lang)}</span>
 <a href="?session=${session}&lesson=${lesson.id}"${lesson === next && html` aria-current="step"`}>${lesson.title}</a>
 ${lesson.isFinished && html`<span class="state">finished</span>`}
 </li>`,
@@ -186,7 +188,7 @@ export const courseView = (
   style,
   body: html`<h1>${progress.course.title}</h1>
 ${completed(progress)}
-${progressOf(progress)}
+${progressOf(progress, visitor.lang)}
 ${continuing(visitor, progress)}
 ${lessonsOf(visitor, progress)}
 ${certificate && certificateForm(visitor, certificate, entry)}
@@ -219,7 +221,12 @@ const videoView = ({ title, videoUrl }: SeenLesson): { body: Html; loads: NonNul
 }
 
 /** `content` is the lesson's HTML. */
-export const lessonView = ({ session }: Visitor, progress: Progress, lesson: SeenLesson, content: Html): PageView => {
+export const lessonView = (
+  { session, lang }: Visitor,
+  progress: Progress,
+  lesson: SeenLesson,
+  content: Html,
+): PageView => {
   const { course, lessons } = progress
   const place = lessons.indexOf(lesson)
   const [previous, next] = [lessons[place - 1], lessons[place + 1]]
@@ -233,7 +240,7 @@ export const lessonView = ({ session }: Visitor, progress: Progress, lesson: See
     ...(video && { loads: video.loads }),
     body: html`<p><a href="?session=${session}">${course.title}</a></p>
 <h1>${lesson.title}</h1>
-<p class="quiet">Lesson ${place + 1} of ${lessons.length}</p>
+<p class="quiet">Lesson ${number(place + 1, lang)} of ${number(lessons.length, lang)}</p>
 ${video?.body}
 <div class="lesson">
 ${content}</div>
@@ -262,18 +269,17 @@ const certificateStyle = `
 main { max-width: 52rem; margin-top: 4vh; padding: 0; overflow: hidden; text-align: center }
 main::before { content: ''; display: block; height: .5rem; background: var(--act) }
 article { padding: clamp(1.75rem, 7vw, 4.5rem) clamp(1.25rem, 6vw, 4rem) }
-h1 { margin: 0 0 2rem; color: var(--act); font-size: 1rem; font-weight: 700; letter-spacing: .14em; text-transform: uppercase }
+h1 { margin: 0 0 2rem; color: var(--link); font-size: 1rem; font-weight: 700; letter-spacing: .14em; text-transform: uppercase }
 .name { margin: 0 0 1rem; font-size: clamp(1.6rem, 5vw, 2.6rem); font-weight: 700; line-height: 1.2 }
 .course { margin: .5rem 0 2.25rem; font-size: clamp(1.2rem, 3.5vw, 1.6rem); font-weight: 600; line-height: 1.3 }
 dl { display: flex; flex-wrap: wrap; gap: 1.25rem 3.5rem; justify-content: center; margin: 0 0 2.25rem }
 dt { color: var(--quiet); font-size: .9rem }
 dd { margin: 0; font-weight: 600 }
 .valid { margin: 0; padding-top: 1.25rem; border-top: 1px solid var(--line) }
-.valid strong { color: var(--act) }
+.valid strong { color: var(--link) }
 @page { size: A4 landscape; margin: 15mm }
 @media print {
-  :root { color-scheme: light; --ink: #000; --quiet: #444; --ground: #fff; --card: #fff; --line: #bbb;
-    --act: ${palette.light.act} }
+  :root { color-scheme: light; --ink: #000; --quiet: #444; --ground: #fff; --card: #fff; --line: #bbb }
   body { padding: 0; background: #fff }
   main { display: flex; flex-direction: column; max-width: none; min-height: 179mm; margin: 0; border-radius: 0 }
   main::before { -webkit-print-color-adjust: exact; print-color-adjust: exact }

@@ -32,6 +32,8 @@ import { closedPage, confirmedPage, formPage, noForm, questionPage, thanksPage }
 
 const path = '/f/:id'
 
+const accountOf: Page['accountOf'] = async (app, { id }) => (await findPublicForm(app, id!))?.accountId ?? null
+
 /** Returns CORS headers: only scripts on the form's allowed sites may read the answers. */
 const corsHeaders = (form: PublicForm | null, origin: unknown): Record<string, string> => ({
   vary: 'Origin',
@@ -41,6 +43,7 @@ const corsHeaders = (form: PublicForm | null, origin: unknown): Record<string, s
 const show: Page = {
   method: 'GET',
   path,
+  accountOf,
   async handle({ app, params }) {
     const form = await findPublicForm(app, params.id!)
     return form ? { ...formPage(form), accountId: form.accountId } : noForm
@@ -125,6 +128,7 @@ const answerBrowser = async (call: PageCall, form: PublicForm | null): Promise<P
 const take: Page = {
   method: 'POST',
   path,
+  accountOf,
   takes: 'json',
   // A script can read the refusal only with the form's CORS headers.
   limited: 'self',
@@ -138,6 +142,7 @@ const take: Page = {
 const thank: Page = {
   method: 'GET',
   path: '/f/:id/thanks',
+  accountOf,
   async handle({ app, params, query }) {
     const form = await findPublicForm(app, params.id!)
     if (!form) return noForm

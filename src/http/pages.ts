@@ -28,14 +28,17 @@ interface Asked {
   accountId: string | undefined
 }
 
-/** Returns the brand of the account that a page belongs to. A failure is shown without it. */
-const brandOf = async ({ app, accountId }: Asked, view: PageView) => {
-  const id = view.accountId ?? accountId
-  if (id === undefined) return null
-  return readBrand({ sql: app.sql, accountId: id }).catch((error: unknown) => {
-    if (view.status === 503 && isUnavailable(error)) return null
+/** Returns the brand of the account that a page belongs to; null: no account, or it is unavailable. */
+const brandOf = async ({ app, page, request, accountId }: Asked, view: PageView) => {
+  try {
+    const id =
+      view.accountId ?? accountId ?? (await page.accountOf?.(app, request.params as Record<string, string>)) ?? null
+    return id === null ? null : await readBrand({ sql: app.sql, accountId: id })
+  } catch (error) {
+    const isShownWithout = view.status === 503 || view.status === 410
+    if (isShownWithout && (error instanceof Problem || isUnavailable(error))) return null
     throw error
-  })
+  }
 }
 
 const send = async (asked: Asked, answer: PageAnswer) => {

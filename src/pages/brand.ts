@@ -50,9 +50,7 @@ export const brandStyle = (brand: Brand | null): string => {
   if (color === null) return layout
   return `
 ${variables(color, 'light')}
-@media (prefers-color-scheme: dark) { ${variables(color, 'dark')} }
-a { color: var(--link) }
-:focus-visible { outline-color: var(--link) }
+@media screen and (prefers-color-scheme: dark) { ${variables(color, 'dark')} }
 ${layout}`
 }
 

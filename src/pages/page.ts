@@ -96,6 +96,8 @@ export interface Page {
   tokenField?: string
   /** Whether a path belongs to this page, if its first segment is a name that users choose. Default: always. */
   isAt?(params: Readonly<Record<string, string>>): boolean
+  /** Returns the account whose brand its failures show, if it has no token; null: no account. */
+  accountOf?(app: App, params: Readonly<Record<string, string>>): Promise<string | null>
   handle(call: PageCall): Promise<PageAnswer>
 }
 

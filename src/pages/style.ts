@@ -1,8 +1,8 @@
 import { palette, type Scheme } from '../lib/palette.ts'
 
 const variables = (scheme: Scheme): string => {
-  const { onAct, ...colors } = palette[scheme]
-  return Object.entries({ ...colors, 'on-act': onAct })
+  const { onAct, act, ...colors } = palette[scheme]
+  return Object.entries({ ...colors, act, 'on-act': onAct, link: act })
     .map(([name, color]) => `--${name}: ${color}`)
     .join('; ')
 }
@@ -10,7 +10,7 @@ const variables = (scheme: Scheme): string => {
 /** The common style of all pages, inlined: legible from 320 px of width, light and dark. */
 export const style = `
 :root { color-scheme: light dark; ${variables('light')} }
-@media (prefers-color-scheme: dark) { :root { ${variables('dark')} } }
+@media screen and (prefers-color-scheme: dark) { :root { ${variables('dark')} } }
 * { box-sizing: border-box }
 body {
   margin: 0;
@@ -32,7 +32,7 @@ h1 { margin: 0 0 .75rem; font-size: 1.4rem; line-height: 1.25 }
 p { margin: 0 0 1rem }
 p:last-child { margin-bottom: 0 }
 .quiet { color: var(--quiet) }
-a { color: var(--act) }
+a { color: var(--link) }
 button, .act {
   font: inherit;
   font-weight: 600;
@@ -45,7 +45,7 @@ button, .act {
   cursor: pointer
 }
 .act { display: inline-block; text-decoration: none }
-:focus-visible { outline: 3px solid var(--act); outline-offset: 2px }
+:focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
 `
 
 /** Added by pages that have fields: `PageView.style`. */

@@ -199,7 +199,7 @@ const head = ({ name, preheader, blocks }: Content, { theme, placeholders }: Ren
 export const renderHtml = async (content: Content): Promise<Part[]> => {
   const theme = fullTheme(content.theme)
   const placeholders = createPlaceholders()
-  const context = { theme, placeholders, levels: headingLevels(content.blocks, 0) }
+  const context = { theme, placeholders, levels: headingLevels(content.blocks, 0), lang: content.lang }
   const body = [
     honeypot(context),
     ...logoRow(theme, content.name, placeholders),

@@ -24,6 +24,8 @@ export interface RenderContext {
   theme: FullTheme
   placeholders: Placeholders
   levels: ReadonlyMap<string, number>
+  /** That of the project. */
+  lang: string | undefined
 }
 
 /** The background of the blocks around a block, if they have one. */
@@ -136,8 +138,8 @@ const invitation = (
   buttonNode(placeholders.html([{ link: 'view', at: id }]), block.label, theme, 'left'),
 ]
 
-const checkout = (id: string, props: Props<'checkout'>, theme: FullTheme, placeholders: Placeholders): Node[] => {
-  const { items, total } = priceLines(props)
+const checkout = (id: string, props: Props<'checkout'>, { theme, placeholders, lang }: RenderContext): Node[] => {
+  const { items, total } = priceLines(props, lang)
   const cells = (name: string, price: string, weight: string) =>
     `<tr><td style="padding:4px 0;font-weight:${weight}">${name}</td><td style="padding:4px 0;text-align:right;white-space:nowrap;font-weight:${weight}">${price}</td></tr>`
   const rows = items.map(([name, price]) => cells(placeholders.text(name), price, 'normal'))
@@ -191,11 +193,11 @@ export const leafNodes = (block: LeafBlock, context: RenderContext, ground: Grou
     case 'booking':
       return invitation(
         block.id,
-        { title: block.props.title, lines: [bookingLine(block.props)], label: words.booking },
+        { title: block.props.title, lines: [bookingLine(block.props, context.lang)], label: words.booking },
         theme,
         placeholders,
       )
     case 'checkout':
-      return checkout(block.id, block.props, theme, placeholders)
+      return checkout(block.id, block.props, context)
   }
 }

@@ -7,13 +7,7 @@ const weekdays = [1, 2, 3, 4, 5]
 export const sampleProject = (imageUrl: string) => ({
   name: 'Welcome',
   preheader: 'Three short questions, and a mug at the end',
-  theme: {
-    primary: '#0f766e',
-    background: '#ffffff',
-    text: '#1e293b',
-    font: 'Helvetica, Arial, sans-serif',
-    width: 600,
-  },
+  theme: { width: 600 },
   blocks: [
     {
       id: 'intro',

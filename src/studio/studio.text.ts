@@ -21,7 +21,7 @@ const invitation = (id: string, title: string, lines: readonly string[], label: 
   { link: 'view', at: id },
 ]
 
-const leafParts = (block: LeafBlock): Part[] => {
+const leafParts = (block: LeafBlock, lang: string | undefined): Part[] => {
   const { id, type, props } = block
   switch (type) {
     case 'text':
@@ -49,31 +49,32 @@ const leafParts = (block: LeafBlock): Part[] => {
     case 'form':
       return invitation(id, props.title, [props.fields.map(({ label }) => label).join(' · ')], words.form)
     case 'booking':
-      return invitation(id, props.title, [bookingLine(props)], words.booking)
+      return invitation(id, props.title, [bookingLine(props, lang)], words.booking)
     case 'checkout': {
-      const { items, total } = priceLines(props)
+      const { items, total } = priceLines(props, lang)
       const lines = [...items, ['Total', total]].map(([name, price]) => `${name}: ${price}`)
       return invitation(id, props.title, lines, words.checkout)
     }
   }
 }
 
-const shownParts = (block: Block): Part[] => {
-  if (block.type === 'section' || block.type === 'columns') return block.children.flatMap(blockParts)
-  const parts = leafParts(block)
+const shownParts = (block: Block, lang: string | undefined): Part[] => {
+  if (block.type === 'section' || block.type === 'columns')
+    return block.children.flatMap((child) => blockParts(child, lang))
+  const parts = leafParts(block, lang)
   return parts.length > 0 ? [...parts, '\n\n'] : []
 }
 
-const blockParts = (block: Block): Part[] => {
+const blockParts = (block: Block, lang: string | undefined): Part[] => {
   const condition = conditionOf(block)
-  const parts = shownParts(block)
+  const parts = shownParts(block, lang)
   return condition ? [{ when: condition, parts: mergeLiterals(parts) }] : parts
 }
 
 /** Returns the plain-text part of a project as parts. */
-export const renderText = ({ blocks }: Content): Part[] =>
+export const renderText = ({ blocks, lang }: Content): Part[] =>
   mergeLiterals([
-    ...blocks.flatMap(blockParts),
+    ...blocks.flatMap((block) => blockParts(block, lang)),
     `-- \n${words.view}: `,
     { link: 'view' },
     { given: 'unsubscribe', parts: [`\n${words.unsubscribe}: `, { link: 'unsubscribe' }] },

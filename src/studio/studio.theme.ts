@@ -1,10 +1,11 @@
+import { palette } from '../lib/palette.ts'
 import type { Theme } from './studio.blocks.ts'
 
 /** Defaults for values that a theme leaves out. There is no default logo. */
 export const themeDefaults = {
-  primary: '#1d4ed8',
-  background: '#ffffff',
-  text: '#1f2937',
+  primary: palette.light.act,
+  background: palette.light.card,
+  text: palette.light.ink,
   font: 'Helvetica, Arial, sans-serif',
   width: 600,
 } as const

@@ -28,7 +28,7 @@ export { currencyDigits } from './studio.shapes.ts'
 export { type Links, linksIn, type Mail, numberLinks, previewLinks } from './studio.template.ts'
 export { type FullTheme, fontFamily, fullTheme } from './studio.theme.ts'
 export { fillUrl, type UrlKind, urlParts } from './studio.urls.ts'
-export { priceLines, words } from './studio.words.ts'
+export { bookingLine, priceLines, words } from './studio.words.ts'
 
 declare module '../store/work.ts' {
   interface Listener {

@@ -1,3 +1,4 @@
+import { number } from '../lib/quantity.ts'
 import type { CheckoutItem, LeafBlock } from './studio.blocks.ts'
 import { currencyDigits } from './studio.shapes.ts'
 
@@ -10,14 +11,17 @@ export const words = {
   checkout: 'Go to checkout',
 } as const
 
-const money = (amount: number, currency: string): string => {
+/** The language in which numbers are written; missing: English. */
+type Language = string | null | undefined
+
+const money = (amount: number, currency: string, lang: Language): string => {
   const digits = currencyDigits(currency)
-  const options = { style: 'currency', currency, currencyDisplay: 'code' } as const
+  const options = { style: 'currency', currency } as const
   return (
-    new Intl.NumberFormat('en', { ...options, minimumFractionDigits: digits, maximumFractionDigits: digits })
+    new Intl.NumberFormat(lang ?? 'en', { ...options, minimumFractionDigits: digits, maximumFractionDigits: digits })
       .format(amount)
-      // Intl puts a no-break space between code and digits, which some terminals don't show as a space.
-      .replace('\u00a0', ' ')
+      // Intl puts no-break spaces between currency and digits, which some terminals don't show as a space.
+      .replace(/[\u00a0\u202f]/g, ' ')
   )
 }
 
@@ -25,19 +29,22 @@ const inCents = ({ amount, quantity }: CheckoutItem): number => Math.round(amoun
 
 type Checkout = Extract<LeafBlock, { type: 'checkout' }>['props']
 
-/** Returns the price of each item, such as `2 × Seat` and `USD 40.00`, and the total. */
-export const priceLines = ({
-  items,
-  currency,
-}: Checkout): { items: [name: string, price: string][]; total: string } => ({
+/** Returns the price of each item, such as `2 × Seat` and `$40.00`, and the total. */
+export const priceLines = (
+  { items, currency }: Pick<Checkout, 'items' | 'currency'>,
+  lang?: Language,
+): { items: [name: string, price: string][]; total: string } => ({
   items: items.map((item) => [
-    item.quantity === 1 ? item.name : `${item.quantity} × ${item.name}`,
-    money(inCents(item) / 100, currency),
+    item.quantity === 1 ? item.name : `${number(item.quantity, lang)} × ${item.name}`,
+    money(inCents(item) / 100, currency, lang),
   ]),
-  total: money(items.reduce((cents, item) => cents + inCents(item), 0) / 100, currency),
+  total: money(items.reduce((cents, item) => cents + inCents(item), 0) / 100, currency, lang),
 })
 
 type Booking = Extract<LeafBlock, { type: 'booking' }>['props']
 
 /** Returns a text such as `30 minutes, Europe/Berlin`. */
-export const bookingLine = ({ durationMinutes, timezone }: Booking): string => `${durationMinutes} minutes, ${timezone}`
+export const bookingLine = (
+  { durationMinutes, timezone }: Pick<Booking, 'durationMinutes' | 'timezone'>,
+  lang: Language,
+): string => `${number(durationMinutes, lang)} minutes, ${timezone}`

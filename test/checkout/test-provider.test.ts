@@ -39,8 +39,8 @@ const view = (end: string) => `${publicUrl}${shop.mail.view}?block=pay&value=${e
 test('an account of a database made by svc dev has the provider test: a page with Pay and Decline', async () => {
   const reply = await t.request('GET', path)
   expect(reply.status).toBe(200)
-  expect(reply.body).toContain('<tr><td>2 × Seat for Ada</td><td>USD 39.80</td></tr>')
-  expect(reply.body).toContain('<strong>USD 39.85</strong>')
+  expect(reply.body).toContain('<tr><td>2 × Seat for Ada</td><td>$39.80</td></tr>')
+  expect(reply.body).toContain('<strong>$39.85</strong>')
   expect(reply.body).toMatch(/value="pay">Pay<.*value="decline">Decline</s)
   expect(await firedEvents()).toEqual([])
 })

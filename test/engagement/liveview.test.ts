@@ -48,7 +48,7 @@ test('GET liveview needs no key: project, theme, blocks, recipient and state, me
   expect(body.createdAt).toBeGreaterThan(1_700_000_000_000)
   expect(JSON.stringify(body.blocks)).toContain('Welcome aboard Ada')
   expect(JSON.stringify(body.blocks)).not.toContain('{{')
-  expect(body.theme.primary).toBe('#0f766e')
+  expect(body.theme.primary).toBe('#1f4fbf')
 })
 
 test('the HTML of a block is sanitised in JSON and on the page, and its values are no markup', async () => {

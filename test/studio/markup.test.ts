@@ -61,7 +61,7 @@ test('tables, inline styles, headings, lists, links and pictures stay', async ()
 
 test('a link without a colour has that of the text, and follows dark mode', async () => {
   expect(await shown('<a href="https://x.example/">x</a>')).toBe(
-    '<a href="https://x.example/" class="ink-link" style="color:#1f2937">x</a>',
+    '<a href="https://x.example/" class="ink-link" style="color:#1b1f24">x</a>',
   )
 })
 

@@ -275,7 +275,7 @@ describe('versions', () => {
     expect(await stored(id!)).toEqual([{ version: 1, renderer: null }])
     const [one, two] = await Promise.all([at(1), at(1)])
     expect(one).toEqual(two)
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 7 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 8 }])
     await apply(say('second'))
     expect((await at(2)).text).toContain('second')
     expect(await at(1)).toEqual(one)
@@ -306,7 +306,7 @@ describe('versions', () => {
       nowMs: 0,
     })
     expect(mail.text).toContain('new')
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 7 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 8 }])
   })
 
   test('a deleted project is not found, and its sent emails stay', async () => {
@@ -338,7 +338,7 @@ test('the text part reads like an email', async () => {
   expect(text).toMatch(/^Welcome aboard Ada\n\nGood to have you with us\./)
   expect(text).toContain('Start here:\nhttps://svc.test/t/c/token?to=')
   expect(text).toContain('Which colour should the sail have?\n- Red: https://svc.test/v/token?block=colour&value=Red\n')
-  expect(text).toContain('2 × Enamel mug: EUR 25.00\nPostage: EUR 4.00\nTotal: EUR 29.00\n')
+  expect(text).toContain('2 × Enamel mug: €25.00\nPostage: €4.00\nTotal: €29.00\n')
   expect(text).toMatch(/\n-- \nView this email in your browser: https:\/\/svc\.test\/v\/token\?a=1&b=2\n$/)
   expect(text).not.toMatch(/\n{3}|<|\{\{/)
 })

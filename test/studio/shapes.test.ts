@@ -417,6 +417,27 @@ test.each([
 ])('%s is charged with %i decimals, even if it is written with others', (currency, digits) => {
   expect(currencyDigits(currency)).toBe(digits)
   const items = [{ name: 'Mug', quantity: 3, amount: 1500 }]
-  const { total } = priceLines({ title: 'T', items, currency })
-  expect(total).toBe(`${currency} 4,500${digits > 0 ? `.${'0'.repeat(digits)}` : ''}`)
+  const { total } = priceLines({ items, currency })
+  const symbol = { EUR: '€', JPY: '¥' }[currency] ?? `${currency} `
+  expect(total).toBe(`${symbol}4,500${digits > 0 ? `.${'0'.repeat(digits)}` : ''}`)
+})
+
+test.each([
+  ['de', '1.234 × Mug', '1.234,50 €'],
+  ['fr', '1 234 × Mug', '1 234,50 €'],
+  ['en-GB', '1,234 × Mug', '€1,234.50'],
+  [null, '1,234 × Mug', '€1,234.50'],
+])('prices in the language %s', (lang, name, total) => {
+  const priced = priceLines(
+    {
+      items: [
+        { name: 'Mug', quantity: 1_234, amount: 1 },
+        { name: 'Bag', quantity: 1, amount: 0.5 },
+      ],
+      currency: 'EUR',
+    },
+    lang,
+  )
+  expect(priced.items[0]![0].replace('\u202f', ' ')).toBe(name)
+  expect(priced.total).toBe(total)
 })

@@ -16,7 +16,7 @@ export interface BlockPage {
   chosen: string | undefined
   /** epoch ms */
   now: number
-  /** The language of dates; null: English. */
+  /** The language of dates and numbers; null: English. */
   lang: string | null
   /** What was posted, if the answer was refused; else empty. */
   entered: Entered

@@ -47,14 +47,12 @@ interface Shown {
   forms: readonly BlockForm[]
   /** The levels of headings by block id. */
   levels: ReadonlyMap<string, number>
-  /** That of the author's content. */
-  lang: string | undefined
+  /** The language of the project or else of the account, also of dates and numbers; null: English. */
+  lang: string | null
   /** The HTML of texts by block id. */
   texts: ReadonlyMap<string, string>
   /** The `html` blocks by block id. */
   markups: ReadonlyMap<string, MarkupPage>
-  /** The language of dates. */
-  dateLang: string | null
   /** The answer that the followed link names. */
   chosen?: { blockId: string; value: string }
   /** Why an answer was refused, and what was posted. */
@@ -91,7 +89,7 @@ const interactive = (shown: Shown, block: LeafBlock): Html => {
     state: Object.hasOwn(view.state, block.id) ? view.state[block.id] : undefined,
     chosen: chosen?.blockId === block.id ? chosen.value : undefined,
     now: shown.app.now().getTime(),
-    lang: shown.dateLang,
+    lang: shown.lang,
     entered: refusal?.blockId === block.id ? refusal.entered : {},
   }
   const url = ownPath(shown.app, `/v/${token}`)
@@ -169,7 +167,7 @@ const pageOf = async (sent: SentMail, given: Omit<Shown, 'levels' | 'markups'>):
   return {
     ...(shown.refusal && { status: shown.refusal.status }),
     title: project.name,
-    ...(shown.lang !== undefined && { lang: shown.lang }),
+    ...(shown.lang !== null && { lang: shown.lang }),
     style: [liveViewStyle(theme, boxesOf(blocks)), ...markups.values().map(({ style }) => style)].join('\n'),
     script,
     formsLeave: leavesOf(blocks).some((block) => shown.forms.some(({ type, leaves }) => leaves && type === block.type)),
@@ -189,11 +187,10 @@ const sentenceOf = ({ message }: Problem, form: BlockForm, block: LeafBlock): st
   return longest ? `${longest[1]}${message.slice(`value.${longest[0]}`.length)}` : message
 }
 
-/** Returns the languages and the texts of the page of an email. */
+/** Returns the language and the texts of the page of an email. */
 const detailsOf = async (app: App, sent: SentMail) => ({
-  lang: sent.content.lang,
+  lang: sent.content.lang ?? (await readBrand({ sql: app.sql, accountId: sent.accountId })).lang,
   texts: await textsOf(sent),
-  dateLang: (await readBrand({ sql: app.sql, accountId: sent.accountId })).lang,
 })
 
 const path = '/v/:token'

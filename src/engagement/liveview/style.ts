@@ -9,7 +9,8 @@ const variables = ({ primary, background, text }: FullTheme): string => `:root {
   --card: ${background};
   --line: ${text};
   --act: ${primary};
-  --on-act: ${readableOn(primary)}
+  --on-act: ${readableOn(primary)};
+  --link: ${text}
 }`
 
 const box = (className: string, background: string, text: string): string => {

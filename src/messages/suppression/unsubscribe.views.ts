@@ -27,7 +27,7 @@ legend { padding: 0 0 .25rem; font-weight: 600 }
 .topic p { margin: 0 }
 .all { margin-top: 1.5rem; padding-top: 1.25rem; border-top: 1px solid var(--line) }
 h2 { margin: 0 0 .5rem; font-size: 1.1rem }
-.plain { background: transparent; color: var(--act); border: 1px solid var(--act) }
+.plain { background: transparent; color: var(--link); border: 1px solid var(--link) }
 .saved { padding: .6rem .75rem; border: 1px solid var(--act); border-radius: .5rem }
 `
 

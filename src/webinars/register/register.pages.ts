@@ -82,11 +82,14 @@ ${entered && html`<p class="fault" role="alert" id="fault">${entered.fault}</p>`
 
 const path = '/webinar/:id'
 
+const accountOf: Page['accountOf'] = async (app, { id }) => (await findPublicWebinar(app, id!))?.accountId ?? null
+
 const closedText = ({ status }: PublicWebinar): string | undefined => closedTexts[status]
 
 const show: Page = {
   method: 'GET',
   path,
+  accountOf,
   async handle({ app, params }) {
     const webinar = await findPublicWebinar(app, params.id!)
     if (!webinar) return notFoundPage
@@ -116,6 +119,7 @@ const answerScript = async (app: App, webinar: PublicWebinar | null, body: unkno
 const take: Page = {
   method: 'POST',
   path,
+  accountOf,
   takes: 'json',
   limited: 'self',
   async handle(call) {
