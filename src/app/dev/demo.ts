@@ -29,8 +29,8 @@ export interface Demo {
   key: string
   /** The signing secret of the subscription to the receiver page. */
   secret: string
-  /** A list to write to; null where the user deleted them all. */
-  listId: string | null
+  /** A list to write to, as a shell takes it: its name or its id; null where the user deleted them all. */
+  list: string | null
 }
 
 const actor = 'cli:dev'
@@ -159,6 +159,6 @@ export const prepareDemo = async (
     keep(true, picture)
   }
   const lists = await app.work(account.id, actor, listLists)
-  const list = lists.find(({ name }) => name === sampleList) ?? lists[0]
-  return { key: key.key, secret: webhook.secret, listId: list?.id ?? null }
+  const hasSample = lists.some(({ name }) => name === sampleList)
+  return { key: key.key, secret: webhook.secret, list: hasSample ? `"${sampleList}"` : (lists[0]?.id ?? null) }
 }

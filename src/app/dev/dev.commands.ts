@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { type CommandSet, type Context, examples } from '../../cli/command.ts'
 import { invocation } from '../../cli/next.ts'
+import { span } from '../../cli/output.ts'
 import type { Development } from './dev.ts'
 
 /** Returns the settings that commands in another terminal need, if this environment sets the data folder. */
@@ -10,11 +11,9 @@ const environmentPrefix = (): string => {
   return dataDir && !databaseUrl ? `SVC_DATA_DIR=${resolve(dataDir)} ` : ''
 }
 
-const introduction = ({ config, url, consoleUrl, catcherUrl, key, listId }: Development): string => {
-  const contact = JSON.stringify({ listId, email: 'ada@sample.example', fields: { first_name: 'Ada' } })
+const introduction = ({ config, url, consoleUrl, catcherUrl, key, list, aheadMs }: Development): string => {
   const svc = `${environmentPrefix()}${invocation()}`
-  const upsert = `curl ${url}/api/v1/contacts -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${contact}'`
-  const lists = `curl ${url}/api/v1/lists -H 'Authorization: Bearer ${key}'`
+  const ahead = aheadMs > 0 ? `\n  Clock      ${span(aheadMs)} ahead of the system (svc clock reset)` : ''
   return `svc is ready
 
   API        ${url}/api/v1
@@ -23,15 +22,15 @@ const introduction = ({ config, url, consoleUrl, catcherUrl, key, listId }: Deve
   Console    ${consoleUrl}  (webhooks, email, API calls, the clock)
   Webhooks   ${consoleUrl}  (each delivery, as it arrives)
   Mail       ${catcherUrl ? `${catcherUrl}  (all email is caught: svc mail list)` : 'email leaves by SVC_SMTP_URL'}
-  Database   ${config.databaseUrl ? new URL(config.databaseUrl).host : `embedded, in ${config.dataDir}`}
+  Database   ${config.databaseUrl ? new URL(config.databaseUrl).host : `embedded, in ${config.dataDir}`}${ahead}
   Account    demo
   Demo key   ${key}
 
 Try, in another terminal${invocation() === 'npx svc' ? ', in this folder' : ''}:
 
-  ${listId ? upsert : lists}
-  printf 'E-mail,First\\nmaya@sample.example,Maya\\n' | ${svc} contacts import - --create-list --list Customers --map "E-mail=email,First=first_name"
-  ${svc} send --project Welcome --to you@example.com --data name=Ada
+  ${svc} send --project Welcome --to you@example.com
+  ${svc} ${list ? `contacts upsert --list ${list} --email ada@sample.example` : 'lists create --name Customers'}
+  ${svc} deals board
 
 Ctrl-C stops it; the data stays. Requests are shown here as they arrive.`
 }

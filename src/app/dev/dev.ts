@@ -15,7 +15,10 @@ export interface Development {
   /** The URL of the mail catcher; null if the environment sets a relay. */
   catcherUrl: string | null
   key: string
-  listId: string | null
+  /** See Demo. */
+  list: string | null
+  /** How far the clock of the database is ahead of the system's. */
+  aheadMs: number
   /** Safe to call twice. */
   stop(): Promise<void>
 }
@@ -139,15 +142,16 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     const picture = parts.pictureUrl(app.config.publicUrl)
     const demo = await parts.prepareDemo(app, { url: console.hookUrl, token }, picture)
     secret.resolve(demo.secret)
-    const { key, listId } = demo
+    const { offsetMs: aheadMs } = await parts.showClock(app.sql)
     await claim.publish(url!)
     return {
       config,
       url: url!,
       consoleUrl: console.url,
       catcherUrl: isCaught ? catcher.url : null,
-      key,
-      listId,
+      key: demo.key,
+      list: demo.list,
+      aheadMs,
       stop: close,
     }
   } catch (error) {
