@@ -443,12 +443,15 @@ export const commands: CommandSet = (cli) => {
     .option('--follow', 'wait until all are sent, with a progress bar')
     .action(
       cli.run(async (context, ref: string, flags: { follow?: boolean }) => {
-        const { resultsOfBroadcast, showBroadcastInDetail } = await import('./broadcasts.ts')
+        const [{ resultsOfBroadcast, showBroadcastInDetail }, { machineActions }] = await Promise.all([
+          import('./broadcasts.ts'),
+          import('../messages/messages.ts'),
+        ])
         const { out, work } = context
         const show = () =>
           work(async (w) => {
             const view = await showBroadcastInDetail(w, ref)
-            return [view, await resultsOfBroadcast(w, view.id)] as const
+            return [{ ...view, ...(await machineActions(w, view.id)) }, await resultsOfBroadcast(w, view.id)] as const
           })
         const before = await show()
         if (flags.follow) await follow(context, before[0].id)

@@ -6,6 +6,7 @@ import {
   listProjectTargets,
 } from '../deliveries/deliveries.ts'
 import type { EventData } from '../events/shapes.ts'
+import type { MachineActions } from '../messages/messages.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
@@ -31,6 +32,18 @@ export const deliverToProjects: Listener = {
       }
     },
   },
+}
+
+const countMachines = statement<MachineActions>(
+  'count-machine-actions',
+  { opens: 'int8', clicks: 'int8' },
+  `select count(*) filter (where kind = 'open') as opens, count(*) filter (where kind = 'click') as clicks
+   from interactions where account_id = $1 and message_id = $2 and is_bot`,
+)
+
+/** Counts what machines did with an email. */
+export const reportMachines: Listener = {
+  machineActionsOn: async ({ sql, accountId }, messageId) => (await sql(countMachines, [accountId, messageId]))[0]!,
 }
 
 const findUnnamed = statement<{ id: string }>(

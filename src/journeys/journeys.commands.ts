@@ -140,13 +140,15 @@ const addReads = (noun: Command, cli: Cli): void => {
           return out.list('steps', steps, treeColumns(labels, names), undefined, { beside, id: ({ step }) => step })
         }
         if (stats) {
-          const { resultsOf } = await import('../messages/messages.ts')
-          const [results, sides] = await work(
-            async (w) => [await resultsOf(w, journey.id), await sidesOf(w, journey)] as const,
+          const { machineActions, resultsOf } = await import('../messages/messages.ts')
+          const [results, machines, sides] = await work(
+            async (w) =>
+              [await resultsOf(w, journey.id), await machineActions(w, journey.id), await sidesOf(w, journey)] as const,
           )
           const { definition, ...view } = journey
           const isDrawn = out.format === 'table' && !out.fields
-          return printWithResults(out, { ...(isDrawn ? view : journey), ...(sides.length > 0 && { sides }) }, results)
+          const shown = { ...(isDrawn ? view : journey), ...machines, ...(sides.length > 0 && { sides }) }
+          return printWithResults(out, shown, results)
         }
         if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey))
         else out.one(journey)

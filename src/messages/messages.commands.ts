@@ -5,8 +5,9 @@ import type { Column } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
+import type { Work } from '../store/work.ts'
 import type { MessageDetail } from './messages.find.ts'
-import type { MessageView } from './messages.ts'
+import type { BesideResults, MessageView } from './messages.ts'
 
 const columns: Column<MessageView>[] = [
   ['ID', (message) => message.id],
@@ -204,7 +205,16 @@ const partsOf = async ({ app, account }: Context, message: MessageDetail): Promi
   })
 }
 
-const letterOf = async (context: Context, message: MessageDetail): Promise<Letter> => {
+/** Returns what machines did with an email. */
+const machinesOn = async (work: Work, id: string): Promise<BesideResults> => {
+  const { besideResults } = await import('./messages.ts')
+  for (const listener of await work.listeners())
+    if (listener.machineActionsOn) return besideResults(await listener.machineActionsOn(work, id))
+  return {}
+}
+
+const letterOf = async (context: Context, message: MessageDetail & BesideResults): Promise<Letter> => {
+  const { machines } = message
   const { id, status, reason, error, type, from, replyTo, to, subject, createdAt, finishedAt, queue } = message
   const lack =
     message.contentDroppedAt === null
@@ -228,6 +238,7 @@ const letterOf = async (context: Context, message: MessageDetail): Promise<Lette
     createdAt,
     ...(message.scheduledAt && { scheduledAt: message.scheduledAt }),
     ...(finishedAt && { finishedAt }),
+    ...(machines && { 'by machines': `${quantity(machines.opens, 'open')}, ${quantity(machines.clicks, 'click')}` }),
     ...(queue && { queue: `${queue.state}, ${quantity(queue.tries, 'try', 'tries')}` }),
     ...(queue?.dueAt && { dueAt: queue.dueAt }),
   }
@@ -285,7 +296,7 @@ const sends: CommandSet = (cli) => {
     cli.run(async (context, id: string, flags: LetterFlags) => {
       const { out, work } = context
       const { showMessage } = await import('./messages.ts')
-      const message = await work((w) => showMessage(w, id))
+      const message = await work(async (w) => ({ ...(await showMessage(w, id)), ...(await machinesOn(w, id)) }))
       if (out.format !== 'table' && !flags.html && !flags.open) return out.one(message)
       await showLetter(out, await letterOf(context, message), flags, () => out.one(message))
     }),

@@ -1,4 +1,5 @@
 import type { App, Work } from '../store/work.ts'
+import type { MachineActions } from './results/results.ts'
 import type { Left, SuppressionReason } from './suppression/suppression.ts'
 
 export { requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from './api/api.ts'
@@ -78,18 +79,23 @@ export {
   withdrawMailsOfSources,
 } from './outbox/outbox.ts'
 export {
+  type BesideResults,
   batchKeyPrefix,
+  besideResults,
   cancelledError,
   causeOf,
   countActions,
   countPeopleByVariant,
   countSentByVariant,
   foldResults,
+  type MachineActions,
   type MailStats,
+  machineActions,
   mailStats,
   type RecipientAction,
   recountPerson,
   resultsOf,
+  tallyingMachines,
   type VariantCounts,
 } from './results/results.ts'
 export {
@@ -154,6 +160,8 @@ declare module '../store/work.ts' {
     addressesSuppressed?(work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void>
     /** A recipient left topics or all marketing by the link of a message, and had not left them before; called in the transaction that writes it. */
     mailLeft?(work: Work, left: Left): Promise<void>
+    /** Returns what machines did with an email, which is counted apart from what its recipient did. */
+    machineActionsOn?(work: Work, messageId: string): Promise<MachineActions>
     /** Returns how many unsent broadcasts use a topic. */
     topicUses?(work: Work, topicId: string): Promise<{ broadcasts: number }>
   }

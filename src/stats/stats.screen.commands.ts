@@ -85,7 +85,7 @@ const deliveriesOf =
   }
 
 const mailOf =
-  ({ mail }: Stats): Draw =>
+  ({ mail, machines }: Stats): Draw =>
   (canvas) => [
     'Email',
     ...drawTrends(
@@ -96,6 +96,9 @@ const mailOf =
       })),
       canvas,
     ),
+    ...(machines
+      ? [line(`machines  ${quantity(machines.opens, 'open')}, ${quantity(machines.clicks, 'click')}`, canvas)]
+      : []),
   ]
 
 const quotasOf =

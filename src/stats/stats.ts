@@ -3,7 +3,7 @@ import { contactsByDay } from '../contacts/contacts.ts'
 import { dealsByDay } from '../deals/deals.ts'
 import { deliveriesByDay } from '../deliveries/deliveries.ts'
 import { dateOf } from '../lib/days.ts'
-import { type MailStats, mailStats } from '../messages/messages.ts'
+import { type MachineActions, type MailStats, machineActions, mailStats } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
 
 const dayMs = 86_400_000
@@ -19,6 +19,8 @@ export interface Stats {
   /** `total`: addresses in the account now. */
   contacts: { total: number; added: number; left: number }
   mail: MailStats
+  /** Opens and clicks of machines, which `mail` leaves out; absent: there were none. */
+  machines?: MachineActions
   /** `open` and `value`: now. */
   deals: { open: number; won: number; lost: number; value: Readonly<Record<string, number>> }
   deliveries: { delivered: number; exhausted: number; p50Ms: number | null; p99Ms: number | null }
@@ -63,6 +65,7 @@ export const readStats = async (work: Work, count: number): Promise<{ stats: Sta
       to,
       contacts: { total, added: contacts.added, left: contacts.left },
       mail,
+      ...(await machineActions(work, null, first)),
       deals,
       deliveries,
       quotas,

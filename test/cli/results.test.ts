@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { createBroadcast, NewBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { drawCounts, drawResults } from '../../src/cli/draw/results.ts'
 import { createList } from '../../src/contacts/contacts.ts'
+import { ok } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { type EngagedAccount, engagedAccount, person, sendProject, useEngaged } from '../support/engagement.ts'
 
@@ -41,6 +42,35 @@ test('broadcasts show has the results of a draft too: all 0', async () => {
   const { json } = await svc(t, ['broadcasts', 'show', id, '--account', account.id, '--json'])
   expect(json).toMatchObject({ id, status: 'draft', sent: 0, rates: { opened: null }, average: null })
   expect(Object.keys(json.stats).toSorted()).toEqual([...Object.keys(numbers), 'days', 'links'].toSorted())
+})
+
+test('opens and clicks of machines stand apart from those of people, and only where there are any', async () => {
+  const own = await engagedAccount(t)
+  const mail = await sendProject(t, sink, own)
+  const { id } = await t.app.work(own.id, 'cli:test', async (work) => {
+    await createList(work, { name: 'People' })
+    return createBroadcast(work, NewBroadcast.parse({ list: 'People', project: own.projectId }))
+  })
+  // Its email is one of the broadcast.
+  await t.app.sql('update messages set key = $3 where account_id = $1 and id = $2', [
+    own.id,
+    mail.id,
+    `broadcast:${id}:1`,
+  ])
+  const show = async (...args: string[]) => (await svc(t, [...args, '--account', own.id, '--json'])).json
+  const commands = [['sends', 'show', mail.id], ['broadcasts', 'show', id], ['stats']]
+  for (const command of commands) expect(await show(...command)).not.toHaveProperty('machines')
+  const bot = { 'user-agent': 'Googlebot/2.1' }
+  for (const path of [mail.open, mail.open, ...mail.clicks, ...mail.clicks])
+    await ok(t.request('GET', path, { headers: bot }), path === mail.open ? 200 : 302)
+  await ok(t.request('GET', mail.clicks[0]!, { headers: person }), 302)
+  const machines = { opens: 1, clicks: mail.clicks.length }
+  for (const command of commands) expect([command, (await show(...command)).machines]).toEqual([command, machines])
+  expect((await show('broadcasts', 'show', id)).stats).toMatchObject({ opened: 1, clicked: 1 })
+  const drawn = await svc(t, ['sends', 'show', mail.id, '--account', own.id], { tty: {} })
+  expect(drawn.text).toMatch(new RegExp(`by machines +1 open, ${mail.clicks.length} clicks`))
+  expect((await svc(t, ['stats', '--account', own.id])).stdout).toContain('machines opens\t1\n')
+  expect((await svc(t, ['stats', '--account', own.id], { tty: {} })).text).toMatch(/machines +1 open, \d clicks/)
 })
 
 test('results of a broadcast are drawn beside the average of the last ones', () => {

@@ -128,10 +128,11 @@ export const findCaught = (dataDir: string, id: string): CaughtMail | null => {
   if (!/^msg_[0-9a-z]+$/.test(id)) return null
   const caught = readCaught(dataDir, id)
   if (caught) return caught
-  const sent = new RegExp(`^message-id:\\s*<${id}@`, 'im')
   for (const other of caughtIds(dataDir).reverse()) {
     const mail = readCaught(dataDir, other)
-    if (mail && sent.test(mail.raw.split('\r\n\r\n', 1)[0]!)) return mail
+    const [header = ''] = mail?.raw.split('\r\n\r\n', 1) ?? []
+    const headers = header.split(/\r\n(?![ \t])/)
+    if (headers.some((line) => /^message-id:/i.test(line) && line.includes(`<${id}@`))) return mail
   }
   return null
 }

@@ -218,12 +218,15 @@ const preview = async (
   ...[context, source, list, flags, options]: Parameters<typeof computePreview>
 ): Promise<void> => {
   const result = await computePreview(context, source, list, flags, options)
-  const { isNewList, rows, events, reasons, left, pending, rejects, warnings } = result
+  const { isNewList, rows, events, wanted, reasons, left, pending, rejects, warnings } = result
   context.out.note(`Nothing was changed. It would${isNewList ? ` create the list ${list} and` : ''} do this:`)
   const shown = counts(result, options)
   const plan = options.origin ? { reasons, left, pending, rejects } : {}
   if (options.origin && (context.out.format === 'table' || context.out.format === 'plain')) showPlan(context, result)
-  context.out.one({ dryRun: true, ...shown, rows, events, ...plan, warnings }, { ...shown, rows, ...events })
+  const unwanted = options.events ? 'no subscriber' : 'not fired'
+  const fired = Object.entries(events).map(([type, n]) => [type, wanted[type as keyof typeof wanted] ? n : unwanted])
+  const read = { ...shown, rows, ...Object.fromEntries(fired) }
+  context.out.one({ dryRun: true, ...shown, rows, events, ...plan, warnings }, read)
   if (result.rejected + result.skipped > 0) context.exit(5)
 }
 

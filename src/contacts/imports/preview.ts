@@ -10,10 +10,14 @@ import { countOptedOut, type OptedOut } from './opted-out.ts'
 import type { Prepared } from './prepare.ts'
 import type { OptOutReason } from './vendors.ts'
 
+type ContactEvent = 'contact.created' | 'contact.updated'
+
 interface Preview extends Counts {
   rows: number
   /** Number of events that would fire, by type; 0 without subscribers. */
-  events: { 'contact.created': number; 'contact.updated': number }
+  events: Record<ContactEvent, number>
+  /** Whether each type has a subscriber. */
+  wanted: Record<ContactEvent, boolean>
   /** How many addresses have opted out of email elsewhere, by the column that says so. An import makes them active. */
   optedOut: OptedOut
   /** Rows that become suppressions, by reason. */
@@ -102,8 +106,8 @@ const tally = (outcomes: ReadonlyMap<string, Outcome>, outcome: Outcome): number
 /** Returns whether events of each kind have subscribers. */
 const wantedEvents = (app: App, accountId: string) =>
   app.work(accountId, 'cli:preview', async (work) => ({
-    created: await isWanted(work, 'contact.created'),
-    updated: await isWanted(work, 'contact.updated'),
+    'contact.created': await isWanted(work, 'contact.created'),
+    'contact.updated': await isWanted(work, 'contact.updated'),
   }))
 
 /**
@@ -119,7 +123,9 @@ export const previewImport = async (
   onBatch: (rows: number) => void = () => {},
 ): Promise<Preview> => {
   const keepExisting = options.onConflict === 'skip'
-  const wanted = options.events ? await wantedEvents(app, accountId) : { created: false, updated: false }
+  const wanted = options.events
+    ? await wantedEvents(app, accountId)
+    : { 'contact.created': false, 'contact.updated': false }
   let capacity = await readContactsLeft({ sql: app.sql, accountId })
   const connection = await app.database.connect()
   const suppressing = columns.read && (await app.suppressing())
@@ -130,6 +136,7 @@ export const previewImport = async (
     ...noCounts(),
     rows: 0,
     events: { 'contact.created': 0, 'contact.updated': 0 },
+    wanted,
     optedOut: {},
     reasons: {},
     left: {},
@@ -145,8 +152,8 @@ export const previewImport = async (
       await remember(query, written)
       capacity -= taken
       Object.assign(result, addCounts(result, countRows(batch, outcomes)))
-      if (wanted.created) result.events['contact.created'] += tally(outcomes, 'created')
-      if (wanted.updated) result.events['contact.updated'] += tally(outcomes, 'updated')
+      if (wanted['contact.created']) result.events['contact.created'] += tally(outcomes, 'created')
+      if (wanted['contact.updated']) result.events['contact.updated'] += tally(outcomes, 'updated')
       countOptedOut(batch, result.optedOut)
       for (const { fields } of batch.writes) {
         if (suppressing) for (const name in fields) if (names.size <= maxReasons) names.add(name)

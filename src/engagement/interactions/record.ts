@@ -10,6 +10,7 @@ import {
   type MessageKey,
   type RecipientAction,
   recountPerson,
+  tallyingMachines,
 } from '../../messages/messages.ts'
 import { opaqueArray } from '../../store/arrays.ts'
 import { isSharedFailure } from '../../store/database.ts'
@@ -61,6 +62,8 @@ const record = (name: string, onConflict: string, changedAt: string) =>
          ...{ from: 'recorded', cause: '$12::text', metric: metricOf('kind'), url: '$13::text' },
          where: '"isNew" and not is_bot',
        })}
+     ), machines as (
+       ${tallyingMachines('recorded', '$12::text', '"isNew" and is_bot')}
      ) select "isNew", before from recorded`,
   )
 

@@ -1,5 +1,6 @@
 export { batchKeyPrefix, cancelledError, causeOf, countActions, countEnded, endedColumns } from './count.ts'
 export { foldResults, runResults } from './fold.ts'
+export { type BesideResults, besideResults, type MachineActions, machineActions, tallyingMachines } from './machines.ts'
 export { erasePerson, type RecipientAction, recountPerson } from './people.ts'
 export { type MailStats, mailStats, resultsOf } from './read.ts'
 export { countReport, countUnsubscribed } from './reports.ts'

@@ -252,6 +252,16 @@ describe('--dry-run', () => {
     expect(dry.stderr).not.toContain('opted out')
   })
 
+  test('names the events that nobody gets, instead of counting 0', async () => {
+    const path = await file(people(2))
+    const dry = (...flags: string[]) =>
+      run(['contacts', 'import', path, '--list', 'L', '--create-list', '--dry-run', ...flags])
+    expect((await dry()).stdout).toMatch(/^contact\.created\tno subscriber\ncontact\.updated\tno subscriber\n/m)
+    await ok(subscribe())
+    expect((await dry()).stdout).toMatch(/^contact\.created\t2\ncontact\.updated\t0\n/m)
+    expect((await dry('--no-events')).stdout).toMatch(/^contact\.created\tnot fired\n/m)
+  })
+
   test('creates no list', async () => {
     expect(await importFile(people(2), '--dry-run')).toMatchObject({ status: 0, json: counted(2, 0, 0, 0, 0) })
     expect((await run(['lists', '--json'])).json).toEqual({ lists: [] })
