@@ -71,6 +71,8 @@ interface Vendor {
   wanted: string
   /** How to get a file that says it, if the product's own export does not. */
   howTo?: string
+  /** A file with this column has one for each kind of email: all columns without a rule. */
+  topicsBeside?: RegExp
   /** Names of this product's columns, beside `commonNames`. */
   names?: readonly Naming[]
 }
@@ -92,6 +94,9 @@ const yes = /^(true|yes|y|1|x)$/i
 const no = /^(false|no|n|0)$/i
 /** Any text but a denial. */
 const something = /^(?!(false|no|n|0)$)./i
+
+/** A column without a rule of its own, but the address. */
+const topicBeside: Rule = { header: /^((?!e-?mail([ _-]?address)?$).+)$/i, isTopic: true }
 
 const nothing = (header: RegExp): Rule => ({ header })
 
@@ -133,7 +138,7 @@ const mailchimp: Vendor = {
 }
 
 // HubSpot: export of contacts, by the labels or the internal names of their properties; and the export of unsubscribes and bounces
-// (`Portal …`, `Global Bounce`).
+// (`Portal …`, `Global Bounce`), whose other columns are kinds of email: TRUE means that the person has left it.
 const hubspot: Vendor = {
   title: 'HubSpot',
   rules: [
@@ -158,6 +163,7 @@ const hubspot: Vendor = {
     { header: /^opted out of email: (.+)$/i, isTopic: true },
     nothing(/^(record id( - contact)?|hs_object_id|contact id)$/i),
   ],
+  topicsBeside: /^portal unsubscribe$/i,
   mark: /^(unsubscribed from all email|hs_email_optout|portal unsubscribe)$/i,
   wanted: 'Unsubscribed from all email',
 }
@@ -182,7 +188,7 @@ const brevo: Vendor = {
     { header: /^(opt_?in|doi|consent)_?(time|date|at)$/i, consentTime: 'if-agreed' },
     { header: /^added_time$/i, consentTime: 'if-agreed', isField: true },
     { header: /^tags$/i, isTags: true },
-    nothing(/^contact[ _]id$/i),
+    nothing(/^(contact[ _]id|_?listids)$/i),
   ],
   mark: /^((email_?)?bl(ack|ock)list(ed)?|(email_?marketing|email_subscription|subscription)(_status)?)$/i,
   wanted: 'EMAIL_BLACKLISTED',
@@ -260,7 +266,7 @@ const timeOf = (text: string): number | null => {
   if (trimmed === '') return null
   const epoch = /^\d{13}$/.test(trimmed) ? Number(trimmed) : /^\d{10}$/.test(trimmed) ? Number(trimmed) * 1000 : null
   const iso =
-    /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?(?: [A-Z]{2,5})?$/i.exec(
+    /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?(?: (?:[A-Z]{2,5}|[+-]\d{4}))?$/i.exec(
       trimmed,
     )
   // Brevo writes the day first.
@@ -375,20 +381,21 @@ export const openVendor = (
   { assumeSubscribed = false, keepNames = false }: VendorOptions = {},
 ): VendorTable => {
   const vendor = vendors[name]
-  const { rules, mark, title, wanted, howTo } = vendor
+  const { rules, mark, title, topicsBeside, wanted, howTo } = vendor
+  const known = topicsBeside && headers.some((header) => topicsBeside.test(header)) ? [...rules, topicBeside] : rules
   if (part === null && !assumeSubscribed && !headers.some((header) => mark.test(header)))
     throw new Problem('usage', `No column of ${title} says who has opted out, such as ${wanted}`, {
       hint: `${howTo ?? 'export that column too'}; or add --assume-subscribed if all of these people get email`,
     })
   const ruleOf = (header: string): Rule | undefined =>
-    map.has(header) ? undefined : rules.find((rule) => rule.header.test(header))
+    map.has(header) ? undefined : known.find((rule) => rule.header.test(header))
   const ruled = headers.flatMap((header, at) => {
     const rule = ruleOf(header)
     return rule ? [{ ...rule, text: header, at }] : []
   })
   // In the order of the rules: the first of several columns for the same meaning counts.
   ruled.sort(
-    (a, b) => rules.findIndex((rule) => rule.header === a.header) - rules.findIndex((r) => r.header === b.header),
+    (a, b) => known.findIndex((rule) => rule.header === a.header) - known.findIndex((r) => r.header === b.header),
   )
   const isPlain = (header: string) => {
     const rule = ruleOf(header)

@@ -47,11 +47,20 @@ const contacts = () =>
 /** Suppressions as `address reason since`; a time of today is `now`. */
 const suppressions = async () => {
   const rows = await t.app.sql<{ email: string; reason: string; at: Date }>(
-    'select email, reason, created_at as at from suppressions where account_id = $1 order by email, reason',
+    `select email, reason, created_at as at from suppressions where account_id = $1 and topic_id = '' order by email, reason`,
     [account.id],
   )
   const since = (at: Date) => (Math.abs(at.getTime() - t.app.now().getTime()) < 60_000 ? 'now' : at.toISOString())
   return rows.map(({ email, reason, at }) => `${email} ${reason} ${since(at)}`)
+}
+
+const leftTopics = async () => {
+  const rows = await t.app.sql<{ email: string; name: string }>(
+    `select s.email, p.name from suppressions s join topics p on p.id = s.topic_id
+     where s.account_id = $1 order by s.email, p.name`,
+    [account.id],
+  )
+  return rows.map(({ email, name }) => `${email} ${name}`)
 }
 
 const suppress = (email: string, reason = 'manual') => run('suppressions', 'add', email, '--reason', reason)
@@ -67,7 +76,9 @@ interface Export {
   content: string
   name?: string
   args?: string[]
-  /** Of a@example.org. */
+  /** Topics that people left. */
+  left?: string[]
+  /** Of the first contact. */
   fields?: Record<string, string>
   active: string[]
   pending?: string[]
@@ -84,6 +95,8 @@ const exports: Export[] = [
   {
     vendor: 'mailchimp',
     what: 'subscribed contacts, with tags and consents',
+    // mailchimp.com/developer/marketing/docs/account-exports: a ZIP of files. No page of theirs lists the columns; cleaned means bounced
+    // (mailchimp.com/help/about-cleaned-contacts).
     name: 'subscribed_email_audience_export_1a2b3c.csv',
     content: `\ufeff${mailchimpHeader},LAST_CHANGED,LEID,EUID,NOTES,TAGS
 ${member('a@example.org', 'Ann')},"2024-03-01 00:00:00",1,abc,,"""vip"",""early bird"""
@@ -143,14 +156,19 @@ ${member('c@example.org', 'Cid')},"2025-01-02 03:04:05",News,c1,1
   {
     vendor: 'hubspot',
     what: 'unsubscribes and bounces',
-    // knowledge.hubspot.com: what the columns mean in the CSV of unsubscribes and bounces
-    content: `Email,Portal Bounce,Portal Unsubscribe,Portal Spam Report,Global Bounce
-b@example.org,UNKNOWN_USER,FALSE,FALSE,FALSE
-u@example.org,,TRUE,,
-s@example.org,,,TRUE,
-g@example.org,,,,TRUE
+    // knowledge.hubspot.com/articles/kcs_article/contacts/what-do-the-columns-mean-in-csv-i-receive-when-i-export-unsubscribes-and-bounces:
+    // the last columns are kinds of email, "TRUE means the recipient unsubscribed from that email type". Portal Bounce has the reason
+    // (…/how-can-i-delete-contacts-who-have-unsubscribed-or-hard-bounce).
+    content: `Email,Portal Bounce,Portal Unsubscribe,Portal Spam Report,Global Bounce,Marketing Information,Monthly news
+b@example.org,UNKNOWN_USER,FALSE,FALSE,FALSE,FALSE,FALSE
+u@example.org,,TRUE,,,TRUE,TRUE
+s@example.org,,,TRUE,,,
+g@example.org,,,,TRUE,,
+t@example.org,,FALSE,,,FALSE,TRUE
 `,
-    active: [],
+    fields: {},
+    active: ['t@example.org'],
+    left: ['t@example.org Monthly news', 'u@example.org Marketing Information', 'u@example.org Monthly news'],
     suppressed: [
       ...['b@example.org bounced now', 'g@example.org bounced now', 's@example.org complained now'],
       'u@example.org unsubscribed now',
@@ -159,7 +177,8 @@ g@example.org,,,,TRUE
   {
     vendor: 'brevo',
     what: 'contacts with EMAIL_BLACKLISTED, separated by semicolons',
-    // developers.brevo.com, CreateContact: attributes in capitals, SMS is the mobile number
+    // developers.brevo.com/reference/create-contact: attributes in capitals, SMS is the mobile number;
+    // developers.brevo.com/reference/request-contact-export: the metadata _listIds, ADDED_TIME and MODIFIED_TIME
     content: `CONTACT ID;EMAIL;FIRSTNAME;SMS;DOUBLE_OPT-IN;OPT_IN;EMAIL_BLACKLISTED;SMS_BLACKLISTED;ADDED_TIME;MODIFIED_TIME
 1;a@example.org;Ann;491700;1;;0;0;05-03-2024 14:22:33;2025-01-02 03:04:05
 2;u@example.org;Uma;;;1;1;0;05-03-2024 14:22:33;02-01-2025 03:04:05
@@ -182,12 +201,14 @@ g@example.org,,,,TRUE
   {
     vendor: 'listmonk',
     what: 'subscribers with JSON attributes, whose subscriptions it does not have',
-    // listmonk, cmd/subscribers.go: the header of its export
+    // github.com/knadh/listmonk, cmd/subscribers.go, ExportSubscribers: the header, and times as Go's Time.String() writes them, whose last
+    // part is the name of the zone, or its offset again if it has no name.
     args: ['--assume-subscribed'],
     content: `uuid,email,name,attributes,status,created_at,updated_at
 1-2,a@example.org,Ann,"{""city"":""Bonn"",""tags"":[""vip"",""early""],""n"":3,""home"":{""zip"":1},""email"":""x""}",enabled,2024-03-05 14:22:33.123456 +0000 UTC,2024-03-05 14:22:33.123456 +0000 UTC
 1-3,u@example.org,Uma,{},blocklisted,2024-03-05 14:22:33.123456 +0000 UTC,2025-01-02 04:04:05.5 +0100 CET
 1-4,d@example.org,Dan,{},disabled,2024-03-05 14:22:33 +0000 UTC,2024-03-05 14:22:33 +0000 UTC
+1-5,v@example.org,Vic,{},blocklisted,2024-03-05 14:22:33 +0000 +0000,2025-01-02 08:34:05.123 +0530 +0530
 `,
     fields: {
       ...{ name: 'Ann', created_at: '2024-03-05 14:22:33.123456 +0000 UTC' },
@@ -195,11 +216,12 @@ g@example.org,,,,TRUE
     },
     active: ['a@example.org'],
     pending: ['d@example.org'],
-    suppressed: ['u@example.org manual 2025-01-02T03:04:05.000Z'],
+    suppressed: ['u@example.org manual 2025-01-02T03:04:05.000Z', 'v@example.org manual 2025-01-02T03:04:05.000Z'],
   },
   {
     vendor: 'listmonk',
     what: 'subscriptions',
+    // github.com/knadh/listmonk, schema.sql: subscriber_status and subscription_status
     content: `email,status,subscription_status,subscription_created_at,subscription_updated_at
 a@example.org,enabled,confirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
 u@example.org,enabled,unsubscribed,2024-03-05T14:22:33Z,2025-01-02T03:04:05Z
@@ -213,6 +235,7 @@ p@example.org,enabled,unconfirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
   {
     vendor: 'resend',
     what: 'contacts',
+    // resend.com/docs/dashboard/audiences/contacts: first_name, last_name, unsubscribed ("from all Broadcasts"), properties
     content: `id,created_at,first_name,last_name,email,unsubscribed
 1,2024-03-05 14:22:33.123+00,Ann,Doe,a@example.org,false
 2,2024-03-05 14:22:33.123+00,Uma,Doe,u@example.org,true
@@ -224,6 +247,7 @@ p@example.org,enabled,unconfirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
   {
     vendor: 'plunk',
     what: 'contacts with JSON data',
+    // docs.useplunk.com/concepts/contacts: subscribed, createdAt and updatedAt are its own keys, all others are in data
     content: `id,email,subscribed,data,createdAt,updatedAt
 1,a@example.org,true,"{""firstName"":""Ann"",""plan"":""pro""}",2024-03-05T14:22:33.000Z,2024-03-05T14:22:33.000Z
 2,u@example.org,false,"{""firstName"":""Uma""}",2024-03-05T14:22:33.000Z,2025-01-02T03:04:05.000Z
@@ -237,7 +261,7 @@ p@example.org,enabled,unconfirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
 describe('reads the export', () => {
   test.each(exports)(
     'of $vendor: $what',
-    async ({ vendor, content, name, args = [], fields, active, pending = [], suppressed = [] }) => {
+    async ({ vendor, content, name, args = [], fields, active, pending = [], suppressed = [], left = [] }) => {
       const people = new Set(suppressed.map((text) => text.split(' ')[0]))
       const created = active.length + pending.length
       const ran = await importFrom(vendor, content, { ...(name !== undefined && { name }), args })
@@ -246,6 +270,7 @@ describe('reads the export', () => {
       expect(rows.filter(({ status }) => status === 'active').map(({ email }) => email)).toEqual(active)
       expect(rows.filter(({ status }) => status === 'pending').map(({ email }) => email)).toEqual(pending)
       expect(await suppressions()).toEqual(suppressed)
+      expect(await leftTopics()).toEqual(left)
       if (fields) expect(rows[0]!.fields).toEqual(fields)
     },
   )
