@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { markDevelopment } from '../../src/store/clock.ts'
-import { type Method, startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type Method, useAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { callDaemon, type Daemon, startDaemon } from '../support/daemon.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { eventually } from '../support/eventually.ts'
+import { newDataFolder } from '../support/folder.ts'
+import { useReceiver } from '../support/receiver.ts'
 
 const definition = `
 name: Won over
@@ -27,26 +25,14 @@ steps:
         list: Customers
 `
 
-let target: TestApp
-let account: TestAccount
-let receiver: Receiver
-let folder: string
+const receiver = useReceiver()
+const target = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }, development: true })
+const account = useAccount(target)
 let daemon: Daemon
-
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-week-'))
-  receiver = await openReceiver()
-  target = await startApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-  await markDevelopment(target.app.sql)
-  account = await target.account()
-  daemon = await startDaemon(target, { args: ['dev'], env: { SVC_DATA_DIR: folder } })
+  daemon = await startDaemon(target, { args: ['dev'], env: { SVC_DATA_DIR: await newDataFolder() } })
 })
-afterAll(async () => {
-  await daemon.stop()
-  await target.close()
-  await receiver.close()
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => daemon.stop())
 
 const call = async <const M extends Method, const Path extends string>(method: M, path: Path, body?: object) =>
   (await callDaemon(daemon, method, path, { key: account.key, body })).body
@@ -61,14 +47,6 @@ interface ListedRun {
 }
 
 const runs = async (): Promise<ListedRun[]> => (await run(['journeys', 'runs', 'Won over'])).json.runs
-
-const until = async (isDone: () => Promise<boolean>) => {
-  const deadline = Date.now() + 15_000
-  while (!(await isDone())) {
-    if (Date.now() > deadline) throw new Error('not in 15 s')
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
 
 test('a journey of several days, with an advanced clock: one contact reaches the end, another meets an exit rule', async () => {
   const list = (await run(['lists', 'create', '--name', 'Leads'])).json
@@ -87,7 +65,7 @@ test('a journey of several days, with an advanced clock: one contact reaches the
     deals.push(deal.id)
     await call('PATCH', `/deals/${deal.id}`, { stageId: stage('Qualified') })
   }
-  await until(async () => (await runs()).every(({ status }) => status === 'waiting'))
+  await eventually(async () => (await runs()).every(({ status }) => status === 'waiting'))
   await call('PATCH', `/deals/${deals[1]}`, { stageId: stage('Lost') })
   expect((await run(['clock', 'advance', '2d'])).status).toBe(0)
   const [delivery] = await receiver.arrived(1)
@@ -112,7 +90,7 @@ test('a journey of several days, with an advanced clock: one contact reaches the
   await call('POST', '/contacts', { listId: list.id, email: 'cem@example.com', fields: { name: 'cem', plan: 'pro' } })
   const { deal } = await call('POST', '/deals', { title: 'cem', email: 'cem@example.com' })
   await call('PATCH', `/deals/${deal.id}`, { stageId: stage('Qualified') })
-  await until(async () =>
+  await eventually(async () =>
     (await runs()).some(({ email, status }) => email === 'cem@example.com' && status === 'waiting'),
   )
   expect(receiver.requests).toHaveLength(1)

@@ -10,14 +10,14 @@ import { postmasterPid, query } from '../embedded/support.ts'
 import { spawnInTest } from '../support/children.ts'
 import { program } from '../support/cli.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
-import { newDataFolder } from '../support/folder.ts'
+import { migratedDataFolder } from '../support/folder.ts'
 import { needsNamespaces } from '../support/needs.ts'
 
 let folder: string
 let daemon: Daemon
 
 beforeAll(async () => {
-  folder = await newDataFolder()
+  folder = await migratedDataFolder()
   daemon = await startDaemon({ env: { SVC_DATA_DIR: folder } })
 })
 afterAll(async () => {

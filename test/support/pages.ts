@@ -80,13 +80,24 @@ export const describePages = (what: string, tests: (openPage: OpenPage) => void)
 // Less than half of the source that axe-core exports, which is not minified. Each document parses it.
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-/** Expects axe-core to find no violation except of the rules `except` in the current page (docs/reference/pages.md#pages). */
-export const expectAccessible = async (page: Page, except: readonly string[] = []): Promise<void> => {
+/** axe-core's rules about colors (its category cat.color). */
+const colorRules = ['color-contrast', 'link-in-text-block']
+
+/**
+ * Expects axe-core to find no violation except of the rules `except` in the current page (docs/reference/pages.md#pages); with `only`, none of
+ * these rules.
+ */
+export const expectAccessible = async (
+  page: Page,
+  except: readonly string[] = [],
+  only?: readonly string[],
+): Promise<void> => {
   // Evaluated by the browser's developer tools, which a page's policy does not restrict; once for a page on several screens.
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(`${axe}\n;0`)
   // axe-core needs more time to describe passed checks than to find violations.
   const rules = Object.fromEntries(except.map((id) => [id, { enabled: false }]))
-  const options = { iframes: false, resultTypes: ['violations'], rules }
+  const runOnly = only?.filter((id) => !except.includes(id))
+  const options = { iframes: false, resultTypes: ['violations'], rules, ...(runOnly && { runOnly }) }
   const { violations } = await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(options)})`)
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`)
   expect(found).toEqual([])
@@ -124,6 +135,7 @@ export const expectGoodOnEveryScreen = async (
     const folder = process.env.SCREENSHOTS
     if (folder) await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true })
     await expectNoSidewaysScroll(page)
-    await expectAccessible(page, except)
+    // Between light and dark only colors differ.
+    await expectAccessible(page, except, colorScheme === 'dark' ? colorRules : undefined)
   }
 }

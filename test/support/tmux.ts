@@ -68,10 +68,15 @@ export const openTerminal = async (
   const read = async () => (await readFile(statuses, 'utf8')).trim().split('\n').filter(Boolean)
   const isBack = async () => (await read()).length > prompts
   const shown = async () => (await tmux('capture-pane', '-p', '-S', '-')).trimEnd()
-  /** Returns the settled screen of a program that uses the whole screen, and ends it with `q`; null if there is none. */
-  const leaveScreen = async (): Promise<string | null> => {
-    const isTaken = async () => (await tmux('display-message', '-p', '#{alternate_on}')).trim() === '1'
-    if (!(await isTaken())) return null
+  /** Whether a program uses the whole screen, and what the terminal shows, from one process of tmux. */
+  const look = async () => {
+    const printed = await tmux('display-message', '-p', '#{alternate_on}', ';', 'capture-pane', '-p', '-S', '-')
+    const end = printed.indexOf('\n')
+    return { isTaken: printed.slice(0, end) === '1', text: printed.slice(end + 1).trimEnd() }
+  }
+  /** Returns the settled screen of a program that uses the whole screen, and ends it with `q`. */
+  const leaveScreen = async (): Promise<string> => {
+    const isTaken = async () => (await look()).isTaken
     // It is drawn when two looks show the same.
     let screen = ''
     for (let before: string; ; ) {
@@ -91,11 +96,14 @@ export const openTerminal = async (
       await sleep(lookMs)
       if (performance.now() > endsAt) throw new Error(`No prompt comes back:\n${await shown()}`)
       if ((looks * lookMs) % screenMs >= lookMs) continue
-      const left = answer && (await leaveScreen())
-      if (left) screen = `${left}\n`
+      const { isTaken, text } = await look()
+      if (answer && isTaken) {
+        const left = await leaveScreen()
+        if (left) screen = `${left}\n`
+        continue
+      }
       // A pager keeps what it shows on the main screen. How long a list is depends on what happened before.
-      const isPaged = !left && pagerPrompt.test(await shown())
-      const keys = left ? null : isPaged ? 'q' : answer?.(await shown())
+      const keys = pagerPrompt.test(text) ? 'q' : answer?.(text)
       if (keys) await tmux('send-keys', ...keys.split(' '))
     }
     const list = await read()
@@ -105,9 +113,9 @@ export const openTerminal = async (
     return { status: Number(list.at(-1)), text: screen + (await shown()).replace(/\n\$$/, '') }
   }
   const enter = async (line: string) => {
-    await tmux('send-keys', '-R', ';', 'clear-history')
-    await tmux('send-keys', '-l', line)
-    await tmux('send-keys', 'Enter')
+    // A semicolon at the end would separate two commands of tmux.
+    const typed = line.replace(/;$/, '\\;')
+    await tmux('send-keys', '-R', ';', 'clear-history', ';', 'send-keys', '-l', typed, ';', 'send-keys', 'Enter')
   }
   await back()
   return {
