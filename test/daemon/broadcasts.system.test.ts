@@ -1,13 +1,15 @@
 import { beforeAll, expect, test } from 'vitest'
 import { createBroadcast, NewBroadcast, sendBroadcast, showBroadcast } from '../../src/broadcasts/broadcasts.ts'
-import { createList } from '../../src/contacts/contacts.ts'
+import { createList, deleteList, eraseContact } from '../../src/contacts/contacts.ts'
+import { createTopic, deleteTopic, leaveTopics, suppressAddresses } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { type TestApp, useApp } from '../support/app.ts'
 import { addPeople, audience } from '../support/broadcasts.ts'
-import { startDaemon } from '../support/daemon.ts'
+import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
 import { plainProject } from '../support/projects.ts'
+import { randomOfTest } from '../support/random.ts'
 import { useSink } from '../support/smtp.ts'
 
 const people = 3000
@@ -16,10 +18,16 @@ const excluded = 300
 const sink = useSink()
 const t: TestApp = useApp(() => ({ env: { SVC_SMTP_URL: sink.url, SVC_LOG_LEVEL: 'error' } }))
 
+/** The connections of a daemon to the relay: a killed daemon leaves at most one email on each in doubt. */
+const relayConnections = 5
+
+/** Slows the queueing down, so that a kill hits it halfway. */
+const linger = (seconds: number) =>
+  t.app.sql(`create or replace function linger() returns trigger language plpgsql as $$
+    begin perform pg_sleep(${seconds}); return new; end $$`)
+
 beforeAll(async () => {
-  // Slows the queueing down, so that a kill hits it halfway.
-  await t.app.sql(`create function linger() returns trigger language plpgsql as $$
-    begin perform pg_sleep(0.1); return new; end $$`)
+  await linger(0.1)
   await t.app.sql('create trigger linger before update on broadcasts for each row execute function linger()')
 })
 
@@ -78,4 +86,115 @@ test('kill -9 of two daemons between batches: each address of two lists gets one
   expect(arrived.length).toBeGreaterThanOrEqual(sent)
   const [use] = await t.app.sql(`select used from quota_uses where account_id = $1 and quota = 'sends'`, [accountId])
   expect(use).toEqual({ used: recipients })
+})
+
+test('kill -9 at any moment, with erasures, a deleted list, people who leave and a changed project: one email for each who should get it, none for the others', async () => {
+  const random = randomOfTest()
+  await linger(0.5)
+  sink.mails.length = 0
+  const who = await audience(t, people)
+  const { id: accountId } = who.account
+  const run = <T>(operation: (work: Work) => Promise<T>) => t.app.work(accountId, 'cli:test', operation)
+  const addressOf = (n: number) => `c${n}@people.example`
+  // People 0 to 2,999 are in the first list, 2,000 to 6,999 in the second, whose turn comes last: most of them leave with it.
+  const second = (await run((work) => createList(work, { name: 'Second' }))).id
+  const inBoth = 2000
+  const all = 7000
+  await t.app.sql(
+    `insert into contacts (account_id, row_id, list_id, email, fields, status, created_at, updated_at)
+     select account_id, row_id, $2, email, fields, status, created_at, updated_at from contacts
+     where account_id = $1 and list_id = $3 and substr(email, 2, length(email) - 16)::int >= $4`,
+    [accountId, second, who.listId, inBoth],
+  )
+  await addPeople(t, { ...who, listId: second }, people, all)
+  const topic = (await run((work) => createTopic(work, { name: 'News', description: '' }))).id
+  const { id } = await run(async (work) => {
+    const input = { list: ['People', 'Second'], project: 'Spring', topic: 'News', subject: ['A', 'B', 'C'] }
+    return sendBroadcast(t.app, work, (await createBroadcast(work, NewBroadcast.parse(input))).id)
+  })
+  const arrived = () => sink.mails.map(({ to }) => to[0]!)
+  const messages = () =>
+    t.app.sql<{ email: string; status: string; error: string | null; version: number; row: string }>(
+      `select email, status, error, project_version as version, split_part(key, ':', 3) as row from messages where account_id = $1`,
+      [accountId],
+    )
+  const queued = async () => (await messages()).length
+
+  /** Who must get no further email: what they have got when no daemon runs stays. */
+  const barred = new Map<string, string>()
+  const isFree = (email: string) => !barred.has(email) && !arrived().includes(email)
+  const some = (count: number) =>
+    random
+      .shuffled(Array.from({ length: all }, (_, n) => addressOf(n)))
+      .filter(isFree)
+      .slice(0, count)
+  const bar = async (why: string, emails: readonly string[], change: (email: string) => Promise<unknown>) => {
+    for (const email of emails) {
+      await change(email)
+      barred.set(email, why)
+    }
+  }
+  const personalData = await t.app.personalData()
+  const erase = (email: string) => run((work) => eraseContact(work, email, { dryRun: false, personalData }))
+  const changeProject = (n: number) =>
+    run((work) => applyProjects(work, [{ ...plainProject(`Spring ${n}`), id: who.projectId }]))
+  const alive: Daemon[] = []
+  const kill = async () => {
+    await alive.splice(random.between(0, alive.length - 1), 1)[0]!.kill('SIGKILL')
+  }
+  const whileDown = [
+    () => bar('erased', some(20), erase),
+    () => bar('left the topic', some(20), (email) => run((work) => leaveTopics(work, [email], [topic]))),
+    () => bar('unsubscribed', some(20), (email) => run((work) => suppressAddresses(work, [email], 'unsubscribed'))),
+    async () => {
+      const waiting = new Set((await messages()).map(({ email }) => email))
+      await deleteList(t.app, accountId, second, { actor: 'cli:test' })
+      for (let n = people; n < all; n++) if (!waiting.has(addressOf(n))) barred.set(addressOf(n), 'the list is gone')
+    },
+  ]
+  for (const [n, change] of random.shuffled(whileDown).entries()) {
+    alive.push(await startDaemon(t), await startDaemon(t))
+    const most = Math.min(people - 500, (await queued()) + random.between(1, 700))
+    await eventually(async () => (await queued()) >= most)
+    await kill()
+    await changeProject(n)
+    await expect(run((work) => deleteTopic(work, 'News'))).rejects.toMatchObject({ kind: 'conflict' })
+    // These may be on a connection at this moment, so they may get one.
+    for (const email of some(3)) await erase(email)
+    await kill()
+    await change()
+  }
+  const before = new Set(arrived())
+  expect([...barred.keys()].filter((email) => before.has(email))).toEqual([])
+  expect(barred.size).toBeGreaterThan(60)
+  await startDaemon(t)
+  await eventually(async () => (await run((work) => showBroadcast(work, id))).status === 'done')
+
+  const got = arrived()
+  expect(new Set(got).size).toBe(got.length)
+  expect(got.filter((email) => barred.has(email)).map((email) => [email, barred.get(email)])).toEqual([])
+  const rows = await messages()
+  expect(new Set(rows.map(({ row }) => row)).size).toBe(rows.length)
+  expect(new Set(rows.map(({ version }) => version))).toEqual(new Set([1]))
+  const inDoubt = rows.filter(({ error }) => error === 'delivery state unknown')
+  expect(inDoubt.length).toBeLessThanOrEqual(2 * whileDown.length * relayConnections)
+  // Everybody else got one, or is in doubt.
+  const contacts = await t.app.sql<{ email: string }>('select distinct email from contacts where account_id = $1', [
+    accountId,
+  ])
+  const doubtful = new Set(inDoubt.map(({ email }) => email))
+  const missing = contacts.filter(({ email }) => !barred.has(email) && !got.includes(email) && !doubtful.has(email))
+  expect(missing).toEqual([])
+  const { recipients, sent, failed, suppressed, queued: open } = await run((work) => showBroadcast(work, id))
+  expect([recipients, open]).toEqual([rows.length, 0])
+  const counted = Map.groupBy(rows, ({ status }) => status)
+  expect([sent, failed, suppressed]).toEqual(
+    ['sent', 'failed', 'suppressed'].map((status) => counted.get(status)?.length ?? 0),
+  )
+  // What was not handed over gave its volume back.
+  const [use] = await t.app.sql<{ used: number }>(
+    `select used from quota_uses where account_id = $1 and quota = 'sends'`,
+    [accountId],
+  )
+  expect(use!.used).toBe(sent + inDoubt.length)
 })

@@ -13,7 +13,13 @@ import {
   withdrawMails,
 } from '../../../src/messages/messages.ts'
 import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../../src/messages/outbox/claim.ts'
-import { lackingResult, type Result, recordResults, suppressedResult } from '../../../src/messages/outbox/record.ts'
+import {
+  lackingResult,
+  type Result,
+  recordAll,
+  recordResults,
+  suppressedResult,
+} from '../../../src/messages/outbox/record.ts'
 import { countReport } from '../../../src/messages/results/reports.ts'
 import { runResults } from '../../../src/messages/results/results.ts'
 import type { Work } from '../../../src/store/work.ts'
@@ -434,4 +440,48 @@ test('the migration counts the clicks of a link without merge tags, and of anoth
     ...{ sent: 2, opened: 2, clicked: 2, unsubscribed: 0 },
     links: [{ url: harbour, clicks: 2, people: 2 }],
   })
+})
+
+test('results that are recorded again, after only a part of them was committed, count and return volume once', async () => {
+  const people = Array.from({ length: 5 }, (_, i) => `p${i}@people.example`)
+  for (const email of people) {
+    await contact(email)
+    await queue(email, 'broadcast')
+  }
+  const [taken, ...claims] = await claimAll()
+  const results = claims.map((claimed, i) => (i < 2 ? sentResult(claimed) : suppressedResult(claimed, 'bounced')))
+  const record = () => recordAll(t.app, results, [taken!])
+  const used = async () => {
+    const [use] = await t.app.sql<{ used: number }>(
+      `select used from quota_uses where account_id = $1 and quota = 'sends'`,
+      [account.id],
+    )
+    return use!.used
+  }
+  const tallies = () =>
+    t.app.sql(
+      'select status, sum(count)::int as count from message_tallies where account_id = $1 group by 1 order by 1',
+      [account.id],
+    )
+  // Those that were not offered to a relay are recorded in a second transaction, which fails.
+  await t.app.sql(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$`)
+  await t.app.sql('create trigger refuse before update on quota_uses for each row execute function refuse()')
+  await expect(record()).rejects.toThrow('no')
+  await t.app.sql('drop trigger refuse on quota_uses')
+  expect(await tallies()).toEqual([{ status: 'sent', count: 2 }])
+  const before = await used()
+
+  const again = await record()
+  expect(again.written.map(({ status }) => status)).toEqual(['suppressed', 'suppressed'])
+  expect([...again.marked]).toContain(taken!.id)
+  for (const _ of [1, 2]) {
+    expect(await tallies()).toEqual([
+      { status: 'sent', count: 2 },
+      { status: 'suppressed', count: 2 },
+    ])
+    expect(await stats(cause.broadcast)).toMatchObject({ sent: 2, suppressed: 2, failed: 0 })
+    expect(await used()).toBe(before - 2)
+    expect((await record()).written).toEqual([])
+  }
+  await recordResults(t.app.sql, [sentResult(taken!)], [])
 })
