@@ -174,7 +174,7 @@ export const createOutput = (terminal: Terminal): Output => {
     stderr.write(`${lines.join('\n')}\n`)
   }
   const isJson = format === 'json' || format === 'jsonl'
-  const drawing = { columns: width, isColoured, isWide, now }
+  const drawing = { columns: width, isColoured, isWide, cutsTexts: fields === null && !isWide, now }
   const select = <Row extends object>(things: readonly Row[], columns: readonly Column<Row>[]) =>
     fields && selected(fields, things, columns, isTerminal)
 

@@ -1,13 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { fullCommand } from '../../src/cli/next.ts'
+import { mailFolder } from '../../src/app/config.ts'
+import { eventTypes } from '../../src/events/types.ts'
+import { newId } from '../../src/lib/ids.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { buildCommands, leavesOf } from '../support/commands.ts'
 import { useDnsServer } from '../support/dns.ts'
 import { furnish, type Things } from '../support/furnish.ts'
+import { leaves } from '../support/references.ts'
 
 /* Every list on a terminal of 80 columns, in an account whose values are long. */
 
@@ -15,11 +18,20 @@ const tty = { columns: 80, rows: 50 }
 const long = ' with a name that is rather long, as people write them'
 const reason =
   'The relay refused the email: 550 5.7.1 Service unavailable, client host [203.0.113.7] blocked using zen.example; see https://zen.example/q/203.0.113.7'
+const subject = 'Your order of the twelfth of May has left our warehouse in Gothenburg'
+const address = 'amara.diallo@procurement.harbour-and-pine.example'
+const person = 'Amara Diallo-Lindqvist of Harbour and Pine'
+const file = '/home/amara/exports/2041/customers-of-harbour-and-pine-who-ordered-in-spring.csv'
 
 const dns = useDnsServer()
 const t = useApp(() => ({
   development: true,
-  env: { SVC_DNS_SERVERS: dns.address, SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
+  env: {
+    SVC_DNS_SERVERS: dns.address,
+    SVC_SMTP_URL: 'smtp://127.0.0.1:9',
+    SVC_PUBLIC_URL: 'https://svc.example',
+    SVC_USER: 'ada',
+  },
 }))
 
 let folder: string
@@ -34,20 +46,66 @@ beforeAll(async () => {
   account = await t.account({ name: 'Harbour' })
   things = await furnish(t, account, folder, long)
   await t.app.sql(
-    `update messages set status = 'failed', error = $2, type = 'transactional', subject = $3, email = 'amara.diallo@procurement.harbour-and-pine.example'
+    `update messages set status = 'failed', error = $2, type = 'transactional', subject = $3, email = $4
      where account_id = $1`,
-    [account.id, reason, 'Your order of the twelfth of May has left our warehouse in Gothenburg'],
+    [account.id, reason, subject, address],
   )
   const attempt = { at: t.app.now().getTime(), status: 503, error: reason, durationMs: 30, snippet: '' }
   await t.app.sql('update pending_deliveries set attempts = $2, tries = 1 where account_id = $1', [
     account.id,
     JSON.stringify([attempt]),
   ])
+  for (const table of ['deals', 'journey_runs', 'bookings', 'payment_orders', 'webinar_registrations', 'members'])
+    await t.app.sql(`update ${table} set email = $2 where account_id = $1`, [account.id, address])
+  await t.app.sql('update webinar_registrations set name = $2 where account_id = $1', [account.id, person])
+  await t.app.sql(`update bookings set name = $2, start_at = svc_now() + interval '4 days' where account_id = $1`, [
+    account.id,
+    person,
+  ])
+  await t.app.sql('update senders set name = $2, reply_to = $3 where account_id = $1', [account.id, person, address])
+  await t.app.sql('update journey_runs set last_fault = $2 where account_id = $1', [account.id, reason])
+  await t.app.sql(
+    `update broadcasts set status = 'scheduled', scheduled_at = svc_now() + interval '3 days' where account_id = $1`,
+    [account.id],
+  )
+  await t.app.sql('update topics set description = $2 where account_id = $1', [account.id, `Topic${long}${long}`])
+  await t.app.sql(
+    'insert into import_rejects (account_id, import_id, line, email, reason) values ($1, $2, 4711, $3, $4)',
+    [account.id, things.import![0], `amara diallo ${address}`, 'invalid address'],
+  )
+  await t.app.sql('update imports set file = $2 where account_id = $1', [account.id, file])
+  const url = 'https://hooks.example.com/customers/harbour-and-pine/engagement/events'
+  await svc(t, [
+    'webhooks',
+    'update',
+    things.webhook![0]!,
+    '--url',
+    url,
+    '--events',
+    eventTypes.join(','),
+    '--account',
+    account.id,
+  ])
+  await svc(t, [
+    'keys',
+    'create',
+    '--name',
+    `Integration${long}`,
+    '--scope',
+    'contacts',
+    '--scope',
+    'deals',
+    '--account',
+    account.id,
+  ])
+  await mkdir(mailFolder(folder))
+  const raw = `From: ${person} <${address}>\r\nTo: ${address}\r\nSubject: ${subject}\r\n\r\nHello`
+  const mail = { id: newId('msg', 1), from: address, to: [address], at: t.app.now().getTime(), raw }
+  await writeFile(join(mailFolder(folder), `${mail.id}.json`), JSON.stringify(mail))
   await t.advance(30 * 3_600_000)
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const leaves = leavesOf(await buildCommands()).map((command) => fullCommand(command).slice('svc '.length))
 /** Lists that need an argument. */
 const ofParts: Record<string, () => string[]> = {
   'pipelines stages list': () => [things.pipeline![0]!],
@@ -67,13 +125,87 @@ const others: Record<string, () => string[]> = {
   'domains show': () => [things.domain![0]!],
   'journeys show': () => [things.journey![0]!],
 }
-const lists = [...leaves.filter((name) => / list$/.test(name) && name !== 'mail list'), ...Object.keys(others)]
+const lists = [...[...leaves.keys()].filter((name) => / list$/.test(name)), ...Object.keys(others)]
 
 const show = (name: string, ...flags: string[]) =>
   svc(t, [...name.split(' '), ...((ofParts[name] ?? others[name])?.() ?? []), '--account', account.id, ...flags], {
     tty,
-    env: { TZ: 'UTC' },
+    env: { TZ: 'UTC', ...(name === 'mail list' && { SVC_DATA_DIR: folder }) },
   })
+
+/** Replaces what differs from run to run by as many other characters. */
+const steady = (text: string): string => {
+  const ends = new Map<string, string>()
+  const endOf = (end: string) => {
+    if (!ends.has(end)) ends.set(end, `id${String(ends.size + 1).padStart(4, '0')}`)
+    return ends.get(end)!
+  }
+  return stripVTControlCharacters(text)
+    .replaceAll('\r', '')
+    .replaceAll(
+      /([a-z]{3,4}_)[0-9a-z]{20}([0-9a-z]{6})/g,
+      (_, prefix, end) => `${prefix}${'0'.repeat(20)}${endOf(end)}`,
+    )
+    .replaceAll(/…([0-9a-hjkmnp-tv-z]{6})\b/g, (_, end) => `…${endOf(end)}`)
+    .replaceAll(/svc_live_\w{4}…\w{4}/g, 'svc_live_XXXX…XXXX')
+    .replaceAll(/\b09:\d\d\b/g, '09:00')
+    .replaceAll(/(svc-verification=|p=MII)[\s\S]*?(?=\n…|\n[a-z]|\n *VALUE|$)/g, (_, begin) => `${begin}…`)
+}
+
+/* `vitest run test/cli/lists.test.ts -u` writes the file again: read the difference. */
+test('the screens of all lists are those of lists.screens.txt', async () => {
+  const screens: string[] = []
+  for (const name of lists) screens.push(`$ svc ${name}\n${steady((await show(name)).text)}`)
+  await expect(screens.join('\n')).toMatchFileSnapshot('lists.screens.txt')
+})
+
+const value = /^([a-z]+([_.-][a-z]+)*|[a-z]{3,4}_[0-9a-z]{26})$/
+
+/** Returns the values of enumerations and the ids in rows for a pipe. */
+const wholeValues = (plain: string): string[] => [
+  ...new Set(plain.split(/[\t\n]|, ?/).filter((text) => text.length > 3 && value.test(text))),
+]
+
+/** Returns the values of which one line of a screen has the beginning, and the next line the rest at the same place. */
+const splitIn = (screen: string, values: readonly string[]): string[] => {
+  const lines = screen.split('\n')
+  const isSplit = (text: string, at: number) =>
+    lines.some((line, i) => {
+      const [begin, rest] = [text.slice(0, at), text.slice(at)]
+      const from = line.search(new RegExp(`(?<!\\S)${begin}(?= |$)`))
+      return from >= 0 && new RegExp(`^${rest},?(?= |$)`).test(lines[i + 1]?.slice(from) ?? '')
+    })
+  return values.filter((text) => [...text].some((_, at) => at > 0 && isSplit(text, at)))
+}
+
+/** Dates and times that a line has only a part of. */
+const partOfTime =
+  /\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun)\b(?! \d+ [A-Z][a-z]{2}( \d{4})? \d\d:\d\d)|(?<!\d\d:\d\d )\(in \d|\bin \d+(?!\d| (d|h|min|s)\b)/
+
+test('a value that is split is found', () => {
+  expect(splitIn('a  transactio  x\n   nal\n', ['transactional', 'nal'])).toEqual(['transactional'])
+  expect(splitIn('a  transactional  x\n   nal\n', ['transactional'])).toEqual([])
+  expect('Wed 22 May 09:00').not.toMatch(partOfTime)
+  expect('Wed 22 May 09:00 (in 18 h)').not.toMatch(partOfTime)
+  expect(['Wed 22 May', '(in 18 h)', 'in 18'].filter((text) => !partOfTime.test(text))).toEqual([])
+})
+
+test.each(lists)(
+  'svc %s fits in 80 columns, and splits neither values of enumerations nor ids nor dates',
+  async (name) => {
+    const [{ status, stdout }, { stdout: plain }] = await Promise.all([
+      show(name),
+      svc(t, [...name.split(' '), ...((ofParts[name] ?? others[name])?.() ?? []), '--account', account.id], {
+        env: name === 'mail list' ? { SVC_DATA_DIR: folder } : {},
+      }),
+    ])
+    const screen = stripVTControlCharacters(stdout).replaceAll('\r', '')
+    expect([status, screen]).toEqual([0, expect.stringContaining('\n')])
+    expect(screen.split('\n').filter((line) => [...line].length > tty.columns)).toEqual([])
+    expect(splitIn(screen, wholeValues(plain))).toEqual([])
+    expect(screen.split('\n').filter((line) => partOfTime.test(line))).toEqual([])
+  },
+)
 
 test.each(lists)('the hint of svc %s can be followed', async (name) => {
   const { text } = await show(name)

@@ -93,14 +93,14 @@ export const furnish = async (t: TestApp, account: TestAccount, folder: string, 
   await t.app.sql(
     `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name, email,
        sequence, created_at, updated_at, is_replaced)
-     values ($1, $2, $3, $4, 'a', 'confirmed', $5, now() + interval '1 day', now() + interval '1 day', 'UTC', $5, $6, 0, now(), now(), false)`,
+     values ($1, $2, $3, $4, 'a', 'confirmed', $5, svc_now() + interval '1 day', svc_now() + interval '1 day', 'UTC', $5, $6, 0, svc_now(), svc_now(), false)`,
     [account.id, booking, project.id, send.id, of('booking'), email],
   )
   const payment = newId('pay', t.app.now().getTime())
   await t.app.sql(
     `insert into payment_orders (account_id, id, message_id, block_id, project_id, project_version, email, currency, amount, items,
        provider, status, created_at)
-     values ($1, $2, $3, 'a', $4, 1, $5, 'USD', 5, '[]', 'test', 'open', now())`,
+     values ($1, $2, $3, 'a', $4, 1, $5, 'USD', 5, '[]', 'test', 'open', svc_now())`,
     [account.id, payment, send.id, project.id, email],
   )
   return {

@@ -104,9 +104,15 @@ export interface Shown {
   isNumber: boolean
 }
 
-const id = /^[a-z]{2,5}_[0-9a-z]{20,}$/
+/** An id, alone or behind the kind of what it names: `course:crs_…`. */
+const id = /^([a-z]+:)?[a-z]{2,5}_[0-9a-z]{20,}$/
 /** A shortened id keeps this many characters of its end: ids of the same moment begin alike. */
 const idEnd = 6
+
+const shortIdOf = (text: string): string => {
+  const [whole, kind = ''] = id.exec(text) ?? []
+  return whole ? `${kind}…${text.slice(-idEnd)}` : text
+}
 
 /** Returns a cell for people. A past time is only relative, unless `isExact`. */
 export const shownText = (cell: Cell, now: number, isExact = false): Shown => {
@@ -120,7 +126,7 @@ export const shownText = (cell: Cell, now: number, isExact = false): Shown => {
   if (typeof cell === 'number') return same(number(cell), true)
   if (typeof cell === 'boolean') return same(cell ? 'yes' : 'no')
   const text = printable(String(cell))
-  return { text, short: id.test(text) ? `…${text.slice(-idEnd)}` : text, isNumber: false }
+  return { text, short: shortIdOf(text), isNumber: false }
 }
 
 /** Returns JSON that is safe on a terminal: control characters and bidi overrides, which JSON allows, are escaped. */

@@ -46,8 +46,13 @@ interface Drawing {
   isColoured: boolean
   /** Whether tables may be wider than the terminal. */
   isWide: boolean
+  /** Whether long texts of lists are cut. */
+  cutsTexts?: boolean
   now: () => number
 }
+
+/** Lines of a text in a list; the rest is cut. */
+const linesOfText = 2
 
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
@@ -107,9 +112,10 @@ const widest = (a: Shown, b: Shown): Shown => ({
   isNumber: a.isNumber && b.isNumber,
 })
 
-const remarksOn = ({ hidden, hasShortIds }: Layout): string[] => [
+const remarksOn = ({ hidden, hasShortIds }: Layout, hasCut: boolean): string[] => [
   ...(hidden.length > 0 ? [`Hidden columns: ${hidden.join(', ')} (use --fields or --wide)`] : []),
   ...(hasShortIds ? ['Ids are shortened: commands accept them, --wide shows all.'] : []),
+  ...(hasCut ? ['Texts are cut: --fields or --wide shows them in full.'] : []),
 ]
 
 /**
@@ -117,7 +123,7 @@ const remarksOn = ({ hidden, hasShortIds }: Layout): string[] => [
  * columns change. Columns are wide enough for all rows so far. `remarks` name what is hidden or shortened.
  */
 export const rowsDrawer = <Row>(
-  { columns: width, isColoured, isWide, now }: Drawing,
+  { columns: width, isColoured, isWide, cutsTexts = false, now }: Drawing,
   all: readonly Column<Row>[],
 ): ((rows: readonly Row[]) => { lines: string[]; remarks: string[] }) => {
   const columns = all.filter(([, , only]) => only !== 'pipe')
@@ -131,7 +137,9 @@ export const rowsDrawer = <Row>(
     const hasHead = before !== columnsShown
     before = columnsShown
     most = [...(most ? [most] : []), ...cells].reduce((row, other) => row.map((cell, at) => widest(cell, other[at]!)))
-    return { lines: drawRows(head, cells, layout, { isColoured, hasHead }), remarks: hasHead ? remarksOn(layout) : [] }
+    const options = { isColoured, hasHead, columns: width, ...(cutsTexts && { maxLines: linesOfText }) }
+    const { lines, hasCut } = drawRows(head, cells, layout, options)
+    return { lines, remarks: hasHead ? remarksOn(layout, hasCut) : [] }
   }
 }
 
@@ -143,7 +151,7 @@ const drawPartRows = (drawing: Drawing, rows: readonly object[]): string[] => {
   const head = columns.map(([heading]) => heading)
   const layout = layOut(head, cells, drawing.isWide ? null : drawing.columns, { keepsIds: true })
   const isEmpty = (heading: string) => cells.every((row) => ['', '–'].includes(row[head.indexOf(heading)]!.text))
-  if (layout.hidden.every(isEmpty)) return drawRows(head, cells, layout, drawing)
+  if (layout.hidden.every(isEmpty)) return drawRows(head, cells, layout, { isColoured: drawing.isColoured }).lines
   return rows.flatMap((row, i) => [...(i > 0 ? [''] : []), ...drawObject(drawing, row as Record<string, unknown>)])
 }
 

@@ -3,19 +3,23 @@ import { painted, type Shown } from './cells.ts'
 
 const require = createRequire(import.meta.url)
 const gap = 2
-/** Minimum widths of a column whose text wraps: the preferred one, and the one for narrow terminals. */
-const leastWidths = [18, 10]
+/** Minimum widths of columns that wrap: of texts, and of addresses as a part of the terminal. */
+const preferred = { text: 18, address: 0.3 }
+const narrow = { text: 10, address: 0.3 }
+/** To keep the dates of future times. */
+const narrowest = { text: 10, address: 0.2 }
+type Minimum = typeof preferred
 /** cli-table3 gets slow with more rows than this: longer tables are drawn in parts. */
 const rowsAtOnce = 1000
 const ellipsis = '…'
 
 // Characters of one cell each. Most texts have no others, and loading string-width for those takes 20 ms.
-const narrow = /^[\u0020-\u007e\u00a0-\u00ac\u00ae-\u024f\u2010-\u2027\u2500-\u259f]*$/
+const oneCellEach = /^[\u0020-\u007e\u00a0-\u00ac\u00ae-\u024f\u2010-\u2027\u2500-\u259f]*$/
 let measure: ((text: string) => number) | undefined
 
 /** Returns how many terminal cells a text takes: two for East Asian characters and emoji, none for combining marks. */
 export const widthOf = (text: string): number => {
-  if (narrow.test(text)) return text.length
+  if (oneCellEach.test(text)) return text.length
   measure ??= require('string-width').default as (text: string) => number
   return measure(text)
 }
@@ -70,9 +74,22 @@ export const wrapped = (text: string, width: number): string[] => {
   return lines
 }
 
+/** Returns lines of at most `width` cells; words that are longer are broken. */
+const folded = (text: string, width: number): string[] =>
+  wrapped(text, width).flatMap((line) => (widthOf(line) > width ? broken(line, width).split('\n') : line))
+
+interface ShownColumn {
+  at: number
+  width: number
+  /** Whether its cells use the short form. */
+  isShort: boolean
+  kind: Measured['kind']
+}
+
 export interface Layout {
-  /** The visible columns: index, width, and whether their cells use the short form. */
-  shown: readonly { at: number; width: number; isShort: boolean; isNumber: boolean }[]
+  shown: readonly ShownColumn[]
+  /** The columns whose texts are on lines of their own, below their row. */
+  below: readonly number[]
   /** The headings of the hidden columns. */
   hidden: readonly string[]
   /** Whether ids are shortened. */
@@ -85,15 +102,26 @@ interface Measured {
   /** Widths of the full text and of the short form. */
   natural: number
   short: number
-  /** Returns the minimum width of a column that may wrap, for a preferred minimum. */
-  least(width: number): number
+  /** Returns the minimum width of a column that may wrap. */
+  least(minimum: Minimum): number
   kind: 'empty' | 'id' | 'time' | 'number' | 'text'
 }
 
 /** Columns that identify a row; they are hidden last. */
-const essential = /^(URL|EMAIL|TO|SUBJECT|WEBHOOK|NAME|TITLE|STATUS|TYPE|VALUE|FOUND|FILE)$/
+const essential = /^(URL|EMAIL|TO|SUBJECT|WEBHOOK|NAME|TITLE|STATUS|TYPE|VALUE|FOUND|FILE|START|SCHEDULED)$/
 
 const address = /^(EMAIL|TO)$/
+
+/** Columns with texts to read or to copy: on lines of their own where they would wrap. */
+const wholeTexts = /^(REASON|ERROR|LAST ERROR|LAST FAULT|FILE|URL|VALUE)$/
+
+/** They need no heading on a line of their own. */
+const plainTexts = /^(FILE|URL)$/
+
+/** Values of enumerations, alone or in lists, and masked keys: they are not broken. */
+const enumerated = /^([a-z]+([_.-][a-z]+)*,?|\S+…\S+)$/
+/** Longer words may be broken, and texts up to this width are short. */
+const wordWidth = 24
 
 const sum = (widths: readonly number[]) => widths.reduce((total, width) => total + width, 0)
 
@@ -108,6 +136,14 @@ const shrink = (natural: readonly number[], least: readonly number[], room: numb
 
 const longestWord = (text: string) => Math.max(...text.split(' ').map(widthOf))
 
+const longestEnumerated = (text: string) =>
+  Math.max(0, ...text.split(' ').map((word) => (word.length <= wordWidth && enumerated.test(word) ? word.length : 0)))
+
+const isIdText = ({ short }: Shown) => /^([a-z]+:)?…[0-9a-z]{6}$/.test(short)
+
+/** Returns a future time without what it is relative to now. */
+const withoutRelative = (text: string): string => text.split(' (')[0]!
+
 const measureColumns = (
   head: readonly string[],
   rows: readonly (readonly Shown[])[],
@@ -121,25 +157,28 @@ const measureColumns = (
     const kindOf = (): Measured['kind'] => {
       if (full.length === 0) return rows.length > 0 ? 'empty' : 'text'
       if (full.every(({ isNumber }) => isNumber)) return 'number'
-      if (full.every(({ short }) => /^…[0-9a-z]{6}$/.test(short))) return 'id'
+      // Some actors are keys, others are names.
+      if (full.some(isIdText) && full.every((cell) => isIdText(cell) || /^\S{1,20}$/.test(cell.text))) return 'id'
       return full.every(({ short }) => /^(in )?\d+ (d|h|min|s)( ago)?$|^now$/.test(short)) ? 'time' : 'text'
     }
     const [natural, short, kind] = [widest(({ text }) => text), widest(({ short }) => short), kindOf()]
-    const wholeOf = () => {
-      // A time wraps before what it is relative to now.
-      if (kind === 'time') return widest(({ text }) => text.split(' (')[0]!)
-      // An address stays in one piece where it takes a quarter of the terminal or less.
-      return Math.max(longestWord(heading), address.test(heading) && columns !== null ? Math.floor(columns / 4) : 0)
+    const words = Math.max(longestWord(heading), ...cells.map(({ text }) => longestEnumerated(text)))
+    const least = (minimum: Minimum): number => {
+      if (kind === 'time')
+        return Math.min(
+          natural,
+          widest(({ text }) => withoutRelative(text)),
+        )
+      const ofAddress = address.test(heading) && columns !== null ? Math.floor(columns * minimum.address) : 0
+      return Math.min(natural, Math.max(minimum.text, words, ofAddress))
     }
-    const whole = wholeOf()
-    const least = (width: number) => Math.min(natural, Math.max(kind === 'time' ? 0 : width, whole))
     return { at, heading, natural, short, least, kind }
   })
 
 /**
  * Returns which columns fit in a terminal of `columns` cells, and their widths. If space is short: empty columns are hidden,
- * ids are shortened, text wraps, future times become relative, and finally columns are hidden: times first, then from the
- * right those that do not identify a row. The first column always stays. With `columns` null, every column has its natural width.
+ * ids are shortened, texts to read or copy get lines of their own, other text wraps, future times lose what they are relative to,
+ * then become relative, and finally columns are hidden: times first, then from the right those that do not identify a row. The first column always stays. With `columns` null, every column has its natural width.
  */
 export const layOut = (
   head: readonly string[],
@@ -149,9 +188,10 @@ export const layOut = (
 ): Layout => {
   const measured = measureColumns(head, rows, columns)
   let kept = measured
+  let below: readonly Measured[] = []
   let [shortIds, shortTimes] = [false, false]
   const isShort = ({ kind }: Measured) => (kind === 'id' && shortIds) || (kind === 'time' && shortTimes)
-  const layOf = (least: number | null): Layout | null => {
+  const layOf = (least: Minimum | null): Layout | null => {
     const natural = kept.map((column) => (isShort(column) ? column.short : column.natural))
     const room = columns === null ? Number.POSITIVE_INFINITY : columns - gap * (kept.length - 1)
     const needed = kept.map((column, i) => {
@@ -168,9 +208,12 @@ export const layOut = (
         at: column.at,
         width: widths[i]!,
         isShort: isShort(column),
-        isNumber: column.kind === 'number',
+        kind: column.kind,
       })),
-      hidden: measured.filter((column) => !kept.includes(column)).map(({ heading }) => heading),
+      below: below.map(({ at }) => at),
+      hidden: measured
+        .filter((column) => !kept.includes(column) && !below.includes(column))
+        .map(({ heading }) => heading),
       hasShortIds: shortIds && kept.some((column) => isShort(column) && column.short < column.natural),
     }
   }
@@ -186,10 +229,20 @@ export const layOut = (
   }
   if (layout) return layout
   shortIds = !keepsIds
-  layout = layOf(null) ?? layOf(leastWidths[0]!) ?? layOf(leastWidths[1]!)
+  layout = layOf(null)
+  if (layout) return layout
+  if (!keepsIds) {
+    below = kept.filter(
+      ({ at, heading, kind, natural }) => at > 0 && kind === 'text' && natural > wordWidth && wholeTexts.test(heading),
+    )
+    kept = kept.filter((column) => !below.includes(column))
+  }
+  layout = layOf(null) ?? layOf(preferred) ?? layOf(narrow)
+  const isFuture = ({ kind, natural, short }: Measured) => kind === 'time' && natural > short
+  if (!layout && kept.some(isFuture)) layout = layOf(narrowest)
   if (layout) return layout
   shortTimes = true
-  layout = layOf(leastWidths[1]!)
+  layout = layOf(narrow)
   while (!layout && kept.length > 1) {
     const others = kept.slice(1)
     const isLesser = ({ heading }: Measured) => !essential.test(heading)
@@ -198,12 +251,12 @@ export const layOut = (
         others.findLast(isLesser) ??
         others.at(-1)!,
     )
-    layout = layOf(leastWidths[1]!)
+    layout = layOf(narrow)
   }
   if (layout) return layout
   // A single column that is too wide may break anywhere.
-  const only = { at: kept[0]!.at, width: columns!, isShort: false, isNumber: false }
-  return { shown: [only], hidden: head.filter((_, at) => at !== only.at), hasShortIds: false }
+  const only = { at: kept[0]!.at, width: columns!, isShort: false, kind: 'text' } as const
+  return { shown: [only], below: [], hidden: head.filter((_, at) => at !== only.at), hasShortIds: false }
 }
 
 const none = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) =>
@@ -211,42 +264,79 @@ const none = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) =>
 )
 const chars = { ...Object.fromEntries(none), middle: ' '.repeat(gap) }
 
-/** Draws a table without borders, as lines. With `isColoured`, status words are coloured; `hasHead` adds the heading. */
+interface DrawingRows {
+  isColoured?: boolean
+  /** Whether the heading is drawn. */
+  hasHead?: boolean
+  /** Texts of more lines are cut; absent: they are not. */
+  maxLines?: number
+  /** Cells of the terminal's line, for texts below their row. */
+  columns?: number
+}
+
+/** Draws a table without borders, as lines. With `isColoured`, status words are coloured. `hasCut`: whether texts are cut. */
 export const drawRows = (
   head: readonly string[],
   rows: readonly (readonly Shown[])[],
-  { shown }: Layout,
-  { isColoured = false, hasHead = true } = {},
-): string[] => {
+  { shown, below }: Layout,
+  { isColoured = false, hasHead = true, maxLines, columns = 0 }: DrawingRows = {},
+): { lines: string[]; hasCut: boolean } => {
   // Loaded here, since output to a pipe draws no table.
   const Table = require('cli-table3') as typeof import('cli-table3')
-  const draw = (part: (string | object)[][]): string[] => {
+  let hasCut = false
+  const draw = (part: string[][]): string[] => {
+    if (part.length === 0) return []
     const table = new Table({
       chars,
       colWidths: shown.map(({ width }) => width),
-      colAligns: shown.map(({ isNumber }) => (isNumber ? 'right' : 'left')),
+      colAligns: shown.map(({ kind }) => (kind === 'number' ? 'right' : 'left')),
       style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
     })
-    table.push(...(part as string[][]))
+    table.push(...part)
     // Trailing padding would wrap to blank lines if the window is made smaller.
     return table
       .toString()
       .split('\n')
       .map((line) => line.trimEnd())
   }
-  const cellOf = (text: string, width: number, heading?: string) => {
-    const isWide = widthOf(text) > width
-    const lines = isWide ? broken(text, width) : text
-    const content = isColoured && heading !== undefined ? painted(heading, lines) : lines
-    return isWide ? { content, wordWrap: true } : content
+  const linesOf = ({ width, kind, isShort, at }: ShownColumn, row: readonly Shown[]): string[] => {
+    const { text, short } = row[at]!
+    const whole = isShort ? short : text
+    if (widthOf(whole) <= width) return [whole]
+    return kind === 'time' ? [withoutRelative(whole)] : folded(whole, width)
   }
-  const cells = [
-    ...(hasHead ? [shown.map(({ at, width }) => cellOf(head[at]!, width))] : []),
-    ...rows.map((row) =>
-      shown.map(({ at, width, isShort }) => cellOf(isShort ? row[at]!.short : row[at]!.text, width, head[at]!)),
-    ),
-  ]
+  const cut = (lines: readonly string[], count: number, width: number): string[] => {
+    if (lines.length <= count) return [...lines]
+    hasCut = true
+    return [...lines.slice(0, count - 1), fitted(`${lines[count - 1]}${ellipsis}`, width).trimEnd()]
+  }
+  const cellsOf = (row: readonly Shown[]) => {
+    const cells = shown.map((column) => linesOf(column, row))
+    // A text without spaces, such as an address, can't be read without its end. Others fill the lines that it takes.
+    const isWhole = ({ at }: ShownColumn) => maxLines === undefined || !row[at]!.text.includes(' ')
+    const count = Math.max(maxLines ?? 0, ...cells.map((lines, i) => (isWhole(shown[i]!) ? lines.length : 0)))
+    return shown.map((column, i) => {
+      const lines = isWhole(column) ? cells[i]! : cut(cells[i]!, count, column.width)
+      return isColoured ? painted(head[column.at]!, lines.join('\n')) : lines.join('\n')
+    })
+  }
+  const indent = shown.length > 1 ? shown[0]!.width + gap : 0
+  const belowOf = (row: readonly Shown[]) =>
+    below
+      .filter((at) => !['', '–'].includes(row[at]!.text))
+      .flatMap((at) => {
+        const label = plainTexts.test(head[at]!) ? '' : `${head[at]}: `
+        return folded(`${label}${row[at]!.text}`, columns - indent)
+      })
+      .map((line) => ' '.repeat(indent) + line)
   const lines: string[] = []
-  for (let from = 0; from < cells.length; from += rowsAtOnce) lines.push(...draw(cells.slice(from, from + rowsAtOnce)))
-  return lines
+  let part: string[][] = hasHead ? [shown.map((column) => folded(head[column.at]!, column.width).join('\n'))] : []
+  for (const row of rows) {
+    part.push(cellsOf(row))
+    const own = belowOf(row)
+    if (own.length === 0 && part.length < rowsAtOnce) continue
+    lines.push(...draw(part), ...own)
+    part = []
+  }
+  return { lines: [...lines, ...draw(part)], hasCut }
 }
