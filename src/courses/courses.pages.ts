@@ -157,7 +157,9 @@ const certificate: Page = {
     const reader = { sql: app.sql, accountId }
     const found = await findCertificate(reader, { memberId, courseId })
     if (!found) return noCertificate
-    return { ...certificateView(found, new URL(app.config.publicUrl).host, await readBrand(reader)), accountId }
+    const brand = await readBrand(reader)
+    const shown = { ...found, account: brand.brandName ?? found.account }
+    return { ...certificateView(shown, new URL(app.config.publicUrl).host, brand), accountId }
   },
 }
 

@@ -114,6 +114,7 @@ const choice = (id: string, props: Props<'vote'>, theme: FullTheme, placeholders
   ),
 ]
 
+/** Outlook ignores the padding of links, so there each number is in a cell of its own. */
 const rating = (id: string, props: Props<'rating'>, theme: FullTheme, placeholders: Placeholders): Node[] => {
   const style = [
     'display:inline-block;min-width:40px;margin:0 4px 6px 0;padding:8px 0;border-radius:6px;text-align:center',
@@ -121,9 +122,15 @@ const rating = (id: string, props: Props<'rating'>, theme: FullTheme, placeholde
   ].join(';')
   const links = Array.from({ length: props.max }, (_, i) => {
     const value = String(i + 1)
-    return `<a href="${placeholders.html([answerLink(id, value)])}" title="${value} / ${props.max}" style="${style}">${value}</a>`
+    const link = `<a href="${placeholders.html([answerLink(id, value)])}" title="${value} / ${props.max}" style="${style}">${value}</a>`
+    const cell = `<td bgcolor="${theme.primary}" align="center" width="40" style="mso-padding-alt:8px 0">`
+    return `<!--[if mso]>${cell}<![endif]-->${link}<!--[if mso]></td><td width="4"></td><![endif]-->`
   })
-  return [question(props.question, placeholders), node('mj-text', {}, links.join('\n'))]
+  const row = ['<!--[if mso]><table role="presentation" cellpadding="0" cellspacing="0"><tr><![endif]-->', ...links]
+  return [
+    question(props.question, placeholders),
+    node('mj-text', {}, [...row, '<!--[if mso]></tr></table><![endif]-->'].join('\n')),
+  ]
 }
 
 /** A block that is answered on the hosted page only: a title, lines about it, and a button that links to the page. */
@@ -145,7 +152,7 @@ const checkout = (id: string, props: Props<'checkout'>, { theme, placeholders, l
   const rows = items.map(([name, price]) => cells(placeholders.text(name), price, 'normal'))
   const table = node(
     'mj-table',
-    { padding: '0 20px 8px', color: theme.text, 'font-size': '16px' },
+    { padding: '0 20px 8px', color: theme.text, 'font-size': '16px', role: 'presentation' },
     [...rows, cells('Total', total, 'bold')].join('\n'),
   )
   const [title, button] = invitation(id, { title: props.title, lines: [], label: words.checkout }, theme, placeholders)

@@ -14,6 +14,7 @@ export const sampleProject = (imageUrl: string) => ({
       type: 'section',
       props: {},
       children: [
+        { id: 'top', type: 'spacer', props: { height: 16 } },
         { id: 'hello', type: 'heading', props: { text: 'Welcome aboard {{ name }}', level: 1 } },
         {
           id: 'why',

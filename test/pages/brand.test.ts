@@ -176,6 +176,10 @@ test.each(['signed out', 'no such course', 'no such certificate'])('an error has
   expectBrand(html)
 })
 
+test('a certificate is issued under the name of the brand', async () => {
+  expect((await visit(urls.certificate!)).html).toContain('<dd><bdi>Harbour &amp; Sons</bdi></dd>')
+})
+
 test('a refused form and a form that is too large have it', async () => {
   const refused = await visit(urls.form!, posted('email=none'))
   expect(refused.status).toBe(400)

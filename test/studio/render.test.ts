@@ -10,6 +10,7 @@ import {
   sampleProject,
 } from '../../src/studio/studio.ts'
 import { useAccount, useApp } from '../support/app.ts'
+import { expectMailRules } from '../support/mail-rules.ts'
 import { projectOf, testLinks } from './support.ts'
 
 const t = useApp()
@@ -275,7 +276,7 @@ describe('versions', () => {
     expect(await stored(id!)).toEqual([{ version: 1, renderer: null }])
     const [one, two] = await Promise.all([at(1), at(1)])
     expect(one).toEqual(two)
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 8 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 9 }])
     await apply(say('second'))
     expect((await at(2)).text).toContain('second')
     expect(await at(1)).toEqual(one)
@@ -306,7 +307,7 @@ describe('versions', () => {
       nowMs: 0,
     })
     expect(mail.text).toContain('new')
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 8 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 9 }])
   })
 
   test('a deleted project is not found, and its sent emails stay', async () => {
@@ -333,8 +334,10 @@ describe('versions', () => {
   })
 })
 
-test('the text part reads like an email', async () => {
-  const { text } = await render(sampleProject('https://example.com/a.png'), { name: 'Ada', email: 'ada@example.com' })
+test('an email keeps the rules of Outlook and Gmail, and its text part reads like an email', async () => {
+  const sample = sampleProject('https://example.com/a.png')
+  const { html, text } = await render(sample, { name: 'Ada', email: 'ada@example.com' })
+  expectMailRules(html)
   expect(text).toMatch(/^Welcome aboard Ada\n\nGood to have you with us\./)
   expect(text).toContain('Start here:\nhttps://svc.test/t/c/token?to=')
   expect(text).toContain('Which colour should the sail have?\n- Red: https://svc.test/v/token?block=colour&value=Red\n')
