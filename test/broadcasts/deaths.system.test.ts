@@ -6,17 +6,19 @@ import type { Work } from '../../src/store/work.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { type TestApp, useApp } from '../support/app.ts'
 import { addPeople, audience } from '../support/broadcasts.ts'
-import { type Daemon, startDaemon } from '../support/daemon.ts'
-import { eventually } from '../support/deliveries.ts'
+import { eventually } from '../support/eventually.ts'
+import { startJob, type Thread } from '../support/jobs.ts'
 import { plainProject } from '../support/projects.ts'
 import { randomOfTest } from '../support/random.ts'
 import { useSink } from '../support/smtp.ts'
+
+// Workers of the mail job queue broadcasts and send their emails. They are threads of the test; daemon/drill kills daemons.
 
 const people = 3000
 const excluded = 300
 
 const sink = useSink()
-const t: TestApp = useApp(() => ({ env: { SVC_SMTP_URL: sink.url, SVC_LOG_LEVEL: 'error' } }))
+const t: TestApp = useApp(() => ({ env: { SVC_SMTP_URL: sink.url } }))
 
 /** The connections of a daemon to the relay: a killed daemon leaves at most one email on each in doubt. */
 const relayConnections = 5
@@ -31,7 +33,7 @@ beforeAll(async () => {
   await t.app.sql('create trigger linger before update on broadcasts for each row execute function linger()')
 })
 
-test('kill -9 of two daemons between batches: each address of two lists gets one email of one version, nobody excluded gets any', async () => {
+test('two workers that are killed between batches: each address of two lists gets one email of one version, nobody excluded gets any', async () => {
   const who = await audience(t, people)
   const { id: accountId } = who.account
   const run = <T>(operation: (work: Work) => Promise<T>) => t.app.work(accountId, 'cli:test', operation)
@@ -63,13 +65,13 @@ test('kill -9 of two daemons between batches: each address of two lists gets one
   const change = (n: number) =>
     run((work) => applyProjects(work, [{ ...plainProject(`Spring ${n}`), id: who.projectId }]))
   for (const [n, most] of [500, 1000, 2000].entries()) {
-    const daemons = [await startDaemon(t), await startDaemon(t)]
+    const workers = [await startJob(t, 'mail'), await startJob(t, 'mail')]
     await eventually(async () => (await queued()) >= most)
     await change(n)
-    for (const daemon of daemons) await daemon.kill('SIGKILL')
+    for (const worker of workers) await worker.kill()
   }
   expect(await queued()).toBeLessThan(people + 500 - excluded)
-  await startDaemon(t)
+  await startJob(t, 'mail')
   await eventually(async () => (await run((work) => showBroadcast(work, id))).status === 'done')
   const { recipients, sent, failed } = await run((work) => showBroadcast(work, id))
   expect([recipients, sent + failed]).toEqual([people + 500 - excluded, people + 500 - excluded])
@@ -82,13 +84,13 @@ test('kill -9 of two daemons between batches: each address of two lists gets one
   expect(row).toEqual({ count: recipients, people: recipients, versions: [1], excluded: 0 })
   const arrived = sink.mails.map(({ to }) => to[0])
   expect(new Set(arrived).size).toBe(arrived.length)
-  // A killed daemon leaves at most its open connections in doubt.
+  // A killed worker leaves at most its open connections in doubt.
   expect(arrived.length).toBeGreaterThanOrEqual(sent)
   const [use] = await t.app.sql(`select used from quota_uses where account_id = $1 and quota = 'sends'`, [accountId])
   expect(use).toEqual({ used: recipients })
 })
 
-test('kill -9 at any moment, with erasures, a deleted list, people who leave and a changed project: one email for each who should get it, none for the others', async () => {
+test('killed at any moment, with erasures, a deleted list, people who leave and a changed project: one email for each who should get it, none for the others', async () => {
   const random = randomOfTest()
   await linger(0.5)
   sink.mails.length = 0
@@ -120,7 +122,7 @@ test('kill -9 at any moment, with erasures, a deleted list, people who leave and
     )
   const queued = async () => (await messages()).length
 
-  /** Who must get no further email: what they have got when no daemon runs stays. */
+  /** Who must get no further email: what they have got when no worker runs stays. */
   const barred = new Map<string, string>()
   const isFree = (email: string) => !barred.has(email) && !arrived().includes(email)
   const some = (count: number) =>
@@ -138,9 +140,9 @@ test('kill -9 at any moment, with erasures, a deleted list, people who leave and
   const erase = (email: string) => run((work) => eraseContact(work, email, { dryRun: false, personalData }))
   const changeProject = (n: number) =>
     run((work) => applyProjects(work, [{ ...plainProject(`Spring ${n}`), id: who.projectId }]))
-  const alive: Daemon[] = []
+  const alive: Thread[] = []
   const kill = async () => {
-    await alive.splice(random.between(0, alive.length - 1), 1)[0]!.kill('SIGKILL')
+    await alive.splice(random.between(0, alive.length - 1), 1)[0]!.kill()
   }
   const whileDown = [
     () => bar('erased', some(20), erase),
@@ -153,7 +155,7 @@ test('kill -9 at any moment, with erasures, a deleted list, people who leave and
     },
   ]
   for (const [n, change] of random.shuffled(whileDown).entries()) {
-    alive.push(await startDaemon(t), await startDaemon(t))
+    alive.push(await startJob(t, 'mail'), await startJob(t, 'mail'))
     const most = Math.min(people - 500, (await queued()) + random.between(1, 700))
     await eventually(async () => (await queued()) >= most)
     await kill()
@@ -167,7 +169,7 @@ test('kill -9 at any moment, with erasures, a deleted list, people who leave and
   const before = new Set(arrived())
   expect([...barred.keys()].filter((email) => before.has(email))).toEqual([])
   expect(barred.size).toBeGreaterThan(60)
-  await startDaemon(t)
+  await startJob(t, 'mail')
   await eventually(async () => (await run((work) => showBroadcast(work, id))).status === 'done')
 
   const got = arrived()
