@@ -3,7 +3,7 @@ import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } 
 import { emailAddress } from '../lib/address.ts'
 import { epochMs } from '../lib/shapes.ts'
 import { idText } from '../lib/text.ts'
-import { SendResult } from '../messages/messages.ts'
+import { machineActions, SendResult } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
 import {
   type BroadcastChanges,
@@ -135,6 +135,13 @@ const Detail = z.object({
       .nullable()
       .optional()
       .describe('The subject that the rest gets; null: not decided; absent: it has one subject'),
+    machines: z
+      .object({
+        opens: z.int().describe('Emails that machines opened'),
+        clicks: z.int().describe('Links that machines followed, once for each email'),
+      })
+      .optional()
+      .describe('What machines did, which its results leave out; absent: nothing'),
     stats: Results,
     rates: z.object(Rates).describe('Its results as parts of its emails'),
     average: z
@@ -300,7 +307,11 @@ export const routes = [
       ok({
         broadcast: await work(async (w) => {
           const view = await findBroadcastById(w, params.id)
-          return { ...(await showBroadcastInDetail(w, view.id)), ...(await resultsOfBroadcast(w, view.id)) }
+          return {
+            ...(await showBroadcastInDetail(w, view.id)),
+            ...(await machineActions(w, view.id)),
+            ...(await resultsOfBroadcast(w, view.id)),
+          }
         }),
       }),
   }),

@@ -1185,6 +1185,13 @@ export interface components {
             }[];
             /** @description The subject that the rest gets; null: not decided; absent: it has one subject */
             winner?: string | null;
+            /** @description What machines did, which its results leave out; absent: nothing */
+            machines?: {
+                /** @description Emails that machines opened */
+                opens: number;
+                /** @description Links that machines followed, once for each email */
+                clicks: number;
+            };
             stats: components["schemas"]["BroadcastResults"];
             /** @description Its results as parts of its emails */
             rates: {

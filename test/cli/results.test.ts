@@ -67,6 +67,8 @@ test('opens and clicks of machines stand apart from those of people, and only wh
   const machines = { opens: 1, clicks: mail.clicks.length }
   for (const command of commands) expect([command, (await show(...command)).machines]).toEqual([command, machines])
   expect((await show('broadcasts', 'show', id)).stats).toMatchObject({ opened: 1, clicked: 1 })
+  const { body } = await ok(t.request('GET', `/broadcasts/${id}`, { key: own.key }))
+  expect(body.broadcast.machines).toEqual(machines)
   const drawn = await svc(t, ['sends', 'show', mail.id, '--account', own.id], { tty: {} })
   expect(drawn.text).toMatch(new RegExp(`by machines +1 open, ${mail.clicks.length} clicks`))
   expect((await svc(t, ['stats', '--account', own.id])).stdout).toContain('machines opens\t1\n')
