@@ -136,3 +136,17 @@ export const showRun = async (
   if (!row) throw notFound(`There is no run ${shown(id)} of this journey`, { hint: `svc journeys runs ${journeyId}` })
   return { ...view(row), log: await sql(readLog, [accountId, id]) }
 }
+
+const readAwaiting = statement<{ name: string }>(
+  'journeys-awaiting-event',
+  { name: 'text' },
+  `select distinct j.name from journey_runs r join journeys j on j.account_id = r.account_id and j.id = r.journey_id
+   where r.account_id = $1 and r.row_id = $2 and r.status in ('running', 'waiting') and r.awaited = $3 order by j.name`,
+)
+
+/** Returns the names of the journeys in which an address (row id) waits for events of the type. */
+export const journeysAwaiting = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  rowId: string,
+  type: string,
+): Promise<string[]> => (await sql(readAwaiting, [accountId, rowId, type])).map(({ name }) => name)

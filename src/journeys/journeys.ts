@@ -13,7 +13,7 @@ export {
   listJourneys,
   switchJourney,
 } from './journeys.find.ts'
-export { listRuns, type RunDetail, RunRequest, type RunView, showRun } from './journeys.runs.ts'
+export { journeysAwaiting, listRuns, type RunDetail, RunRequest, type RunView, showRun } from './journeys.runs.ts'
 export { type SideResults, sidesOf } from './journeys.sides.ts'
 export { drawTree, namesFor, type TreeStep, treeOf } from './journeys.tree.ts'
 

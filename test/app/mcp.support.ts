@@ -29,7 +29,10 @@ interface Options {
 
 /** For each test two accounts with webhooks, one of them with a contact, and sessions of its agents. */
 export const useAgents = () => {
-  const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' }, development: true })
+  const t = useApp({
+    env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8', SVC_SMTP_URL: 'smtp://127.0.0.1:9' },
+    development: true,
+  })
   const receiver = useReceiver()
   const made = {} as { account: TestAccount; other: TestAccount; listId: string; webhookId: string; secret: string }
   let shops = 0

@@ -1,9 +1,15 @@
-import { describe, expect, test } from 'vitest'
+// biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { bounded, boundedPage, maxAnswerChars } from '../../src/app/mcp/mcp.bounds.ts'
 import { tools } from '../../src/app/mcp/mcp.tools.ts'
 import { createDeal, createPipeline } from '../../src/deals/deals.ts'
 import { svc } from '../support/cli.ts'
 import { deliveriesOf, emitEvents } from '../support/deliveries.ts'
+import { furnish } from '../support/furnish.ts'
+import { drain } from '../support/journeys.ts'
 import { ada, confirmed, useAgents } from './mcp.support.ts'
 
 const { t, made, failed, start, replayFailed } = useAgents()
@@ -106,6 +112,40 @@ test('moving a deal asks where it starts a journey, and suppressing asks', async
   expect(questions[0]).toContain('"Won"')
   expect(await read('suppressions_add', { email: ada })).toMatchObject({ added: true })
   expect(questions[2]).toContain(ada)
+})
+
+test('moving a deal asks where a journey of its contact waits for that', async () => {
+  const steps = [{ kind: 'wait-for', event: 'deal.stage_changed', timeout: '9d', then: [{ kind: 'exit' }], else: [] }]
+  const file = { stdin: JSON.stringify({ name: 'Nurture', enabled: true, trigger: { kind: 'api' }, steps }) }
+  expect((await svc(t, ['journeys', 'apply', '-f', '-', '--account', made.account.id], file)).status).toBe(0)
+  const { deal } = await t.app.work(made.account.id, 'cli:test', (work) =>
+    createDeal(work, { title: 'Annual plan', email: ada }, { source: 'manual' }),
+  )
+  const { read, questions } = await start({ answers: [confirmed, confirmed] })
+  await read('journeys_trigger', { journey: 'Nurture', email: ada, list: 'Customers' })
+  await drain(t)
+  const { pipelines } = await read('pipelines_list')
+  expect(await read('deals_move', { id: deal.id, stage: pipelines[0].stages[1].name })).toMatchObject({ moved: true })
+  expect(questions[1]).toContain('This may continue "Nurture", whose steps may send email to')
+})
+
+test('what the lists name can be shown, of its account only', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-mcp-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  made.account = await t.account({ name: 'Alpha' })
+  const own = await furnish(t, made.account, folder)
+  const theirs = await furnish(t, await t.account({ name: 'Beta' }), folder)
+  const { read, refusal } = await start()
+  for (const noun of ['segment', 'project', 'form', 'webinar', 'course', 'booking']) {
+    const [tool, argument] = [`${noun}s_show`, noun === 'booking' ? 'id' : noun]
+    for (const ref of own[noun]!)
+      expect([tool, (await read(tool, { [argument]: ref }))[noun].id]).toEqual([tool, own[noun]![0]])
+    for (const ref of theirs[noun]!) expect(await refusal(tool, { [argument]: ref })).toMatch(/There is no/)
+  }
+  expect((await read('segments_show', { segment: own.segment![0] })).segment.count).toBe(1)
+  expect((await read('courses_show', { course: own.course![0] })).course.lessons).toHaveLength(1)
+  expect((await read('webinars_show', { webinar: own.webinar![0] })).stats).toMatchObject({ registrations: 1 })
+  expect((await read('stats')).fromIso).toMatch(/T00:00:00\.000Z$/)
 })
 
 test('lists are compact unless full, and times are ISO 8601 beside ms', async () => {

@@ -4,7 +4,7 @@ export const withIsoTimes = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, one]) =>
-      /(^at|At)$/.test(name) && Number.isSafeInteger(one) && one > 1e11
+      /(^(at|from|to)|At)$/.test(name) && Number.isSafeInteger(one) && one > 1e11
         ? [
             [name, one],
             [`${name}Iso`, new Date(one).toISOString()],

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { listBookings } from '../../bookings/bookings.ts'
+import { listBookings, showBooking } from '../../bookings/bookings.ts'
 import { listBroadcasts, showBroadcast } from '../../broadcasts/broadcasts.ts'
 import { EmailInput, findList, listContacts, listLists, readTimeline, showContact } from '../../contacts/contacts.ts'
-import { listCourses } from '../../courses/courses.ts'
+import { findCourseNamed, listCourses, progressOfCourse } from '../../courses/courses.ts'
 import {
   changeDeal,
   DealChange,
@@ -17,10 +17,11 @@ import {
 import { DeliveryFilter, listDeliveries } from '../../deliveries/deliveries.find.ts'
 import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '../../deliveries/deliveries.replay.ts'
 import { showDelivery } from '../../deliveries/deliveries.ts'
-import { listForms } from '../../forms/forms.ts'
+import { findForm, listForms } from '../../forms/forms.ts'
 import {
   EntryRequest,
   findJourney,
+  journeysAwaiting,
   listJourneys,
   listRuns,
   RunRequest,
@@ -42,12 +43,12 @@ import {
   showMessage,
   suppressAddresses,
 } from '../../messages/messages.ts'
-import { listSegments, narrow } from '../../segments/segments.ts'
+import { countSegment, findSegment, listSegments, narrow } from '../../segments/segments.ts'
 import { mostDays, readStats } from '../../stats/stats.ts'
 import type { Work } from '../../store/work.ts'
-import { listProjects } from '../../studio/studio.ts'
+import { listProjects, loadProject } from '../../studio/studio.ts'
 import { listWebhooks } from '../../webhooks/webhooks.ts'
-import { listWebinars } from '../../webinars/webinars.ts'
+import { findWebinar, listWebinars, webinarStats } from '../../webinars/webinars.ts'
 import { examine } from '../operate/operate.ts'
 import { maskedUrl } from './mcp.answers.ts'
 import { boundedPage, shortened } from './mcp.bounds.ts'
@@ -404,10 +405,15 @@ const deals: Tool[] = [
           const deal = await showDeal(w, input.id)
           const stage = await findStage(w, input.stage, deal.pipelineId)
           if (stage.id === deal.stageId) return null
-          const started = await startedByMove(w, deal, stage.id)
-          if (started.length === 0) return null
-          const names = started.map((name) => JSON.stringify(name)).join(', ')
-          return `Move the deal ${JSON.stringify(deal.title)} to ${JSON.stringify(stage.name)}? This starts ${names}, whose steps may send email to ${deal.email}.`
+          const [started, awaiting] = [
+            await startedByMove(w, deal, stage.id),
+            await journeysAwaiting(w, deal.rowId, 'deal.stage_changed'),
+          ]
+          const named = (verb: string, journeys: readonly string[]) =>
+            journeys.length > 0 ? [`${verb} ${journeys.map((name) => JSON.stringify(name)).join(', ')}`] : []
+          const effects = [...named('starts', started), ...named('may continue', awaiting)]
+          if (effects.length === 0) return null
+          return `Move the deal ${JSON.stringify(deal.title)} to ${JSON.stringify(stage.name)}? This ${effects.join(' and ')}, whose steps may send email to ${deal.email}.`
         }),
     },
     run: ({ work }, input) =>
@@ -428,6 +434,17 @@ const marketing: Tool[] = [
     run: async ({ work }) => ({ segments: await work(listSegments) }),
   }),
   tool({
+    name: 'segments_show',
+    title: 'Show a segment',
+    description: 'The filter of a segment, and how many contacts are in it now.',
+    input: z.object({ segment: ref('segment') }),
+    run: ({ work }, input) =>
+      work(async (w) => {
+        const segment = await findSegment(w, input.segment)
+        return { segment: { ...segment, count: await countSegment(w, segment) } }
+      }),
+  }),
+  tool({
     name: 'topics_list',
     title: 'List topics',
     description: 'Kinds of marketing email. Recipients can unsubscribe from each.',
@@ -442,11 +459,29 @@ const marketing: Tool[] = [
     run: async ({ work }) => ({ projects: await work(listProjects) }),
   }),
   tool({
+    name: 'projects_show',
+    title: 'Show a project with its results',
+    description: 'The blocks of an email’s design as its author wrote them, and the results of the emails.',
+    input: z.object({ project: ref('project') }),
+    run: ({ work }, input) =>
+      work(async (w) => {
+        const project = await loadProject(w, input.project)
+        return { project, stats: await resultsOf(w, project.id) }
+      }),
+  }),
+  tool({
     name: 'forms_list',
     title: 'List signup forms',
     description: 'Hosted signup forms with their fields and lists.',
     input: z.object(listShape),
     run: async ({ work }) => ({ forms: await work(listForms) }),
+  }),
+  tool({
+    name: 'forms_show',
+    title: 'Show a signup form',
+    description: 'A hosted signup form with its fields, list and origins.',
+    input: z.object({ form: ref('form') }),
+    run: async ({ work }, input) => ({ form: await work((w) => findForm(w, input.form)) }),
   }),
   tool({
     name: 'webinars_list',
@@ -456,11 +491,40 @@ const marketing: Tool[] = [
     run: async ({ work }) => ({ webinars: await work((w) => listWebinars(w)) }),
   }),
   tool({
+    name: 'webinars_show',
+    title: 'Show a webinar',
+    description: 'A webinar, and the numbers of its registrations by day and status.',
+    input: z.object({ webinar: z.string().min(1).max(200).describe('id or title of the webinar') }),
+    run: ({ work }, input) =>
+      work(async (w) => {
+        const webinar = await findWebinar(w, input.webinar)
+        return { webinar, stats: await webinarStats(w, webinar.id) }
+      }),
+  }),
+  tool({
     name: 'courses_list',
     title: 'List courses',
     description: 'Courses with their state.',
     input: z.object(listShape),
     run: async ({ work }) => ({ courses: await work(listCourses) }),
+  }),
+  tool({
+    name: 'courses_show',
+    title: 'Show a course',
+    description: 'A course with its lessons, and how many members have finished them.',
+    input: z.object({ course: z.string().min(1).max(200).describe('id or title of the course') }),
+    run: ({ work }, input) =>
+      work(async (w) => {
+        const course = await findCourseNamed(w, input.course)
+        return { course: { ...course, ...(await progressOfCourse(w, course.id)) } }
+      }),
+  }),
+  tool({
+    name: 'bookings_show',
+    title: 'Show a booking',
+    description: 'A booking with its time, attendee and state.',
+    input: z.object({ id: id('booking') }),
+    run: async ({ work }, input) => ({ booking: await work((w) => showBooking(w, input.id)) }),
   }),
   tool({
     name: 'bookings_list',
