@@ -1,11 +1,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
@@ -14,14 +13,12 @@ import { spawnInTest } from '../support/children.ts'
 import { inherited, program, startSvc, svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { untilLocked } from '../support/database.ts'
+import { migratedDataFolder } from '../support/folder.ts'
 
-let folder: string
 let target: { env: Record<string, string> }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-life-'))
-  await chmod(folder, 0o755)
-  target = { env: { SVC_DATA_DIR: join(folder, '.svc'), SVC_LOG_LEVEL: 'silent' } }
+  target = { env: { SVC_DATA_DIR: await migratedDataFolder(), SVC_LOG_LEVEL: 'silent' } }
   const app = await openApp(readConfig(target.env))
   await app.operate('cli:test', (operation) => createAccount(operation, { name: 'Only', plan: 'unlimited' }))
   await app.sql(
@@ -33,10 +30,6 @@ beforeAll(async () => {
     stdin: `email\n${rows}`,
   })
   expect(ran.status).toBe(0)
-})
-afterAll(async () => {
-  await stopEmbedded(target.env.SVC_DATA_DIR!)
-  await rm(folder, { recursive: true, force: true, maxRetries: 5 })
 })
 
 const pidFile = () => join(target.env.SVC_DATA_DIR!, 'pgdata/postmaster.pid')

@@ -1,13 +1,35 @@
 import { describe, expect, test } from 'vitest'
+import { createList } from '../../src/contacts/contacts.ts'
 import { verify } from '../../src/lib/signature.ts'
+import { callDaemon } from '../support/daemon.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
 import { settlesWithin } from '../support/eventually.ts'
+import { startApi } from '../support/jobs.ts'
 import { backlog, keyOf, repeatsOf, subscribeMany } from '../support/neighbours.ts'
 import { useWorkers, workersOf } from '../support/workers.ts'
 
 // Several workers on one database: their clocks differ, or they are killed, stopped, frozen or disconnected during their work.
 
 const { t, account, receiver, start, counts, delivered, claimed } = useWorkers()
+
+test('the death of a process between the commit of a call and the claim: the acknowledged event is delivered', async () => {
+  await t.app.sql(
+    `insert into mail_domains (domain, finding, expires_at) values ('load.example', 'mx', now() + interval '1 day')`,
+  )
+  await subscribe(t.app, account.id, receiver.url)
+  const { id: listId } = await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'People' }))
+  const api = await startApi(t)
+  const body = { listId, email: 'ada@load.example' }
+  expect((await callDaemon(api, 'POST', '/contacts', { key: account.key, body })).status).toBe(201)
+  await api.kill()
+  expect(receiver.requests).toHaveLength(0)
+  startDeliveries(t.app)
+  const [request] = await receiver.arrived(1)
+  expect(JSON.parse(request!.body.toString())).toMatchObject({
+    type: 'contact.created',
+    data: { contact: { email: 'ada@load.example' } },
+  })
+})
 
 describe('the death of a worker', () => {
   /**
