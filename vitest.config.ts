@@ -8,7 +8,7 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 // No module of the tests is behind a symbolic link: looking for links was a tenth of the CPU time of a daemon's start.
 process.env.NODE_PRESERVE_SYMLINKS ??= '1'
 
-const { TEST_SEED: seed } = process.env
+const { TEST_SEED: seed, TEST_WORKERS: workers = 4 } = process.env
 
 // Tests run through Node's own type stripping, as the product does.
 export default defineConfig({
@@ -18,7 +18,7 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     experimental: { viteModuleRunner: false },
     // More workers than the two cores of a small machine: many files mostly wait for processes, clocks and time-outs.
-    maxWorkers: 4,
+    maxWorkers: Number(workers),
     ...(seed && { sequence: { seed: Number(seed) } }),
     reporters: ['default', new EndReporter()],
     // Files share the modules of their worker: loading them for each of more than 200 files would take minutes.

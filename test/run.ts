@@ -1,9 +1,13 @@
 // `npm test [-- <arguments of vitest>]`: the first tier, and the checks of types and style beside it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { totalmem } from 'node:os'
 import { text } from 'node:stream/consumers'
 // Measures before anything else runs; the tests read the result from TEST_SLOWNESS.
 import './support/slowness.ts'
+
+// These tests mostly wait, in one process for each worker, which takes up to 600 MB.
+process.env.TEST_WORKERS ??= totalmem() < 8 * 2 ** 30 ? '4' : '6'
 
 /** Each command has a process group of its own: a signal also reaches the processes that it has started. */
 const start = (command: string, args: string[], stdio: 'inherit' | 'pipe'): ChildProcess =>
