@@ -98,7 +98,10 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
     ['projects'],
     async () => {
       const { commandsOf } = await import('../studio/studio.commands.ts')
-      return commandsOf(async (...given) => (await import('../messages/messages.ts')).resultsOf(...given))
+      return commandsOf(async (work, id) => {
+        const { machineActions, resultsOf } = await import('../messages/messages.ts')
+        return { results: await resultsOf(work, id), beside: await machineActions(work, id) }
+      })
     },
   ],
   [['relay', 'senders', 'domains'], async () => (await import('../messages/identity/identity.commands.ts')).commands],

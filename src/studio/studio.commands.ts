@@ -57,8 +57,11 @@ const addApply = (noun: Command, cli: Cli): void => {
 /** Returns the project as a file for `apply`. */
 const fileOf = ({ id, content }: ProjectDetail): string => jsonText({ id, ...content }, 2)
 
-/** Returns the results of a project's emails: another feature has them. */
-type ReadResults = (work: Work, projectId: string) => Promise<Parameters<typeof printWithResults>[2]>
+/** Returns the results of a project's emails, and what stands beside them: another feature has them. */
+type ReadResults = (
+  work: Work,
+  projectId: string,
+) => Promise<{ results: Parameters<typeof printWithResults>[2]; beside: object }>
 
 const addReads = (noun: Command, cli: Cli, readResults: ReadResults): void => {
   noun
@@ -93,7 +96,8 @@ const addReads = (noun: Command, cli: Cli, readResults: ReadResults): void => {
         if (stats) {
           const isDrawn = out.format === 'table' && !out.fields
           const shown = isDrawn ? view : { ...view, ...content }
-          return printWithResults(out, shown, await work((w) => readResults(w, project.id)))
+          const { results, beside } = await work((w) => readResults(w, project.id))
+          return printWithResults(out, { ...shown, ...beside }, results)
         }
         if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(fileOf(project))
         else out.one({ ...view, ...content })

@@ -58,7 +58,8 @@ test('opens and clicks of machines stand apart from those of people, and only wh
     `broadcast:${id}:1`,
   ])
   const show = async (...args: string[]) => (await svc(t, [...args, '--account', own.id, '--json'])).json
-  const commands = [['sends', 'show', mail.id], ['broadcasts', 'show', id], ['stats']]
+  const project = ['projects', 'show', own.projectId, '--stats']
+  const commands = [['sends', 'show', mail.id], ['broadcasts', 'show', id], project, ['stats']]
   for (const command of commands) expect(await show(...command)).not.toHaveProperty('machines')
   const bot = { 'user-agent': 'Googlebot/2.1' }
   for (const path of [mail.open, mail.open, ...mail.clicks, ...mail.clicks])
