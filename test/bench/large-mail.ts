@@ -56,12 +56,12 @@ export const bench = async (b: Bench): Promise<Row[]> => {
   const content = randomBytes(attachedBytes).toString('base64')
   const attachments = [{ filename: 'report.pdf', contentType: 'application/pdf', content }]
   const smallCalls = {
-    ...{ key: small.key, body: JSON.stringify(freeform), callers: smallCallers, everyMs: smallEveryMs },
+    ...{ keys: [small.key], body: JSON.stringify(freeform), callers: smallCallers, everyMs: smallEveryMs },
     count: (seconds * 1000 * smallCallers) / smallEveryMs,
   }
   const largeCalls = (count: number, callers: number) => ({
     ...{
-      key: large.key,
+      keys: [large.key],
       body: JSON.stringify({ ...freeform, attachments }),
       callers,
       everyMs: 1000,

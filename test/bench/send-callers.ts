@@ -4,7 +4,8 @@ import { Pool } from 'undici'
 
 export interface Calls {
   port: number
-  key: string
+  /** The callers use them in turn. */
+  keys: readonly string[]
   /** The JSON body of each call; `{n}` is its number. */
   body: string
   count: number
@@ -23,12 +24,12 @@ export interface Called {
   refused: number
 }
 
-process.on('message', async ({ port, key, body, count, callers, everyMs = 0, mayWait = false }: Calls) => {
+process.on('message', async ({ port, keys, body, count, callers, everyMs = 0, mayWait = false }: Calls) => {
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: callers })
   const waits: number[] = []
   let refused = 0
   let next = 0
-  const call = async () => {
+  const call = async (key: string) => {
     for (let n = next++; n < count; n = next++) {
       const begun = performance.now()
       const answer = await pool
@@ -56,7 +57,7 @@ process.on('message', async ({ port, key, body, count, callers, everyMs = 0, may
     }
   }
   const start = performance.now()
-  await Promise.all(Array.from({ length: callers }, call))
+  await Promise.all(Array.from({ length: callers }, (_, caller) => call(keys[caller % keys.length]!)))
   const ms = performance.now() - start
   await pool.close()
   process.send!({ ms, waits, refused } satisfies Called)
