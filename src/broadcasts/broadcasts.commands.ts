@@ -9,7 +9,7 @@ import {
   gather,
   paged,
 } from '../cli/command.ts'
-import { type Column, printWithResults } from '../cli/output.ts'
+import { type Column, printWithResults, span } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
@@ -114,17 +114,31 @@ const tested = ({ projectVersion, testedVersion }: Plan): string => {
 
 /** Returns the sentence that a confirmation shows. */
 const sending = (plan: Plan): string => {
-  const { mails, suppressed, audience, topicName, subject, subjects, from, at } = plan
+  const { mails, suppressed, audience, topicName, subject, subjects, from, at, rate, contest } = plan
   const sender = from.name === '' ? from.email : `${from.name} <${from.email}>`
   const leftOut = suppressed > 0 ? `, leaving out ${number(suppressed)} suppressed` : ''
   const topic = topicName === undefined ? '' : `, about ${topicName}`
   const people = quantity(mails, 'person', 'people')
   const version = `version ${plan.projectVersion} of its project${tested(plan)}`
-  return `email ${people} of ${audience}${leftOut}${topic}: ${(subjects ?? [subject]).map((line) => `"${line}"`).join(' or ')}, from ${sender}, ${version}, ${at ? `at ${at.toISOString()}` : 'at once'}`
+  const lines = (subjects ?? [subject]).map((line) => `"${line}"`).join(' or ')
+  const rest = contest
+    ? ` to ${contest.share} % of them, and ${span(contest.afterMs)} later to the rest the one that was ${contest.by} most`
+    : ''
+  const pace = rate === null ? '' : `, at most ${number(rate)} a minute`
+  return `email ${people} of ${audience}${leftOut}${topic}: ${lines}${rest}, from ${sender}, ${version}, ${at ? `at ${at.toISOString()}` : 'at once'}${pace}`
 }
 
 /** Returns what a dry run prints of a plan. */
-const planned = ({ audience: _words, listName: _list, topicName: _topic, at: _at, id: _id, ...shown }: Plan) => shown
+const planned = ({
+  audience: _words,
+  listName: _list,
+  topicName: _topic,
+  at: _at,
+  id: _id,
+  rate: _rate,
+  contest: _contest,
+  ...shown
+}: Plan) => shown
 
 /** Queues a sent broadcast if its time has come, and prints its state. */
 const startSending = async (

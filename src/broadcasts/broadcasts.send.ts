@@ -10,6 +10,7 @@ import { lockBroadcast } from './broadcasts.change.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 import { composeLetter, type Letter, type LetterChoice } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
+import type { Variants } from './broadcasts.variants.ts'
 
 const audienceProperties = [
   'listId',
@@ -38,6 +39,10 @@ export interface Plan extends Letter, Pick<BroadcastView, AudienceProperty> {
   testedVersion: number | null
   /** null: it begins at once, also if its time has passed. */
   at: Date | null
+  /** Messages per minute; null: unlimited. */
+  rate: number | null
+  /** Of several subjects: who gets them first, and which one the rest gets; null: all get one of them. */
+  contest: Variants['contest']
   /** The active contacts of the list that the filter matches now. */
   recipients: number
   /** How many of them would get an email; the others are suppressed. */
@@ -105,6 +110,8 @@ export const planBroadcast = async (app: App, work: Work, ref: string): Promise<
     ...letter,
     testedVersion,
     at,
+    rate: refs.rate,
+    contest: row!.variants?.contest ?? null,
     recipients,
     mails,
     suppressed,

@@ -199,3 +199,16 @@ test('a time is read as that of send, with or without a time zone of the account
   ])
   expect((await create(who, '--at', 'soon')).status).toBe(2)
 })
+
+test('the question names the pace, and which subjects go to whom first', async () => {
+  const who = await audience(t, 3)
+  const contest = ['--subject', 'A', '--subject', 'B', '--share', '20', '--winner', 'opened', '--after', '90m']
+  const { id } = (await create(who, '--rate', '12000', ...contest)).json
+  const asked = JSON.parse((await run(who, 'send', id)).stderr).error
+  expect(asked).toContain(
+    ': "A" or "B" to 20 % of them, and 1 h 30 min later to the rest the one that was opened most, from ',
+  )
+  expect(asked).toMatch(/, at once, at most 12,000 a minute: it needs --yes$/)
+  const dry = (await run(who, 'send', id, '--dry-run')).json
+  expect(dry).not.toHaveProperty('contest')
+})
