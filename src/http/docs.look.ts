@@ -1,93 +1,67 @@
 export const style = `
-main { max-width: 60rem; margin-top: 0 }
-h2 { margin: 2rem 0 .5rem; font-size: 1.2rem } h3 { margin: 1rem 0 .25rem; font-size: 1rem }
-code, pre, textarea { font: .875rem/1.5 ui-monospace, monospace } code { font-weight: 600 }
-nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1rem; padding: 0; margin: 0; list-style: none } nav a { display: inline-block; padding: .25rem 0 }
-details { border: 1px solid var(--line); border-radius: .5rem; margin: .5rem 0; padding: 0 .75rem } details[open] { padding-bottom: .75rem }
-summary { padding: .65rem 0; cursor: pointer } summary span { display: block; color: var(--quiet) }
-.method { display: inline-block; min-width: 4rem; color: var(--act) }
-.fields { margin: 0; padding-left: 1rem } .fields li { margin: .25rem 0 }
-label { display: block; font-weight: 600 } label .quiet { font-weight: 400 }
-input, textarea { width: 100%; padding: .5rem; border: 1px solid var(--quiet); border-radius: .5rem; background: var(--ground); color: var(--ink) } input { font: inherit; min-height: 2.75rem }
-.key span, .key strong { display: block } .try { border-top: 1px solid var(--line); margin-top: 1rem }
-pre { margin: .75rem 0 0; padding: .75rem; max-height: 24rem; overflow: auto; white-space: pre-wrap; background: var(--ground); border: 1px solid var(--line); border-radius: .5rem }
-[hidden] { display: none }
-`
+:root {
+  scroll-padding-top: 1rem; --get: #0b6bcb; --post: #1a7f37; --put: #9a6700; --patch: #8250df; --delete: #cf222e; --soft: #eef1f5;
+  --code: #10172a; --code-line: #2a3550; --code-ink: #e4e9f2; --code-quiet: #a9b4c8
+}
+@media (prefers-color-scheme: dark) { :root {
+  --get: #79b8ff; --post: #6fdd8b; --put: #e3b341; --patch: #d2a8ff; --delete: #ff9b93; --soft: #232b35; --code: #0b0f17; --code-line: #2c3644
+} }
+body { padding: 0; overflow-wrap: break-word }
+main { max-width: none; margin: 0; padding: 0; border: 0; border-radius: 0 }
+code, pre, textarea { font: .8125rem/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
+p code, td code, .type code, .tag code { padding: .1em .3em; border-radius: .3rem; background: var(--soft); overflow-wrap: anywhere }
+h1 { font-size: 1.9rem; letter-spacing: -.02em } h2 { margin: 0 0 .75rem; font-size: 1.45rem; letter-spacing: -.01em; line-height: 1.25 }
+h3 { margin: 0 0 .4rem; font-size: 1.1rem; line-height: 1.35 } h4 { margin: 1.5rem 0 .25rem; font-size: .8125rem; text-transform: uppercase; letter-spacing: .06em; color: var(--quiet) }
+.lead { font-size: 1.1rem }
+a { text-underline-offset: .15em }
+[hidden] { display: none !important }
 
-/** Sends the calls of the forms to the page's own host, relative to the page's path. */
-export const script = `
-const shownHeaders = ['x-request-id', 'ratelimit-remaining', 'retry-after', 'idempotent-replayed', 'allow']
-const send = async (form) => {
-  const { method, path, keyed } = form.dataset
-  const headers = {}
-  const query = new URLSearchParams()
-  let url = path.slice(1)
-  let body
-  for (const field of form.querySelectorAll('[data-in]')) {
-    const { name, value, dataset } = field
-    if (dataset.in === 'path') url = url.replace('{' + name + '}', () => encodeURIComponent(value))
-    else if (dataset.in === 'body') { body = value; headers['content-type'] = 'application/json' }
-    else if (value !== '' && dataset.in === 'query') query.set(name, value)
-    else if (value !== '') headers[name] = value
-  }
-  if (keyed !== undefined) headers.authorization = 'Bearer ' + document.getElementById('key').value.trim()
-  const began = performance.now()
-  const answer = await fetch(url + (query.size > 0 ? '?' + query : ''), { method: method.toUpperCase(), headers, body, credentials: 'omit' })
-  const text = await answer.text()
-  const ms = Math.round(performance.now() - began)
-  const lines = shownHeaders.filter((name) => answer.headers.has(name)).map((name) => name + ': ' + answer.headers.get(name))
-  let shown = text
-  try { shown = JSON.stringify(JSON.parse(text), null, 2) } catch {}
-  return [answer.status + ' in ' + ms + ' ms', ...lines, '', shown].join('\\n')
+.side { padding: 1rem 1.25rem; border-bottom: 1px solid var(--line); background: var(--ground); font-size: .9rem }
+.side p { margin: 0 } .side ul { margin: 0 0 1rem; padding: 0; list-style: none }
+.side a { display: flex; align-items: baseline; justify-content: space-between; gap: .5rem; padding: .3rem .6rem; margin: 0 -.6rem; border-radius: .4rem; color: var(--ink); text-decoration: none }
+.side a:hover { background: var(--soft) } .side [aria-current] { background: var(--soft); font-weight: 600 }
+.side .brand a { font-weight: 700; font-size: 1.05rem } .side .group { margin-top: .25rem } .side .group a { font-weight: 600 }
+.side .method, .side .kind { flex: none; font-size: .6875rem; min-width: 0; padding: 0; border: 0; background: none } .side .kind { color: var(--quiet) }
+.search { position: relative; margin: .5rem 0 !important } .search label { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
+.search kbd { position: absolute; right: .75rem; top: .7rem; font: .8rem ui-monospace, monospace; color: var(--quiet) } .search input:focus ~ kbd { display: none }
+.content { padding: 0 1.25rem 4rem; min-width: 0 }
+.part { padding: 2.5rem 0 1rem; border-bottom: 1px solid var(--line) } .part:last-child { border: 0 }
+.operation { padding: 2rem 0 1rem } .part > .operation:not(:first-child) { border-top: 1px solid var(--line) }
+.path { margin: 0 0 1rem; overflow-wrap: anywhere } .path code { font-size: .875rem }
+.method { display: inline-block; margin-right: .35rem; padding: .05rem .45rem; border: 1px solid currentcolor; border-radius: .35rem; font: 700 .75rem/1.5 ui-monospace, monospace }
+.get { color: var(--get) } .post { color: var(--post) } .put { color: var(--put) } .patch { color: var(--patch) } .delete { color: var(--delete) }
+
+.fields { margin: 0; padding: 0; list-style: none } .fields > li { padding: .7rem 0; border-top: 1px solid var(--line) } .fields > li:first-child { border-top: 0 }
+.fields p { margin: .15rem 0 0; font-size: .9rem } .fields .fields { margin: .6rem 0 0; padding-left: .9rem; border-left: 2px solid var(--line) }
+.name { font-weight: 600; font-size: .875rem; overflow-wrap: anywhere } .type { color: var(--quiet); font-size: .8125rem } .tag { color: var(--quiet); font-size: .75rem; white-space: nowrap } .must { color: var(--delete) }
+.form { margin: 1rem 0 0; font-weight: 600 } .form::first-letter { text-transform: uppercase }
+table { width: 100%; border-collapse: collapse; font-size: .9rem; margin: 0 0 1rem } th, td { padding: .45rem .6rem .45rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top } td:first-child code { white-space: nowrap }
+
+.code { margin: 0 0 1rem; border: 1px solid var(--code-line); border-radius: .6rem; background: var(--code); color: var(--code-ink); overflow: hidden; min-width: 0 }
+.code figcaption { position: relative; display: flex; flex-wrap: wrap; align-items: center; gap: .15rem .75rem; padding: .45rem 4.5rem .45rem .9rem; border-bottom: 1px solid var(--code-line); font-size: .8125rem; color: var(--code-quiet) }
+.code pre { margin: 0; padding: .8rem .9rem; max-height: 30rem; overflow: auto; white-space: pre; border: 0; background: none } .code :focus-visible { outline-color: #8fb4ff; outline-offset: -3px }
+::highlight(string) { color: #a5e8b5 } ::highlight(number) { color: #f5c98a } ::highlight(word) { color: #c9b3ff } ::highlight(comment) { color: #94a3bd }
+.status { color: #a5e8b5 }
+.code [role=radiogroup] { display: flex; gap: .1rem } .code label { margin: 0; padding: .1rem .5rem; border-radius: .35rem; font-weight: 400; font-size: .8125rem; cursor: pointer }
+.code label:has(:checked) { background: var(--code-line); color: #fff; font-weight: 600 } .code label:has(:focus-visible) { outline: 2px solid #8fb4ff }
+.code input { position: absolute; opacity: 0; width: 1px; height: 1px; min-height: 0 }
+.samples pre { display: none } .samples:has([value=curl]:checked) [data-lang=curl], .samples:has([value=TypeScript]:checked) [data-lang=TypeScript], .samples:has([value=Python]:checked) [data-lang=Python] { display: block }
+.copy { position: absolute; top: .4rem; right: .5rem; min-height: 0; padding: .1rem .5rem; border-radius: .35rem; background: none; color: inherit; font-size: .75rem; font-weight: 400 } .copy:hover { background: var(--code-line); color: #fff }
+
+label { display: block; font-weight: 600; margin-bottom: .25rem } label .quiet { font-weight: 400 }
+input, textarea { width: 100%; padding: .5rem .75rem; border: 1px solid var(--quiet); border-radius: .5rem; background: var(--card); color: var(--ink) } input { font: inherit; min-height: 2.75rem }
+.key { margin-top: 1.5rem; padding: 1rem; border: 1px solid var(--line); border-radius: .6rem; background: var(--ground) } .key p { margin: .5rem 0 0; font-size: .875rem }
+details { border: 1px solid var(--line); border-radius: .6rem; padding: 0 .9rem; margin: 1rem 0 0 } details[open] { padding-bottom: .9rem } summary { padding: .6rem 0; cursor: pointer; font-weight: 600 } summary .quiet { font-weight: 400; font-size: .8125rem }
+.try pre { margin: .75rem 0 0; padding: .75rem; max-height: 24rem; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--ground); border: 1px solid var(--line); border-radius: .5rem }
+@media (max-width: 599px) { td:first-child code { white-space: normal } }
+@media (max-width: 999px) { .side ul:not(.guide) { display: none } .side.searching ul { display: block } .side .group { display: inline-block; margin-right: .75rem } .side .guide { display: flex; flex-wrap: wrap; gap: 0 .75rem; margin: 0 } .side a { margin: 0; padding: .35rem 0 } .side.searching .group { display: block } .searching .guide { display: block !important } }
+@media (min-width: 1000px) {
+  .docs { display: grid; grid-template-columns: 17rem minmax(0, 1fr); max-width: 110rem; margin: auto }
+  .side { position: sticky; top: 0; height: 100vh; overflow-y: auto; border-right: 1px solid var(--line); border-bottom: 0 }
+  .content { padding: 0 2.5rem 4rem }
 }
-const key = document.getElementById('key')
-const state = document.getElementById('key-state')
-// Puts ids of the key's account into the examples. Input that was typed stays.
-const fill = async () => {
-  const headers = { authorization: 'Bearer ' + key.value.trim() }
-  const first = async (path, noun) => {
-    const answer = await fetch('api/v1/' + path, { headers, credentials: 'omit' })
-    return [answer.status, answer.ok ? (await answer.json())[noun][0]?.id : undefined]
-  }
-  state.textContent = '…'
-  const [status, listId] = await first('lists', 'lists')
-  if (status !== 200) {
-    state.textContent = status === 401 ? 'This key is not valid.' : 'The key could not be checked (' + status + ').'
-    return
-  }
-  const [, journeyId] = await first('journeys?trigger=api', 'journeys')
-  for (const form of document.querySelectorAll('form.try')) {
-    const place = form.querySelector('[data-in=path][name=id]')
-    if (place && journeyId && form.dataset.path.startsWith('/api/v1/journeys/') && place.value === place.defaultValue)
-      place.value = place.defaultValue = journeyId
-    const body = form.querySelector('[data-in=body]')
-    if (!body || !listId || body.value !== body.defaultValue || !body.value.includes('"listId"')) continue
-    body.value = body.defaultValue = JSON.stringify({ ...JSON.parse(body.value), listId }, null, 2)
-  }
-  state.textContent = 'This key is valid. The examples use ids of its account where there are any.'
+@media (max-width: 1149px) { .pair > div + div { margin-top: 1.25rem } }
+@media (min-width: 1150px) {
+  .pair { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0 2.5rem; align-items: start } .short { position: sticky; top: 1.5rem }
 }
-let asked
-key.addEventListener('input', () => {
-  const value = key.value.trim()
-  if (!/^svc_live_\\w{20,}$/.test(value) || value === asked) return
-  asked = value
-  fill().catch((error) => { state.textContent = 'No response: ' + error.message })
-})
-for (const form of document.querySelectorAll('form.try')) {
-  form.hidden = false
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault()
-    const shown = form.querySelector('[role=status]')
-    shown.hidden = false
-    shown.textContent = '…'
-    shown.textContent = await send(form).catch((error) => 'No response: ' + error.message)
-  })
-}
-document.querySelector('.key').hidden = false
-const open = () => {
-  const found = location.hash && document.getElementById(location.hash.slice(1))
-  if (found && found.tagName === 'DETAILS') found.open = true
-}
-addEventListener('hashchange', open)
-open()
 `

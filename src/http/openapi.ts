@@ -28,16 +28,38 @@ export interface OpenApi {
   openapi: '3.1.0'
   info: { title: string; version: string; description: string; license: { name: string; identifier: string } }
   servers: { url: string }[]
+  tags: { name: string; description: string }[]
   paths: Record<string, Record<string, Operation>>
   webhooks: Record<string, object>
   components: { schemas: Record<string, JsonSchema>; [kind: string]: object }
 }
 
-const description = `Email, contacts, deals, journeys, webinars, courses and webhooks.
+const description = `Send email, keep contacts and deals, run journeys, webinars and courses, on your own server.
+Requests and responses are JSON over HTTP.
+What happens in the account reaches you as signed webhooks.
 
-Every response other than a 2xx is \`{ "error": <one sentence> }\`. Text can't contain NUL characters. The key
-\`__proto__\` is not allowed and is dropped. Unknown properties are ignored. Rate limits apply per key and first
-segment of the path: the \`RateLimit-*\` headers say how many calls are left in the minute.`
+Every response other than a 2xx is \`{ "error": <one sentence> }\`. Times are integers in epoch ms, amounts are numbers with at most
+two decimals, ids are opaque. Unknown properties are ignored. Rate limits apply per key and first segment of the path: the
+\`RateLimit-*\` headers say how many calls are left in the minute. Text can't contain NUL characters, and the key \`__proto__\` is dropped.`
+
+/** The tags in the order in which documents show them. */
+const tags = [
+  ['Email', 'Send one email with your own content or from a project, follow it, and show it as its recipient sees it.'],
+  [
+    'Contacts and lists',
+    'A contact is an address in one list, with columns of your choice. Addresses are verified as they are written.',
+  ],
+  [
+    'Segments and broadcasts',
+    'A segment is a filter of a list. A broadcast is one email to the contacts of lists and segments.',
+  ],
+  ['Suppressions, topics and preferences', 'Who gets no email, or no marketing, or no email of a topic.'],
+  ['Deals and pipelines', 'Deals with contacts, which move through the stages of a pipeline.'],
+  ['Journeys', 'Enrol contacts into automations, and report what people did elsewhere.'],
+  ['Webinars', 'Schedule live sessions and register people for them.'],
+  ['Courses', 'Give people access to courses, and sign them in to the portal.'],
+  ['Webhooks and events', 'Subscribe a URL to events of the account.'],
+].map(([name, text]) => ({ name: name!, description: text! }))
 
 /** Rewrites several types to `anyOf` with one type each: oapi-codegen supports only one type per schema, besides null. */
 const splitTypes = (node: JsonSchema): JsonSchema => {
@@ -205,6 +227,7 @@ export const openApiOf = (routes: readonly Route[], publicUrl: string): OpenApi 
     openapi: '3.1.0',
     info: { title: 'svc', version: '1', description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: publicUrl }],
+    tags,
     paths,
     webhooks: webhooks(convert),
     components: {

@@ -7,7 +7,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { loadRoutes } from '../../src/app/features.ts'
-import { typeText } from '../../src/http/docs.fields.ts'
+import { boundsOf, describeReferences, typeParts } from '../../src/http/docs.fields.ts'
 import { type JsonSchema, type OpenApi, openApiOf } from '../../src/http/openapi.ts'
 
 export const target = join(import.meta.dirname, '../../docs/reference/api.md')
@@ -16,10 +16,15 @@ export const eventsPage = join(target, '../events.md')
 /** A link of the reference to the section of a component. */
 const link = (name: string): string => `[${name}](#${name.toLowerCase()})`
 
+const typeText = (schema: JsonSchema): string =>
+  typeParts(schema)
+    .map((part) => ('component' in part ? link(part.component) : 'value' in part ? `\`${part.value}\`` : part.text))
+    .join('')
+
 const cell = (text: string): string => text.replaceAll('|', '\\|')
 
 const row = (name: string, schema: JsonSchema, more: readonly string[], description: unknown): string =>
-  `| \`${name}\` | ${cell([typeText(schema, link), ...more].join(', '))} | ${cell(typeof description === 'string' ? description : '')} |`
+  `| \`${name}\` | ${cell([typeText(schema), ...boundsOf({ ...schema, description }), ...more].join(', '))} | ${cell(typeof description === 'string' ? description : '')} |`
 
 type Properties = Record<string, JsonSchema>
 
@@ -89,16 +94,9 @@ const bodyRows = (schema: JsonSchema): string[] => {
 const tableOf = (kind: string, rows: readonly string[]): string =>
   rows.length === 0 ? '' : [`| ${kind} | type | meaning |`, '|---|---|---|', ...rows].join('\n')
 
-/** Returns the document with references that are described by their component. */
-const withDescriptions = (document: OpenApi): OpenApi =>
-  JSON.parse(JSON.stringify(document), (_, node) => {
-    const name = typeof node?.$ref === 'string' && node.$ref.split('/').at(-1)
-    return name ? { description: document.components.schemas[name]?.description, ...node } : node
-  })
-
 /** Returns the tables by heading. */
 export const tablesOf = (given: OpenApi): Map<string, string[]> => {
-  const document = withDescriptions(given)
+  const document = describeReferences(given)
   const tables = new Map<string, string[]>()
   const { schemas } = document.components
   for (const [name, schema] of Object.entries(schemas))

@@ -1,8 +1,16 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
+import { loadRoutes } from '../../src/app/features.ts'
 import { createList } from '../../src/contacts/contacts.ts'
+import { samplesOf } from '../../src/http/docs.samples.ts'
+import { openApiOf } from '../../src/http/openapi.ts'
 import { ok, useAccount, useApp } from '../support/app.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
+import { testWith } from '../support/tools.ts'
 
 let url: string
 
@@ -11,23 +19,6 @@ const account = useAccount(t)
 beforeAll(async () => {
   await t.server.fastify.listen({ port: 0, host: '127.0.0.1' })
   url = `http://127.0.0.1:${(t.server.fastify.server.address() as AddressInfo).port}`
-})
-
-test('/docs shows every operation and every event, and needs no key', async () => {
-  const { status, body, headers } = await t.request('GET', '/docs')
-  expect(status).toBe(200)
-  expect(headers['content-security-policy']).not.toContain('unsafe')
-  const document = (await t.request('GET', '/openapi.json')).body
-  for (const [path, methods] of Object.entries(document.paths))
-    for (const [method, { operationId }] of Object.entries(methods)) {
-      expect(body).toContain(`<details id="${operationId}">`)
-      expect(body).toContain(`data-method="${method}" data-path="${path}"`)
-    }
-  for (const type of Object.keys(document.webhooks)) expect(body).toContain(`<code>${type}</code>`)
-  expect(body).toContain('https://svc.example/mail')
-  const ids = [...body.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
-  expect(ids.length).toBe(new Set(ids).size)
-  for (const [, target] of body.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(target)
 })
 
 test('/ names the service and links to the documentation, and mentions the console only in svc dev', async () => {
@@ -60,7 +51,7 @@ describePages('/docs in Chromium', (openPage) => {
       listId: list.id,
       email: 'ada.okafor@northwind.example',
     })
-    await page.locator('#upsertContacts > summary').click()
+    await page.locator('#upsertContacts .try > summary').click()
     await page.locator('#upsertContacts form').getByRole('button', { name: 'Send' }).click()
     await expect.poll(() => page.locator('#upsertContacts [role=status]').textContent()).toMatch(/^201 in/)
     expect(await page.locator('#deleteWebhook').getByLabel('id').inputValue()).toBe('')
@@ -72,7 +63,7 @@ describePages('/docs in Chromium', (openPage) => {
     await page.goto(`${url}/docs`)
     await page.getByLabel('API key').fill(account.key)
     const call = async (id: string, fill: (form: ReturnType<typeof page.locator>) => Promise<void>) => {
-      await page.locator(`#${id} > summary`).click()
+      await page.locator(`#${id} .try > summary`).click()
       const form = page.locator(`#${id} form`)
       await fill(form)
       await form.getByRole('button', { name: 'Send' }).click()
@@ -96,12 +87,127 @@ describePages('/docs in Chromium', (openPage) => {
     await expectGoodOnEveryScreen(page, 'docs')
   })
 
-  test('without scripts it is readable and hides the controls that need them', async () => {
+  test('the navigation stands at the side from 1000 px, and marks the section that is read', async () => {
+    const page = await openPage({ viewport: { width: 1000, height: 800 } })
+    await page.goto(`${url}/docs`)
+    const place = async () => page.locator('.side').evaluate((side) => side.getBoundingClientRect().toJSON())
+    expect(await place()).toMatchObject({ x: 0, y: 0, height: 800 })
+    await page.getByRole('link', { name: 'Create deal' }).click()
+    await expect.poll(() => page.locator('.side [aria-current]').innerText()).toMatch(/^Create deal/)
+    expect(await place()).toMatchObject({ y: 0, height: 800 })
+    await page.setViewportSize({ width: 999, height: 800 })
+    expect((await place()).width).toBe(999)
+  })
+
+  test('request and response stand side by side on a wide screen, and below each other on a small one', async () => {
+    const page = await openPage({ viewport: { width: 1200, height: 800 } })
+    await page.goto(`${url}/docs`)
+    const boxes = async () =>
+      Promise.all(
+        ['Request', 'Response'].map((title) =>
+          page.locator('#createDeal figcaption', { hasText: title }).boundingBox(),
+        ),
+      )
+    const [request, response] = await boxes()
+    expect([response!.y, response!.x > request!.x + request!.width]).toEqual([request!.y, true])
+    await page.setViewportSize({ width: 320, height: 800 })
+    const [above, below] = await boxes()
+    expect(below!.y).toBeGreaterThan(above!.y + above!.height)
+  })
+
+  test('the search finds operations by property and by path, and Enter goes to the first', async () => {
+    const page = await openPage({ viewport: { width: 1200, height: 800 } })
+    await page.goto(`${url}/docs`)
+    const shown = () => page.locator('.side li a:visible > span:first-child').allInnerTexts()
+    await page.keyboard.press('/')
+    await page.keyboard.type('contentId')
+    expect(await shown()).toEqual(['Send email'])
+    await page.getByLabel('Search').fill('/journeys')
+    expect(await shown()).toEqual(['List journeys', 'Trigger journey'])
+    await page.getByLabel('Search').fill('zebra')
+    await page.getByText('Nothing found').waitFor()
+    await page.getByLabel('Search').fill('trigger journey')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.evaluate('location.hash')).toBe('#triggerJourney')
+    expect(faultsOf(page)).toEqual([])
+  })
+
+  test('a chosen language is that of all samples, also after a reload', async () => {
+    const page = await openPage({ viewport: { width: 1200, height: 800 } })
+    await page.goto(`${url}/docs`)
+    const sample = page.locator('#createDeal .samples pre:visible')
+    expect(await sample.innerText()).toMatch(/^curl https:\/\/svc.example\/mail\/api\/v1\/deals/)
+    await page.locator('#sendEmail').getByText('Python', { exact: true }).click()
+    expect(await sample.innerText()).toContain('requests.post(')
+    await page.reload()
+    expect(await sample.innerText()).toContain('requests.post(')
+  })
+
+  test('without scripts it is readable, shows each language, and hides the controls that need them', async () => {
     const page = await openPage({ javaScriptEnabled: false })
     await page.goto(`${url}/docs`)
-    await page.locator('#createDeal > summary').click()
-    expect(await page.locator('#createDeal').innerText()).toContain('Annual plan, 25 seats')
+    const samples = page.locator('#createDeal .samples')
+    expect(await samples.innerText()).toContain('Annual plan, 25 seats')
+    await samples.getByText('TypeScript', { exact: true }).click()
+    expect(await samples.innerText()).toContain("svc.post('/deals', {")
     expect(await page.getByRole('button').count()).toBe(0)
     expect(await page.locator('#key').isVisible()).toBe(false)
+    expect(await page.locator('#search').isVisible()).toBe(false)
   })
+})
+
+const run = promisify(execFile)
+
+/** Returns the samples of each operation in a language. */
+const samplesIn = async (language: string): Promise<[id: string, code: string][]> => {
+  const document = openApiOf(await loadRoutes(), url)
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, string] => [
+      operation.operationId,
+      samplesOf(url, { ...operation, method, path })[language as 'curl'],
+    ]),
+  )
+}
+
+test('the samples in curl reach their routes, and those in TypeScript compile', async () => {
+  const calls = await samplesIn('curl')
+  expect(calls.length).toBeGreaterThan(30)
+  for (const [id, code] of calls) {
+    const env = { PATH: process.env.PATH, SVC_API_KEY: account.key }
+    const { stdout } = await run('bash', ['-c', `${code} -s -w '\\n%{http_code}'`], { env })
+    const [body, status] = stdout.split(/\n(?=\d+$)/)
+    // Ids of samples do not exist, and the account sends no email.
+    expect([id, status, body]).toEqual([
+      id,
+      expect.stringMatching(/^(200|201|400|403|404|409)$/),
+      expect.stringMatching(/^\{/),
+    ])
+    if (status === '400') expect([id, body]).toEqual([id, expect.stringMatching(/sender|sending/)])
+  }
+  const root = join(import.meta.dirname, '../..')
+  await mkdir(join(root, '.vitest'), { recursive: true })
+  const folder = await mkdtemp(join(root, '.vitest/samples-'))
+  try {
+    for (const [id, code] of await samplesIn('TypeScript'))
+      await writeFile(
+        join(folder, `${id}.ts`),
+        `${code.replace('svcd-engagement/client', '../../src/client/client.ts')}\nexport { result }\n`,
+      )
+    await writeFile(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ extends: join(root, 'tsconfig.json'), include: ['*.ts'], exclude: [] }),
+    )
+    const compiled = await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', folder]).catch(
+      (thrown) => thrown,
+    )
+    expect(compiled.stdout).toBe('')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+testWith('python3', 'the samples in Python are valid', async (python3) => {
+  const samples = await samplesIn('Python')
+  const parse = 'import ast, json, sys; print([id for id, code in json.loads(sys.argv[1]) if not ast.parse(code).body])'
+  expect(python3('-c', parse, JSON.stringify(samples)).trim()).toBe('[]')
 })
