@@ -101,7 +101,7 @@ const addBodyParsers = (server: FastifyInstance, readBody: ReadBody) => {
     const parse = (text: Buffer) =>
       new Promise<unknown>((resolve, reject) => {
         const decoded = textOf(text)
-        json(request, decoded, (error, body) => (error ? reject(refusalOfText(error, decoded)) : resolve(body)))
+        void json(request, decoded, (error, body) => (error ? reject(refusalOfText(error, decoded)) : resolve(body)))
       })
     readBody(request, payload)
       .then(async (body) => {
