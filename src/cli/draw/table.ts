@@ -119,7 +119,7 @@ const wholeTexts = /^(REASON|ERROR|LAST ERROR|LAST FAULT|FILE|URL|VALUE)$/
 const plainTexts = /^(FILE|URL)$/
 
 /** Values of enumerations, alone or in lists, and masked keys: they are not broken. */
-const enumerated = /^([a-z]+([_.-][a-z]+)*,?|\S+…\S+)$/
+const enumerated = /^([a-z]+([_.-][a-z]+)*,?|[^\s…]+…[^\s…]+)$/
 /** Longer words may be broken, and texts up to this width are short. */
 const wordWidth = 24
 
