@@ -9,7 +9,23 @@ export interface LocatedOperation extends Operation {
 
 const sampledAt = 1_767_225_600_000
 
-/** Values of properties in samples, by name, or by component and name. */
+const sender = { email: 'team@northwind.example', name: 'Northwind' }
+
+const numbers = {
+  sent: 1_196,
+  failed: 2,
+  cancelled: 0,
+  suppressed: 6,
+  bounced: 6,
+  complained: 0,
+  delivered: 1_190,
+  opened: 534,
+  clicked: 162,
+  answered: 41,
+  unsubscribed: 5,
+}
+
+/** Values of properties in samples, by name, or by owner and name: the owner is a component or an operation. */
 const values: Readonly<Record<string, unknown>> = {
   email: 'ada.okafor@northwind.example',
   to: 'ada.okafor@northwind.example',
@@ -24,6 +40,7 @@ const values: Readonly<Record<string, unknown>> = {
   lastDeliveryAt: sampledAt,
   listId: 'lst_…',
   segmentId: 'seg_…',
+  apiKeyId: 'key_…',
   projectId: 'prj_…',
   topicId: null,
   courseId: 'crs_…',
@@ -72,9 +89,37 @@ const values: Readonly<Record<string, unknown>> = {
   'Preferences.topics': { 'top_…': true },
   'Broadcast.id': 'bct_…',
   'Broadcast.name': 'October',
+  'Broadcast.from': sender,
+  'Broadcast.projectVersion': null,
+  'Broadcast.scheduledAt': null,
   'BroadcastDetail.id': 'bct_…',
   'BroadcastDetail.name': 'October',
   'BroadcastDetail.status': 'done',
+  'BroadcastDetail.from': sender,
+  'BroadcastDetail.projectVersion': 3,
+  'BroadcastDetail.scheduledAt': null,
+  'BroadcastDetail.recipients': 1_204,
+  'BroadcastDetail.sent': 1_196,
+  'BroadcastDetail.failed': 2,
+  'BroadcastDetail.suppressed': 6,
+  'BroadcastDetail.startedAt': sampledAt,
+  'BroadcastDetail.endedAt': sampledAt + 130_000,
+  'BroadcastDetail.rates': {
+    opened: 0.449,
+    clicked: 0.136,
+    answered: 0.034,
+    unsubscribed: 0.004,
+    bounced: 0.005,
+    complained: 0,
+  },
+  'BroadcastDetail.average': null,
+  ...Object.fromEntries(Object.entries(numbers).map(([name, count]) => [`BroadcastResults.${name}`, count])),
+  'BroadcastResults.links': [{ url: 'https://northwind.example/autumn', clicks: 190, people: 162 }],
+  'BroadcastResults.days': [{ date: '2026-01-01', ...numbers }],
+  'BroadcastTest.projectVersion': 3,
+  'createWebhook.id': 'whk_…',
+  'reportEvent.id': 'act_…',
+  'reportEvent.journeys': 1,
   'Pipeline.id': 'pipe_…',
   'Pipeline.name': 'Sales',
   'Pipeline.stages': [
@@ -139,7 +184,7 @@ export const sampleOf = (document: OpenApi, schema: JsonSchema, name = '', owner
     return Object.fromEntries(
       Object.entries(properties as Record<string, JsonSchema>)
         .filter(([key]) => (required as string[]).includes(key) || shown.includes(key))
-        .map(([key, value]) => [key, sampleOf(document, value, key, owner)]),
+        .map(([key, value]) => [key, sampleOf(document, value, key, name ? `${owner}.${name}` : owner)]),
     )
   if (items) return [sampleOf(document, items as JsonSchema, '', owner)]
   if (Array.isArray(anyOf)) return sampleOf(document, anyOf[0], name, owner)

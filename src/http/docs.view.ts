@@ -97,7 +97,7 @@ const operationOf = (document: OpenApi, shown: LocatedOperation): Html => {
   const [, answer] = successes[0]!
   const [, ...more] = examplesOf(schema)
   const scopes = scopesOf({ method: shown.method.toUpperCase(), path: shortPath(shown.path) })
-  const sample = pretty(sampleOf(document, answer))
+  const sample = pretty(sampleOf(document, answer, '', shown.operationId))
   const component = componentOf(answer)
   const described = html`${fields(answer, { isRequest: false })}${
     component && fields(document.components.schemas[component]!, { isRequest: false })

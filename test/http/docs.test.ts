@@ -99,6 +99,8 @@ test('each operation has its call in curl, TypeScript and Python, and a sample o
   expect(section).toContain("svc.patch('/deals/{id}', {")
   expect(section).toContain('requests.patch(\n    "https://svc.example/mail/api/v1/deals/deal_…",')
   expect(section).toContain('"moved": true')
+  // A sample without a value of its own shows the name of the property.
+  expect([...textOf(body).matchAll(/"(\w+)": "\1"/g)].map(([text]) => text)).toEqual([])
   for (const [, id] of body.matchAll(/<section class="operation" id="([a-z]\w+)"/g))
     if (!id!.startsWith('event'))
       for (const language of ['curl', 'TypeScript', 'Python'])
