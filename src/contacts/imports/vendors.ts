@@ -95,8 +95,11 @@ const no = /^(false|no|n|0)$/i
 /** Any text but a denial. */
 const something = /^(?!(false|no|n|0)$)./i
 
-/** A column without a rule of its own, but the address. */
-const topicBeside: Rule = { header: /^((?!e-?mail([ _-]?address)?$).+)$/i, isTopic: true }
+/** Rules for columns without one of their own: all but the address are kinds of email. */
+const topicRules: readonly Rule[] = [
+  { header: /^e-?mail([ _-]?address)?$/i, isField: true },
+  { header: /^(.+)$/, isTopic: true },
+]
 
 const nothing = (header: RegExp): Rule => ({ header })
 
@@ -382,7 +385,7 @@ export const openVendor = (
 ): VendorTable => {
   const vendor = vendors[name]
   const { rules, mark, title, topicsBeside, wanted, howTo } = vendor
-  const known = topicsBeside && headers.some((header) => topicsBeside.test(header)) ? [...rules, topicBeside] : rules
+  const known = topicsBeside && headers.some((header) => topicsBeside.test(header)) ? [...rules, ...topicRules] : rules
   if (part === null && !assumeSubscribed && !headers.some((header) => mark.test(header)))
     throw new Problem('usage', `No column of ${title} says who has opted out, such as ${wanted}`, {
       hint: `${howTo ?? 'export that column too'}; or add --assume-subscribed if all of these people get email`,
