@@ -76,8 +76,8 @@ describe('two daemons on one database', () => {
     const { id } = await subscribe(t.app, account.id, receiver.url)
     const { answer } = await claimHundreds(t.app, account.id, id, receiver)
     await ok(t.request('DELETE', `/webhooks/${id}`, { key: account.key }))
-    answer()
     const posts = await postsAfterMoment(receiver)
+    answer()
     const pending = () => t.app.sql('select from pending_deliveries where account_id = $1', [account.id])
     expect(
       await settlesWithin(

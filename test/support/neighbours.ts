@@ -104,25 +104,30 @@ export const staysHealthy = async (
 /** Requests that a worker makes to one endpoint at the same time. */
 const inFlight = 64
 
+/** The requests that the receiver of `claimHundreds` answers at once. */
+export const answeredAtOnce = 1000
+
 /**
  * Queues deliveries of a webhook for two workers. The receiver answers the first ones at once, so that the workers claim hundreds, and
  * the next ones after `answer` is called. Resolves once a worker has as many posts in flight as it can.
  */
 export const claimHundreds = async (app: OpenApp, accountId: string, webhookId: string, receiver: Receiver) => {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const atOnce = 1000
-  receiver.next(...Array(atOnce).fill({}))
+  receiver.next(...Array(answeredAtOnce).fill({}))
   receiver.always({ until: promise })
-  await backlog(app, accountId, [webhookId], 3000)
+  await backlog(app, accountId, [webhookId], 2500)
   await app.sql(`select pg_notify('svc_deliveries', '')`)
-  await receiver.arrived(atOnce + inFlight)
+  await receiver.arrived(answeredAtOnce + inFlight)
   return {
     answer() {
-      receiver.always({ delayMs: 300 })
+      receiver.always({})
       resolve()
     },
   }
 }
+
+/** Shorter than the second after which a worker returns the claims of an endpoint that does not answer. */
+export const momentMs = 700
 
 /**
  * Lets two workers notice a change for a moment, and returns the number of posts so far. Expects that they begin at most as many
@@ -130,7 +135,7 @@ export const claimHundreds = async (app: OpenApp, accountId: string, webhookId: 
  */
 export const postsAfterMoment = async ({ requests }: Pick<Receiver, 'requests'>): Promise<number> => {
   const before = requests.length
-  await settlesWithin(new Promise(() => {}), 250)
+  await settlesWithin(new Promise(() => {}), momentMs)
   expect(requests.length - before).toBeLessThanOrEqual(2 * inFlight)
   return requests.length
 }
