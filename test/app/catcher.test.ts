@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openCatcher } from '../../src/app/catcher/catcher.ts'
+import { caughtIds, openCatcher, readCaught, removeCaught } from '../../src/app/catcher/catcher.ts'
 import { catcherFile, mailFolder, readConfig } from '../../src/app/config.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { svc } from '../support/cli.ts'
@@ -34,6 +35,17 @@ test('the file left by the catcher of a killed process catches no email and open
   const pid = 2 ** 22 + 1
   await writeFile(catcherFile(folder), `smtp://127.0.0.1:4802\n${pid}\n`)
   expect(places()).toEqual({ smtpUrl: null, opens: false })
+})
+
+test('an email after a reset of the clock is the newest: the catcher keeps the newest, and lists show them first', async () => {
+  const times = [Date.now() + 86_400_000, Date.now()]
+  const catcher = await openCatcher(0, folder, () => new Date(times.shift()!))
+  for (const subject of ['ahead', 'reset'])
+    await createTransport(catcher.url).sendMail({ from: 'a@x.example', to: 'b@x.example', subject, text: 'Hello' })
+  const subjects = caughtIds(folder).map((id) => /Subject: (\w+)/.exec(readCaught(folder, id)!.raw)![1])
+  expect(subjects).toEqual(['ahead', 'reset'])
+  removeCaught(folder, caughtIds(folder))
+  await catcher.close()
 })
 
 test('mail show takes the end of an id, and offers the caught emails on a terminal', async () => {

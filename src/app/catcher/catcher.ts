@@ -164,7 +164,9 @@ export const openCatcher = async (port: number, dataDir: string, now: () => Date
         const { mailFrom, rcptTo } = envelope
         const to = rcptTo.map(({ address }) => address)
         const raw = Buffer.concat(chunks).toString()
-        const mail = { id: newId('msg', at), from: mailFrom ? mailFrom.address : '', to, at, raw }
+        // The system's time: ids sort by arrival, also after a reset of the clock that `at` shows.
+        const id = newId('msg', Date.now())
+        const mail = { id, from: mailFrom ? mailFrom.address : '', to, at, raw }
         responder.respond(connectionId, mail, done)
       })
     },
