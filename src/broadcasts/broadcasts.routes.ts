@@ -34,7 +34,7 @@ const excludedListsText = 'Lists whose addresses are left out'
 const excludedSegmentsText = 'Segments whose addresses are left out'
 
 const BroadcastShape = z
-  .looseObject({
+  .object({
     id: z.string().describe('Id of the broadcast'),
     name: z.string().describe('Name of the broadcast'),
     status: z

@@ -1098,8 +1098,6 @@ export interface components {
             endedAt: number | null;
             /** @description Why it was cancelled, if no person cancelled it */
             reason?: string;
-        } & {
-            [key: string]: unknown;
         };
         /** @description A broadcast with its results */
         BroadcastDetail: {
@@ -1225,8 +1223,6 @@ export interface components {
                 /** @description Of the delivered emails, 0 to 1; null: there are none */
                 complained: number | null;
             } | null;
-        } & {
-            [key: string]: unknown;
         };
         /** @description Numbers of emails and of people */
         BroadcastResults: {
