@@ -90,11 +90,8 @@ export const findIdByEnd = async (context: Context, noun: NounWithIds, end: stri
   const found: Found[] = []
   for (const each of searches[noun])
     found.push(...(await context.app.database.transaction((tx) => tx(each, [accountId, end]), forceIndexOrder)))
-  const id = onlyId(
-    noun,
-    end,
-    found.flatMap(({ ids }) => ids ?? []),
-  )
+  // A contact has a row of the same id in each of its lists, and a delivery may end between the two searches.
+  const id = onlyId(noun, end, [...new Set(found.flatMap(({ ids }) => ids ?? []))])
   if (id === undefined && found.some(({ searched }) => searched === searchedRows)) {
     const newest = `the newest ${number(searchedRows)} ${noun}`
     throw new Problem('not_found', `None of ${newest} has an id that ends with ${end}; an older one needs its whole id`)

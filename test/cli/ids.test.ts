@@ -133,6 +133,16 @@ test('an end that several ids share is refused, and names them', async () => {
   expect((await show('k2mzp')).status).toBe(3)
 })
 
+test('the row of a contact that is in two lists is one id', async () => {
+  const account = await accountWith({ id: newId('lst', 5), name: 'A' }, { id: newId('lst', 6), name: 'B' })
+  const json = async (...args: string[]) =>
+    JSON.parse((await svc(t, [...args, '--account', account.id, '--json'])).stdout)
+  for (const list of ['A', 'B']) await json('contacts', 'upsert', '--list', list, '--email', 'ada@people.example')
+  const [{ rowId }] = (await json('contacts', 'show', 'ada@people.example')).contacts
+  const create = ['deals', 'create', '--title', 'Annual plan', '--list', 'A', '--row', rowId.slice(-6)]
+  expect(await json(...create)).toMatchObject({ rowId })
+})
+
 test('a name has precedence over the end of an id', async () => {
   const [a, b] = [`${newId('lst', 3).slice(0, -6)}abc123`, newId('lst', 4)]
   const account = await accountWith({ id: a, name: 'A' }, { id: b, name: 'abc123' })
