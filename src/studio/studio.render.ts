@@ -17,7 +17,7 @@ import {
 } from './studio.template.ts'
 
 /** Increase it with every change of the rendered output: stored templates of a lower revision are rendered again. */
-const renderer = 9
+const renderer = 10
 
 /** A process caches the templates that it used last, about 25 kB each. Templates over `maxKeptLength` characters are not cached. */
 const maxKept = 100

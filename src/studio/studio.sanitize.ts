@@ -40,8 +40,8 @@ const withContent = [
 ]
 
 /**
- * A value of a declaration: words, numbers, quoted names and colours. It has no addresses, other functions and escapes, so it loads nothing
- * and can't end the declaration.
+ * A value of a declaration: words, numbers, quoted names and colours. It has no addresses, no other functions and no escapes, so it loads
+ * nothing and can't end the declaration.
  */
 const value = /^(?:[#\w\s.,%'"/+-]|\b(?:rgb|hsl)a?\([\d\s.,%/]*\))*$/i
 /** Without a minus: what would be moved out of its block could cover others. */
@@ -92,6 +92,10 @@ const urlOf = (attributes: sanitize.Attributes, name: string, kind: 'link' | 'im
   return url !== '' && isMarkedUrl(url, kind) ? { [name]: url } : {}
 }
 
+/** Returns a style with its names in lower case and without line breaks: in a quoted name, one would end a page's style sheet. */
+const tidyStyle = (style: string): string =>
+  style.replace(/\s+/g, ' ').replace(/(^|;)\s*[a-z-]+\s*:/gi, (name) => name.toLowerCase())
+
 const keptAttributes: sanitize.Transformer = (tagName, { href, src, style, ...others }) => {
   const attribs = Object.fromEntries(Object.entries(others).filter(([name, attribute]) => isKept(name, attribute)))
   return {
@@ -100,7 +104,7 @@ const keptAttributes: sanitize.Transformer = (tagName, { href, src, style, ...ot
       ...(tagName === 'a' && urlOf({ href: href ?? '' }, 'href', 'link')),
       ...(tagName === 'img' && urlOf({ src: src ?? '' }, 'src', 'image')),
       ...attribs,
-      ...(style !== undefined && { style: style.replace(/(^|;)\s*[a-z-]+\s*:/gi, (name) => name.toLowerCase()) }),
+      ...(style !== undefined && { style: tidyStyle(style) }),
     },
   }
 }

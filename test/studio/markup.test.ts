@@ -6,6 +6,7 @@ import {
   linksIn,
   loadTemplate,
   markupHtml,
+  markupPage,
   renderProject,
 } from '../../src/studio/studio.ts'
 import { useAccount, useApp } from '../support/app.ts'
@@ -179,6 +180,13 @@ test('of several declarations the safe ones stay', async () => {
       '<p style="COLOR:Red;position:fixed;font:bold 16px/1.5 \'My Font\', Arial;background:#fff !important">x</p>',
     ),
   ).toBe('<p style="color:Red;font:bold 16px/1.5 &#39;My Font&#39;, Arial;background:#fff !important">x</p>')
+})
+
+test('a style has no line break: in a name in quotes it would end the style sheet of a page', async () => {
+  const html = `<p style="font-family:'a&#10;b&#12;c';padding:1px&#13;&#10; 2px">x</p>`
+  expect(await shown(html)).toBe('<p style="font-family:&#39;a b c&#39;;padding:1px 2px">x</p>')
+  const { style } = await markupPage(html, {}, { last: 1, name: 'html-a', isShown: () => true })
+  expect(style).toBe(".html-a .html-a-0 { font-family:'a b c';padding:1px 2px }")
 })
 
 test('values of merge fields are no markup, wherever they stand', async () => {

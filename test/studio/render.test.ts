@@ -276,7 +276,7 @@ describe('versions', () => {
     expect(await stored(id!)).toEqual([{ version: 1, renderer: null }])
     const [one, two] = await Promise.all([at(1), at(1)])
     expect(one).toEqual(two)
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 9 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 10 }])
     await apply(say('second'))
     expect((await at(2)).text).toContain('second')
     expect(await at(1)).toEqual(one)
@@ -307,7 +307,7 @@ describe('versions', () => {
       nowMs: 0,
     })
     expect(mail.text).toContain('new')
-    expect(await stored(id!)).toEqual([{ version: 1, renderer: 9 }])
+    expect(await stored(id!)).toEqual([{ version: 1, renderer: 10 }])
   })
 
   test('a deleted project is not found, and its sent emails stay', async () => {
