@@ -6,9 +6,12 @@ export const erasedAddress = `'${erasedText}'`
 
 const literalOf = (email: string): string => email.replaceAll('"', '\\"').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** Returns a PostgreSQL pattern that finds a normalised address in a text, but not as a part of a longer address. */
+/**
+ * Returns a PostgreSQL pattern that finds a normalised address in a text, but not as a part of a longer address. The text may be that of
+ * a JSON value, in which a line break is a backslash and a letter.
+ */
 export const addressPattern = (email: string): string =>
-  `(?<![[:alnum:]_.%+-])${literalOf(email)}(?![[:alnum:]_-]|[.][[:alnum:]])`
+  `(?:(?<![[:alnum:]_.%+-])|(?<=\\\\[bfnrt]))${literalOf(email)}(?![[:alnum:]_-]|[.][[:alnum:]])`
 
 /** Returns an expression that finds what `addressPattern` finds. */
 export const addressRegExp = (email: string): RegExp =>

@@ -92,6 +92,24 @@ test('an erasure removes an address from filters, conditions and the Reply-To of
   expect(bob!.fields.met).toBe('yes')
 })
 
+test('an address at the beginning of a line of a filter is erased, too', async () => {
+  const where = (address: string) => `deal.email in (eve@people.example,\n${address})`
+  const wait = { kind: 'wait-for', event: 'deal.created', where: where(ada), timeout: '1d', then: [], else: [] }
+  const id = await apply('J', [wait])
+  await bench.add(listId, ['bob@people.example', ada])
+  await bench.drain()
+  const person = await bench.work((work) => readPerson(t.app, work, ada))
+  expect(person.journeys).toEqual([{ id, version: 1, texts: [where(ada)] }])
+  await erase()
+  const { definition } = await bench.work((work) => findJourney(work, 'J'))
+  expect(definition.steps[0]).toMatchObject({ where: where('@gone@') })
+  const [run] = await t.app.sql<{ where: string }>(
+    `select awaited_where as "where" from journey_runs where journey_id = $1 and status = 'waiting'`,
+    [id],
+  )
+  expect(run!.where).toBe(where('@gone@'))
+})
+
 test('another account keeps its definitions', async () => {
   const other = await journeyBench(t)
   await other.list('Leads')
@@ -121,7 +139,7 @@ test('a running engine reads a definition again after ten seconds', async () => 
   expect(await read()).not.toContain(`!= ${ada} `)
 })
 
-test('the expression of the process finds what the pattern of PostgreSQL finds', async () => {
+test('the expression of the process finds what the pattern of PostgreSQL finds, also in JSON', async () => {
   const address = 'ada.o+x@people.example'
   const texts = [
     address,
@@ -143,4 +161,11 @@ test('the expression of the process finds what the pattern of PostgreSQL finds',
   ])
   expect(texts.filter((text) => addressRegExp(address).test(text))).toEqual(found.map(({ text }) => text))
   expect(found).toHaveLength(5)
+  const inLines = texts.map((text) => `a\n${text}\tb`)
+  const inJson = await t.app.sql<{ text: string }>(
+    'select text from unnest($1::text[]) text where to_jsonb(text)::text ~* $2',
+    [inLines, addressPattern(address)],
+  )
+  expect(inLines.filter((text) => addressRegExp(address).test(text))).toEqual(inJson.map(({ text }) => text))
+  expect(inJson).toHaveLength(5)
 })
