@@ -16,10 +16,13 @@ export const noDaemon = () =>
     hint: 'svc dev (or svc serve) in another terminal',
   })
 
-/** Throws Problem `unavailable` without a daemon that delivers, or `conflict` while the queue is paused. */
-const requireDaemon = async ({ sql }: App): Promise<void> => {
+/**
+ * Throws Problem `unavailable` without a daemon that delivers, or `conflict` while the queue is paused. Returns early once
+ * `signal` is aborted.
+ */
+const requireDaemon = async ({ sql }: App, signal: AbortSignal): Promise<void> => {
   const startedAt = performance.now()
-  while (!(await isRunning(sql, 'deliveries'))) {
+  while (!signal.aborted && !(await isRunning(sql, 'deliveries'))) {
     if (performance.now() - startedAt > startMs) throw noDaemon()
     await sleep(pollMs)
   }
@@ -40,7 +43,8 @@ export const tryWebhook = async (
   { limitMs, signal }: { limitMs: number; signal: AbortSignal },
 ): Promise<DeliveryDetail | null> => {
   await app.work(accountId, actor, (work) => showWebhook(work, id))
-  await requireDaemon(app)
+  await requireDaemon(app, signal)
+  if (signal.aborted) return null
   const sent = await app.work(accountId, actor, (work) => testWebhook(work, id, type))
   const startedAt = performance.now()
   while (!signal.aborted) {

@@ -105,7 +105,7 @@ export const rotateSecret = async (
 }
 
 /** Inserts a delivery of an event of any type for one webhook and returns its id; null if the webhook is disabled. Throws Problem `not_found`. */
-export const sendTo = async (work: Work, id: string, event: EmittedEvent): Promise<string | null> => {
+const sendTo = async (work: Work, id: string, event: EmittedEvent): Promise<string | null> => {
   const { status } = await showWebhook(work, id)
   if (status !== 'active') return null
   const [delivery] = await insertEvents(work, [event], [{ id, events: [event.type] }])
@@ -114,7 +114,7 @@ export const sendTo = async (work: Work, id: string, event: EmittedEvent): Promi
 
 /**
  * Sends the webhook a sample with `test: true` inside `data`. `type` defaults to the webhook's first type. Throws Problem
- * `missing`, or `conflict` if the webhook is disabled.
+ * `not_found`, or `conflict` if the webhook is disabled.
  */
 export const testWebhook = async (work: Work, id: string, type?: EventType): Promise<DeliveryDetail> => {
   const { events } = await showWebhook(work, id)

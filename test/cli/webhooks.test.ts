@@ -8,6 +8,7 @@ import { WebhookEventShape } from '../../src/events/shapes.ts'
 import { eventTypes } from '../../src/events/types.ts'
 import { verify } from '../../src/lib/signature.ts'
 import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
+import { tryWebhook } from '../../src/webhooks/webhooks.try.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import { endPending, startDeliveries } from '../support/deliveries.ts'
@@ -264,6 +265,16 @@ describe('svc webhooks', () => {
     await holdQueues(t.app.sql, ['deliveries'])
     expectFailure(await run('webhooks', 'test', id), 6, /paused.*\n {2}next: svc queues resume deliveries/)
     await releaseQueues(t.app.sql, ['deliveries'])
+    expect(await deliveryIds()).toEqual([])
+  })
+
+  test('test sends nothing if it is interrupted while it looks for a daemon', async () => {
+    const id = await subscribe()
+    const tried = (signal: AbortSignal) =>
+      tryWebhook(t.app, { accountId: account.id, actor: 'cli:test', id }, { limitMs: 1000, signal })
+    expect(await tried(AbortSignal.abort())).toBeNull()
+    startDeliveries(t.app)
+    expect(await tried(AbortSignal.abort())).toBeNull()
     expect(await deliveryIds()).toEqual([])
   })
 
