@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
+import { durationOf } from '../lib/since.ts'
 import { text } from '../lib/text.ts'
 import { keepTopic, Recipient, requireSender } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
@@ -53,7 +54,7 @@ export const NewBroadcast = z.object({
   winner: z.enum(winners).optional(),
   /** Such as `4h`, counted from when the last of the share was queued. */
   after: text(20)
-    .regex(/^\d{1,6}[smhdw]$/, 'must be a duration such as 4h')
+    .refine((after) => durationOf(after) !== null, 'must be a duration such as 4h')
     .optional(),
   /** Id of a sender, or an address. Default: the account's default sender. */
   sender: text(320).min(1).optional(),

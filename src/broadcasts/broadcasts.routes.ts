@@ -62,7 +62,7 @@ const BroadcastShape = z
     replyTo: z.string().nullable().describe('Where replies go; null: to the sender'),
     rate: z.int().nullable().describe('Most emails per minute; null: unlimited'),
     scheduledAt: epochMs('When it begins; null: when it is sent').nullable(),
-    recipients: z.int().describe('Number of its recipients; 0 before it begins'),
+    recipients: z.int().describe('Number of its recipients; of a draft, when it last changed'),
     queued: z.int().describe('Number of emails that have not ended'),
     sent: z.int().describe('Number of emails that a relay accepted'),
     failed: z.int().describe('Number of emails that failed'),

@@ -1080,7 +1080,7 @@ export interface components {
             rate: number | null;
             /** @description When it begins, in epoch ms; null: when it is sent */
             scheduledAt: number | null;
-            /** @description Number of its recipients; 0 before it begins */
+            /** @description Number of its recipients; of a draft, when it last changed */
             recipients: number;
             /** @description Number of emails that have not ended */
             queued: number;
@@ -1150,7 +1150,7 @@ export interface components {
             rate: number | null;
             /** @description When it begins, in epoch ms; null: when it is sent */
             scheduledAt: number | null;
-            /** @description Number of its recipients; 0 before it begins */
+            /** @description Number of its recipients; of a draft, when it last changed */
             recipients: number;
             /** @description Number of emails that have not ended */
             queued: number;

@@ -59,7 +59,7 @@ Idempotent-Replayed: true
 
 const receiver = `import { createServer } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { verifyWebhook } from 'svcd-engagement/webhooks'
+import { verifyWebhook } from 'svcd-engagement-client/webhooks'
 
 createServer(async (request, response) => {
   const body = await buffer(request)
@@ -152,7 +152,7 @@ the account where there are any.</p>
         codeBlock('Header', 'Authorization: Bearer svc_live_…'),
         codeBlock(
           'TypeScript client',
-          `import { createClient } from 'svcd-engagement/client'
+          `import { createClient } from 'svcd-engagement-client'
 
 const svc = createClient({
   baseUrl: '${base}',

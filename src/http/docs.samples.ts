@@ -135,7 +135,7 @@ const values: Readonly<Record<string, unknown>> = {
   'WebhookSubscription.createdVia': 'api',
   'WebhookSubscription.events': ['deal.created', 'deal.stage_changed'],
   'LiveView.project': { id: 'prj_…', name: 'Spring newsletter' },
-  'LiveView.theme': { accent: '#1f4fbf' },
+  'LiveView.theme': { primary: '#1f4fbf' },
   'LiveView.blocks': [{ id: 'rate-us', type: 'rating', props: { question: 'How was it?' } }],
   'LiveView.recipient': { id: 'msg_…', fields: { first_name: 'Ada' } },
   'LiveView.state': { 'rate-us': { kind: 'rating', value: 4, answeredAt: sampledAt } },
@@ -287,7 +287,7 @@ const typescript = (base: string, { method, path, pathValues, query, body, idemp
     ...(body === undefined ? [] : [`  body: ${literal(body, '  ')},`]),
     ...(idempotencyKey ? [`  idempotencyKey: '${idempotencyKey}',`] : []),
   ]
-  return `import { createClient } from 'svcd-engagement/client'
+  return `import { createClient } from 'svcd-engagement-client'
 
 const svc = createClient({
   baseUrl: '${base}',

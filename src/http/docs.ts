@@ -10,7 +10,7 @@ interface Rendered {
 }
 
 const render = async (document: OpenApi): Promise<Rendered> => {
-  // Loaded when somebody reads the documentation.
+  // Loaded with the first request.
   const { docsView } = await import('./docs.view.ts')
   const view = docsView(document)
   const identity = Buffer.from(documentOf(view))

@@ -5,7 +5,7 @@ import { pastEntriesOf } from './enrolment/enrolment.ts'
 import { namingJourneys } from './journeys.erase.ts'
 import { runsOf } from './journeys.runs.ts'
 
-/** The journey runs of an address, the journeys whose runs of it are already purged, and the calls of its runs, and the journeys that name it. */
+/** The journey runs of an address, the journeys whose runs of it are already purged, the calls of its runs, and the journeys that name it. */
 export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'journeyRuns',

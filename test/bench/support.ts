@@ -68,7 +68,7 @@ export const cpuSeconds = async (pid: number): Promise<number> => {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
 
-/** Returns what returns the share of the machine's CPU time that was busy since, with all that runs on it. */
+/** Returns a function that returns the share of the machine's CPU time that was busy since, with all that runs on it. */
 export const openBusyShare = async (): Promise<() => Promise<number>> => {
   const read = async () => {
     const [line = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')

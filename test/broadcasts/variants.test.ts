@@ -154,6 +154,8 @@ test('test sends each subject; update and copy keep what they do not name; impos
   expect(await contest(id)).toEqual(kept)
   const copy = await run(who, (work) => copyBroadcast(work, id, 'Copy'))
   expect(await contest(copy.id)).toEqual(kept)
+  await update({ after: '1h30m' })
+  expect(await contest(id)).toEqual({ ...kept, contest: { ...kept.contest, afterMs: 1.5 * 3_600_000 } })
   expect(await update({ subject: 'Only' })).toMatchObject({ subject: 'Only' })
   expect(await contest(id)).toBeNull()
   expect(await update({ subject: null })).toMatchObject({ subject: 'Spring' })

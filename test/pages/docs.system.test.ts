@@ -191,7 +191,7 @@ test('the samples in curl reach their routes, and those in TypeScript compile', 
     for (const [id, code] of await samplesIn('TypeScript'))
       await writeFile(
         join(folder, `${id}.ts`),
-        `${code.replace('svcd-engagement/client', '../../src/client/client.ts')}\nexport { result }\n`,
+        `${code.replace('svcd-engagement-client', '../../src/client/client.ts')}\nexport { result }\n`,
       )
     await writeFile(
       join(folder, 'tsconfig.json'),
