@@ -26,14 +26,6 @@ export interface Brand extends Locale {
 
 const isWebUrl = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
 
-const isLocale = (lang: string): boolean => {
-  try {
-    return Intl.getCanonicalLocales(lang).length === 1
-  } catch {
-    return false
-  }
-}
-
 /** null removes the value. */
 const BrandChange = z.object({
   brandName: text(200).trim().min(1).nullable().optional(),
@@ -41,7 +33,7 @@ const BrandChange = z.object({
   postalAddress: text(500).trim().min(1).nullable().optional(),
   privacyUrl: text(2_000).refine(isWebUrl, 'must be an http or https URL').nullable().optional(),
   timezone: Timezone.nullable().optional(),
-  lang: Lang.refine(isLocale, 'must be a language such as en or pt-BR').nullable().optional(),
+  lang: Lang.nullable().optional(),
 })
 
 export type BrandChange = z.input<typeof BrandChange> & { logo?: Buffer | null }

@@ -4,10 +4,25 @@ import { z } from 'zod'
 
 export const Color = z.string().regex(/^#([0-9a-f]{3}|[0-9a-f]{6})$/i, 'must be a colour such as #1a2b3c')
 
-/** A BCP 47 language tag. */
+const isLanguage = (lang: string): boolean => {
+  try {
+    return Intl.getCanonicalLocales(lang).length === 1
+  } catch {
+    return false
+  }
+}
+
+const languageError = 'must be a language such as en or pt-BR'
+
+/** A BCP 47 language tag that `Intl` accepts. */
 export const Lang = z
   .string()
-  .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'must be a language such as en or pt-BR')
+  .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, { error: languageError, abort: true })
+  .refine(isLanguage, languageError)
+
+/** Returns a stored language; undefined for none, and for one that `Intl` refuses: earlier versions accepted those in projects. */
+export const usableLang = (lang: string | undefined): string | undefined =>
+  lang !== undefined && isLanguage(lang) ? lang : undefined
 
 const times = new WeakSet<z.core.$ZodType>()
 

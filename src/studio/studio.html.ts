@@ -1,3 +1,4 @@
+import { usableLang } from '../lib/shapes.ts'
 import type { Block, ColumnsBlock, Content, SectionBlock } from './studio.blocks.ts'
 import { conditionOf } from './studio.conditions.ts'
 import { darkStyle, groundClass, ownColors } from './studio.dark.ts'
@@ -199,7 +200,7 @@ const head = ({ name, preheader, blocks }: Content, { theme, placeholders }: Ren
 export const renderHtml = async (content: Content): Promise<Part[]> => {
   const theme = fullTheme(content.theme)
   const placeholders = createPlaceholders()
-  const context = { theme, placeholders, levels: headingLevels(content.blocks, 0), lang: content.lang }
+  const context = { theme, placeholders, levels: headingLevels(content.blocks, 0), lang: usableLang(content.lang) }
   const body = [
     honeypot(context),
     ...logoRow(theme, content.name, placeholders),

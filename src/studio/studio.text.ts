@@ -1,3 +1,4 @@
+import { usableLang } from '../lib/shapes.ts'
 import { tagParts } from '../lib/tags.ts'
 import type { Block, Content, LeafBlock } from './studio.blocks.ts'
 import { conditionOf } from './studio.conditions.ts'
@@ -74,7 +75,7 @@ const blockParts = (block: Block, lang: string | undefined): Part[] => {
 /** Returns the plain-text part of a project as parts. */
 export const renderText = ({ blocks, lang }: Content): Part[] =>
   mergeLiterals([
-    ...blocks.flatMap((block) => blockParts(block, lang)),
+    ...blocks.flatMap((block) => blockParts(block, usableLang(lang))),
     `-- \n${words.view}: `,
     { link: 'view' },
     { given: 'unsubscribe', parts: [`\n${words.unsubscribe}: `, { link: 'unsubscribe' }] },

@@ -75,6 +75,18 @@ test('the HTML of a block is sanitised in JSON and on the page, and its values a
   expect(page.body).not.toContain('alert(1)')
 })
 
+test('a page in a language that no program knows, which earlier versions accepted, is English', async () => {
+  const props = { title: 'T', items: [{ name: 'Mug', quantity: 1, amount: 1_234.5 }], currency: 'EUR' }
+  account = await engagedAccount(t, { name: 'Language', blocks: [{ id: 'c', type: 'checkout', props }] })
+  mail = await sendProject(t, sink, account)
+  await t.app.sql(`update project_versions set content = content || '{"lang":"de-DE-DE"}' where account_id = $1`, [
+    account.id,
+  ])
+  const page = await t.server.fastify.inject({ url: `/v/${mail.token}` })
+  expect(page.statusCode).toBe(200)
+  expect(page.body).toContain('€1,234.50')
+})
+
 const inherited = ['constructor', 'valueOf', 'toString', 'hasOwnProperty', 'isPrototypeOf']
 
 test.each(inherited)(

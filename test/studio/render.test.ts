@@ -291,6 +291,18 @@ describe('versions', () => {
     expect(await stored(applied[0]!.id!)).toHaveLength(1)
   })
 
+  test('a language that no program knows, which earlier versions accepted, is English', async () => {
+    const props = { title: 'T', items: [{ name: 'Mug', quantity: 1, amount: 1_234.5 }], currency: 'EUR' }
+    const { id } = await apply(projectOf([{ type: 'checkout', props }], { name: 'Language', lang: 'de' }))
+    await t.app.sql(
+      `update project_versions set content = content || '{"lang":"de-DE-DE"}' where account_id = $1 and project_id = $2`,
+      [account.id, id],
+    )
+    const ref = { accountId: account.id, id: id!, version: 1, mergeData: {}, links: testLinks, nowMs: 0 }
+    const mail = await renderProject(t.app, ref)
+    for (const part of [mail.html, mail.text]) expect(part).toContain('€1,234.50')
+  })
+
   test('a template of an earlier renderer is rendered again', async () => {
     const { id } = await apply(projectOf([{ type: 'text', props: { text: 'new' } }], { name: 'Older' }))
     await t.app.sql(

@@ -357,6 +357,10 @@ describe('refused files', () => {
     expect(faults[0]).toContain(fault)
   })
 
+  test.each(['', 'x', 'de_DE', 'de-DE-DE', 'en-1a'])('the language "%s"', async (lang) => {
+    expect(await faultsOf(projectOf([text], { lang }))).toEqual(['lang must be a language such as en or pt-BR'])
+  })
+
   test('a duplicate id at any depth', async () => {
     const blocks = [
       { id: 'a', ...text },

@@ -1,5 +1,6 @@
 import { readBrand } from '../../accounts/accounts.ts'
 import { Problem } from '../../lib/problem.ts'
+import { usableLang } from '../../lib/shapes.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
@@ -189,7 +190,7 @@ const sentenceOf = ({ message }: Problem, form: BlockForm, block: LeafBlock): st
 
 /** Returns the language and the texts of the page of an email. */
 const detailsOf = async (app: App, sent: SentMail) => ({
-  lang: sent.content.lang ?? (await readBrand({ sql: app.sql, accountId: sent.accountId })).lang,
+  lang: usableLang(sent.content.lang) ?? (await readBrand({ sql: app.sql, accountId: sent.accountId })).lang,
   texts: await textsOf(sent),
 })
 
