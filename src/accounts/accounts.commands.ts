@@ -179,7 +179,7 @@ const accounts: CommandSet = (cli) => {
       .description('Move the account to another plan; asks if the plan allows less than the account holds')
       .addHelpText('after', examples('svc accounts set-plan pro', 'svc accounts set-plan pro --account Shop --dry-run'))
       .argument('<plan>', 'the plan')
-      .argument('[last]', 'the plan, if the account (id or name) comes first'),
+      .argument('[last]', 'the plan, after the account (id or name)'),
     undefined,
     'skip the question',
   ).action(

@@ -9,8 +9,8 @@ import { findIdByEnd, hasIds, onlyId } from './ids.ts'
 
 /*
  * The values of flags and arguments, for questions on a terminal and for suggestions after a mistyped value. Flags and
- * arguments of one name have the same choices in every command; an `<id>` has the choices of its noun. Those that have ids may be
- * given by the end of one.
+ * arguments of one name have the same choices in every command; an `<id>` has the choices of its noun. A value that has an
+ * id may be given by the end of it.
  */
 
 /** Offers the newest entries of lists of unbounded length. */

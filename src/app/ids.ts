@@ -5,15 +5,15 @@ import { forceIndexOrder } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
 /*
- * Finds the ids that end with a few characters: tables show only those on narrow terminals. A common end can't be looked up
- * in an index, and one for it would cost every insert of the largest tables. So the newest rows are read from the index of
- * the primary key, and the time that takes has a bound.
+ * Finds the ids that end with a few characters: tables show only those on narrow terminals. No index finds the end of an id,
+ * and one for it would slow down every insert into the largest tables. So the newest rows are read from the index of the
+ * primary key, up to a maximum.
  */
 
 /** How many of the newest rows of a table are searched. */
 export const searchedRows = 100_000
 
-/** More ids with the same end are not named. */
+/** An error names at most this many ids with the same end. */
 const namedIds = 5
 
 interface Found {
@@ -82,8 +82,8 @@ export const onlyId = (noun: string, end: string, ids: readonly string[]): strin
 }
 
 /**
- * Returns the id of a noun that ends with a text; undefined if there is none, or a row has that name. Throws Problem `usage` if there are
- * several, and Problem `not_found` if there is none among the rows that were searched, but there are more.
+ * Returns the id of a noun that ends with a text; undefined if there is none, or a row has that name. Throws Problem `usage`
+ * if there are several, and Problem `not_found` if there is none among the searched rows, but the table has more.
  */
 export const findIdByEnd = async (context: Context, noun: NounWithIds, end: string): Promise<string | undefined> => {
   const accountId = noun === 'accounts' ? '' : (await context.account()).id

@@ -4,13 +4,13 @@ import type { Context } from './command.ts'
 import { pathOf } from './complete.ts'
 
 /*
- * Ids that are given by their end, as tables on narrow terminals show them. What a command gets are whole ids.
+ * Ids that are given by their end, as tables on narrow terminals show them. Commands receive whole ids.
  */
 
-/** At least six characters, with or without the ellipsis. The kind of what it names may stand in front: `course:4k2mzp`. */
+/** At least six characters, with or without the ellipsis. A kind may precede them: `course:4k2mzp`. */
 const endOfId = /^([a-z]+:)?…?([0-9a-hjkmnp-tv-z]{6,26})$/
 
-/** Returns the value of a flag or an argument with whole ids. `loadChoices` is called only if it has the shape of an end. */
+/** Returns the value of a flag or an argument with whole ids. Calls `loadChoices` only if the value may be the end of an id. */
 export const withWholeIds = async <Value>(
   context: Context,
   [command, place]: readonly [command: string, place: string],

@@ -247,8 +247,8 @@ const createContext = (
 }
 
 /**
- * Returns the arguments of an action with whole ids, after asking for required ones that are missing. Without a terminal the parser
- * refuses them.
+ * Returns the arguments of an action with whole ids, after asking for required ones that are missing. Without a terminal the
+ * parser refuses a call that lacks one.
  */
 const settleArguments = async <Args extends unknown[]>(
   { context, settleAccount }: Run,

@@ -119,7 +119,7 @@ export const insertEvents = async (
 /** The `type` of a probe: a delivery that a command sends to itself. Lists and statistics leave it out. */
 export const probeType = 'svc.probe'
 
-/** Inserts a delivery of the event to one target that neither lists nor statistics show, and returns its id. */
+/** Inserts a probe: a delivery of the event to one target. Returns its id. */
 export const insertProbe = async (work: Work, target: string, event: EmittedEvent): Promise<string> => {
   const id = newId('dlv', work.now.getTime())
   const body = JSON.stringify(event)

@@ -114,7 +114,8 @@ const lockDeleted = statement<{ id: string }>(
   'lock-deleted-targets',
   { id: 'text' },
   `select t.id from delivery_targets t
-   where t.status = 'deleted' and t.deleted_at < $1 and ($3::text is null or t.account_id = $3) and not ${isPendingFor('t')} and not ${hasEndedFor('t')}
+   where t.status = 'deleted' and t.deleted_at < $1 and ($3::text is null or t.account_id = $3)
+     and not ${isPendingFor('t')} and not ${hasEndedFor('t')}
    order by t.deleted_at limit $2 for update skip locked`,
 )
 
@@ -140,7 +141,8 @@ const forgetFormer = statement<{ id: string }>(
   'forget-former-secrets',
   { id: 'text' },
   `update delivery_targets set former_sealed_secret = null, former_secret_until = null where ctid = any(array(
-     select ctid from delivery_targets where former_secret_until < $1 and ($3::text is null or account_id = $3) order by former_secret_until limit $2
+     select ctid from delivery_targets where former_secret_until < $1 and ($3::text is null or account_id = $3)
+     order by former_secret_until limit $2
      for no key update skip locked
    )) returning id`,
 )

@@ -144,8 +144,8 @@ const repeat = (app: App, { accountId, tries, ...signup }: Failed): Promise<numb
   })
 
 /**
- * Sends links again whose email failed, for example without a sender or quota. Returns their number. A link that fails is reported and
- * delays no other. Rejects while the database is unavailable.
+ * Sends links again whose email failed, for example without a sender or quota. Returns their number. A link that fails is
+ * reported and does not delay the others. Rejects while the database is unavailable.
  */
 export const resendFailedLinks = async (app: App, signal?: AbortSignal, batchSize = 100): Promise<number> => {
   let count = 0

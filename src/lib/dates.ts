@@ -16,7 +16,7 @@ const zoneText = (timezone: string | null): string =>
 const maxFormats = 200
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Returns the format of a language, cached: `Intl` takes 40 µs and more to make one, as long as all the rest of an email. */
+/** Returns the cached format of a locale: `Intl` takes 40 µs and more to make one, as long as the rest of an email. */
 const formatOf = (
   { lang, timezone }: Locale,
   style: Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle'>,

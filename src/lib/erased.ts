@@ -1,4 +1,7 @@
-/** The text that replaces an erased address in other texts. It needs no quotes in a filter. No address is shorter, so no text becomes too long. */
+/**
+ * The text that replaces an erased address in other texts. It needs no quotes in a filter. No address is shorter, so no text
+ * becomes too long.
+ */
 export const erasedText = '@gone@'
 
 /** SQL literal of `erasedText`. */

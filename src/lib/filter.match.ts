@@ -58,8 +58,8 @@ const holds = (test: Test, value: string): boolean => {
 }
 
 /**
- * Returns whether values meet a filter of fields only, at a time. A missing value is the empty string. Of a field with several values
- * any counts.
+ * Returns whether values meet a filter of fields only, at a time. A missing value is the empty string. A field with several
+ * values meets a comparison if any of them does.
  */
 export const meets = (
   filter: Filter,

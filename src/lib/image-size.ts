@@ -32,7 +32,7 @@ export const imageSize = (image: Buffer, type: string): ImageSize | null => {
     const size = type === 'image/png' ? ofPng(image) : type === 'image/webp' ? ofWebp(image) : ofJpeg(image)
     return size.width > 0 && size.height > 0 ? size : null
   } catch {
-    // It ends before its size.
+    // The image ends before its size.
     return null
   }
 }

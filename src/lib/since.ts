@@ -4,13 +4,16 @@ const unitMs: Record<string, number> = { w: 604_800_000, d: 86_400_000, h: 3_600
 const parts = /^(?:(\d{1,6})w)?(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?$/
 const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/
 
-/** Returns a duration (`30s`, `30m`, `2h`, `2d`, `1w`, or several with the larger unit first: `1h30m`) in ms; null for another text. */
+/**
+ * Returns the ms of a duration: a number with a unit (`30s`, `30m`, `2h`, `2d`, `1w`), or several with the larger unit first
+ * (`1h30m`). null: the text is no duration.
+ */
 export const durationOf = (text: string): number | null => {
   const amounts = text === '' ? null : parts.exec(text)
   return amounts && Object.values(unitMs).reduce((sum, ms, i) => sum + Number(amounts[i + 1] ?? 0) * ms, 0)
 }
 
-/** As `durationOf`. Throws Problem `invalid` for another text. */
+/** Returns the ms of a duration, such as `1h30m`. Throws Problem `invalid`. */
 export const parseDuration = (text: string): number => {
   const ms = durationOf(text)
   if (ms === null) throw invalid('duration must be a number with a unit, such as 30m, 2h or 1h30m')

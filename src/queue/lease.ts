@@ -75,7 +75,7 @@ const findWorkers = statement<{ isRunning: boolean }>(
   `select exists (select from workers w where w.job = $1 and exists (select ${sessionOfWorker('w.id')})) as "isRunning"`,
 )
 
-/** Whether a process runs the job now: a worker of it has its session. */
+/** Returns whether a process runs the job now, that is, whether the session of one of its workers is open. */
 export const isRunning = async (sql: Sql, job: string): Promise<boolean> =>
   (await sql(findWorkers, [job]))[0]!.isRunning
 

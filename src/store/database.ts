@@ -236,7 +236,7 @@ export const openDatabase = (
     } catch (error) {
       if (isDiskFull(error)) isFull = true
       if (isReadOnly(error)) dropIdle(() => true)
-      // Each of those that went silent with it would cost the next statements as long as this one.
+      // Other connections that went silent with this one would each delay a statement as long.
       if (client.isLost) dropIdle(({ usedAt }) => usedAt < acquiredAt)
       if (client.isLost || isReadOnly(error)) broken = error as Error
       throw error

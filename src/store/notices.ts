@@ -14,8 +14,8 @@ import { type Statement, statement } from './statement.ts'
 /** Notices that are announced within this time share a statement. */
 const gatherMs = 2
 /**
- * Work that the jobs of this process can do is announced to other processes this much later: they would claim it at the same time,
- * and most would find nothing.
+ * Work that the jobs of this process can do is announced to other processes this much later. Otherwise all of them would claim it
+ * at the same time, and most would find nothing.
  */
 const headStartMs = 50
 /** More notices than this do not wait for the database. The polls of the jobs find what the dropped ones announce. */
@@ -77,7 +77,7 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
   /** By channel and payload: equal notices are sent once. */
   const waiting = new Map<string, Notice>()
   let sending: Promise<void> | undefined
-  /** When the waiting notices leave, in ms of `performance.now()`, and what ends the wait for an earlier time. */
+  /** When the waiting notices leave, in ms of `performance.now()`. `wake` ends the wait if this becomes earlier. */
   let leaveAt = Number.POSITIVE_INFINITY
   let wake = () => {}
   let toThreads: Notice[] = []

@@ -26,8 +26,8 @@ export interface Operation {
   /** Counts once the transaction is committed. */
   readonly count: Counters['count']
   /**
-   * Notifies the jobs of all processes on a channel once the transaction is committed. Equal notices may be sent once. `ownFirst`: if
-   * this process has jobs, they get a head start.
+   * Notifies the jobs of all processes on a channel once the transaction is committed. Equal notices may be sent once. With
+   * `ownFirst`, the jobs of this process get a head start.
    */
   announce(channel: string, payload?: string, how?: { ownFirst: boolean }): void
   /** The listeners of all features, in the order of their locks. The first call of a process loads them. */

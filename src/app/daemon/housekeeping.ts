@@ -61,8 +61,8 @@ const listAccounts = statement<{ id: string }>(
 )
 
 /**
- * Does the work for all accounts at once. If that fails, for one account after the other, so that an account that fails is reported and
- * does not delay the others. Rejects while the database is unavailable.
+ * Does the work for all accounts at once. If that fails, does it for one account after the other, so that an account that
+ * fails is reported and does not delay the others. Rejects while the database is unavailable.
  */
 const apart =
   (work: Only): Step =>
@@ -80,7 +80,7 @@ const apart =
           app.report(error, { account: id })
         })
       }
-      // It is not the fault of an account.
+      // No account caused the error.
       if (!hasFailed) throw error
     }
   }

@@ -104,7 +104,7 @@ export interface Shown {
   isNumber: boolean
 }
 
-/** An id, alone or behind the kind of what it names: `course:crs_…`. */
+/** An id, with or without a kind before it: `course:crs_…`. */
 const id = /^([a-z]+:)?[a-z]{2,5}_[0-9a-z]{20,}$/
 /** A shortened id keeps this many characters of its end: ids of the same moment begin alike. */
 const idEnd = 6

@@ -11,7 +11,7 @@ type Numbers = Readonly<Record<(typeof numbers)[number] | (typeof faults)[number
 export interface Results extends Numbers {
   links: readonly { url: string; clicks: number; people: number }[]
   days: readonly ({ date: string } & Numbers)[]
-  /** The averages of some rates, of so many earlier `broadcasts`. */
+  /** The averages of some rates over the earlier broadcasts; `broadcasts` is their number. */
   average?: ({ broadcasts: number } & Partial<Readonly<Record<keyof Numbers, number | null>>>) | null
 }
 

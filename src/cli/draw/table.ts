@@ -3,10 +3,10 @@ import { painted, type Shown } from './cells.ts'
 
 const require = createRequire(import.meta.url)
 const gap = 2
-/** Minimum widths of columns that wrap: of texts, and of addresses as a part of the terminal. */
+/** Minimum widths of columns that wrap: of texts in cells, and of addresses as a share of the terminal's width. */
 const preferred = { text: 18, address: 0.3 }
 const narrow = { text: 10, address: 0.3 }
-/** To keep the dates of future times. */
+/** Leaves room for the dates of future times. */
 const narrowest = { text: 10, address: 0.2 }
 type Minimum = typeof preferred
 /** cli-table3 gets slow with more rows than this: longer tables are drawn in parts. */
@@ -115,10 +115,10 @@ const address = /^(EMAIL|TO)$/
 /** Columns with texts to read or to copy: on lines of their own where they would wrap. */
 const wholeTexts = /^(REASON|ERROR|LAST ERROR|LAST FAULT|FILE|URL|VALUE)$/
 
-/** They need no heading on a line of their own. */
+/** Columns whose texts need no heading on a line of their own. */
 const plainTexts = /^(FILE|URL)$/
 
-/** Values of enumerations, alone or in lists, and masked keys: they are not broken. */
+/** Enumerated values, also in lists, and masked keys: they are not broken. */
 const enumerated = /^([a-z]+([_.-][a-z]+)*,?|[^\s…]+…[^\s…]+)$/
 /** Longer words may be broken, and texts up to this width are short. */
 const wordWidth = 24
@@ -141,7 +141,7 @@ const longestEnumerated = (text: string) =>
 
 const isIdText = ({ short }: Shown) => /^([a-z]+:)?…[0-9a-z]{6}$/.test(short)
 
-/** Returns a future time without what it is relative to now. */
+/** Returns a future time without its distance from now. */
 const withoutRelative = (text: string): string => text.split(' (')[0]!
 
 const measureColumns = (
@@ -177,8 +177,9 @@ const measureColumns = (
 
 /**
  * Returns which columns fit in a terminal of `columns` cells, and their widths. If space is short: empty columns are hidden,
- * ids are shortened, texts to read or copy get lines of their own, other text wraps, future times lose what they are relative to,
- * then become relative, and finally columns are hidden: times first, then from the right those that do not identify a row. The first column always stays. With `columns` null, every column has its natural width.
+ * ids are shortened, texts to read or copy get lines of their own, other text wraps, future times lose their distance from
+ * now, then become relative, and finally columns are hidden: times first, then from the right those that do not identify a
+ * row. The first column always stays. With `columns` null, every column has its natural width.
  */
 export const layOut = (
   head: readonly string[],
@@ -274,7 +275,7 @@ interface DrawingRows {
   columns?: number
 }
 
-/** Draws a table without borders, as lines. With `isColoured`, status words are coloured. `hasCut`: whether texts are cut. */
+/** Draws a table without borders. With `isColoured`, status words are coloured. `hasCut`: whether a text was cut. */
 export const drawRows = (
   head: readonly string[],
   rows: readonly (readonly Shown[])[],

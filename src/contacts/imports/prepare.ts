@@ -66,7 +66,7 @@ export const targetList = async (
     if (mayCreate)
       return requireFreeName(work, ref).then(
         () => null,
-        // Another import may have created it meanwhile.
+        // Another import may have created the list meanwhile.
         (taken) => findList(work, ref).catch(() => Promise.reject(taken)),
       )
     throw new Problem('not_found', error.message, { hint: 'add --create-list, or choose one of svc lists list' })

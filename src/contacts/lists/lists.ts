@@ -50,8 +50,8 @@ const view = (row: Row): ContactListView => ({
 })
 
 /**
- * Returns `fields` with new names appended. Throws Problem `invalid` above 40 columns (docs/reference/limits.md#field-sizes), and for a new
- * column `Email` in any case.
+ * Returns `fields` with new names appended. Throws Problem `invalid` above 40 columns (docs/reference/limits.md#field-sizes),
+ * and for a new column `Email` in any case.
  */
 export const extendColumns = (fields: readonly string[], names: Iterable<string>): string[] => {
   const extended = [...new Set([...fields, ...names])]
@@ -135,8 +135,8 @@ const readNames = statement<{ id: string; name: string }>(
 )
 
 /**
- * Throws Problem `conflict` if another list has the name, in any case. Names stay as they are until the end of the unit of work. Lists
- * that were named before may differ only by case.
+ * Throws Problem `conflict` if another list has the name, in any case. No other transaction adds or changes a name until the
+ * end of the unit of work. Older lists may have names that differ only by case.
  */
 export const requireFreeName = async ({ sql, accountId }: Work, name: string, ownId?: string): Promise<void> => {
   await sql(lockNames, [accountId])

@@ -15,7 +15,7 @@ export { deliveriesQueue } from './claim.ts'
 const busyMs = 2000
 /** Interval of the search in all targets for deliveries that no notice and no due time announced. */
 const searchMs = 30_000
-/** After notices may have been missed, it is repeated every `busyMs` for this long: a commit that was not answered may still take effect. */
+/** After missed notices, the search is repeated every `busyMs` for this long: a commit without an answer may still take effect. */
 const unsureMs = 10_000
 /** A post that ends this long after its deadline shows that this process was suspended, and says nothing about the endpoint. */
 const suspensionMs = 2000
