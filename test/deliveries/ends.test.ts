@@ -104,6 +104,10 @@ test('many concurrent 410 answers during other changes of the queue cause no dea
   const again = async (run: () => Promise<unknown>) => {
     while (!isOver) await run()
   }
+  // On a slow machine the other changes can hold a webhook for longer than the lock time-out of 5 s.
+  const unlessBusy = (error: { code?: string }) => {
+    if (error.code !== '55P03') throw error
+  }
   const env = { SVC_ACCOUNT: account.name }
   const bulk = (...args: string[]) => svc(t, ['deliveries', ...args, '--json'], { env })
   const rounds = async () => {
@@ -129,8 +133,8 @@ test('many concurrent 410 answers during other changes of the queue cause no dea
     again(() => bulk('replay', '--status', 'exhausted', '--yes')),
     again(() => bulk('cancel', '--type', 'contact.created', '--yes')),
     again(async () => {
-      await work((w) => disableWebhook(w, fine[0]!))
-      await work((w) => enableWebhook(w, fine[0]!))
+      await work((w) => disableWebhook(w, fine[0]!)).catch(unlessBusy)
+      await work((w) => enableWebhook(w, fine[0]!)).catch(unlessBusy)
       await sleep(20)
     }),
   ])
