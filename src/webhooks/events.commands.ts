@@ -3,25 +3,9 @@ import { readInput, readText } from '../cli/input.ts'
 import { type Column, jsonText, type Output } from '../cli/output.ts'
 import type { newEvents } from '../deliveries/deliveries.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
-import type { EmittedEvent, EventType } from '../events/types.ts'
+import { type EmittedEvent, type EventType, firesWhen } from '../events/types.ts'
 import type { PageFlags } from '../lib/page.ts'
 import { Problem, shown } from '../lib/problem.ts'
-
-/** When each type fires, as in docs/reference/events.md#event-types. */
-const firesWhen: Record<EventType, string> = {
-  'interaction.received': 'A recipient interacts with an email: a vote, rating, quiz answer, tracked click, purchase',
-  'form.submitted': 'A form in an email or a signup form is submitted',
-  'contact.created': 'A contact is added to a list',
-  'contact.updated': 'A contact’s fields change',
-  'lead.hot': 'A contact’s engagement score crosses the hot-lead threshold upward',
-  'lead.new': 'A new lead arrives from a signup form or a form in an email',
-  'booking.created': 'A meeting is booked',
-  'booking.cancelled': 'A booking is cancelled',
-  'deal.created': 'A deal is created from any origin',
-  'deal.stage_changed': 'A deal moves stage, won and lost included',
-  'purchase.completed': 'A recipient pays through an in-email checkout',
-  'journey.completed': 'A contact reaches the end of a journey',
-}
 
 const columns: Column<EmittedEvent>[] = [
   ['ID', (event) => event.id],
@@ -178,7 +162,7 @@ export const commands: CommandSet = (cli) => {
     .action(
       cli.run(
         async ({ out }) => {
-          const types = Object.entries(firesWhen).map(([type, fires]) => ({ type, firesWhen: fires }))
+          const types = Object.entries(firesWhen).map(([type, when]) => ({ type, firesWhen: when.replaceAll('`', '') }))
           await out.list('types', types, [
             ['TYPE', (row) => row.type],
             ['FIRES WHEN', (row) => row.firesWhen],
