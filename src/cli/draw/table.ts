@@ -115,6 +115,9 @@ const address = /^(EMAIL|TO)$/
 /** Columns with texts to read or to copy: on lines of their own where they would wrap. */
 const wholeTexts = /^(REASON|ERROR|LAST ERROR|LAST FAULT|FILE|URL|VALUE)$/
 
+/** Columns whose texts are not cut: what to do, and what was chosen. */
+const uncutTexts = /^(FOUND|EVENTS|DATA)$/
+
 /** Columns whose texts need no heading on a line of their own. */
 const plainTexts = /^(FILE|URL)$/
 
@@ -314,7 +317,8 @@ export const drawRows = (
   const cellsOf = (row: readonly Shown[]) => {
     const cells = shown.map((column) => linesOf(column, row))
     // A text without spaces, such as an address, can't be read without its end. Others fill the lines that it takes.
-    const isWhole = ({ at }: ShownColumn) => maxLines === undefined || !row[at]!.text.includes(' ')
+    const isWhole = ({ at }: ShownColumn) =>
+      maxLines === undefined || uncutTexts.test(head[at]!) || !row[at]!.text.includes(' ')
     const count = Math.max(maxLines ?? 0, ...cells.map((lines, i) => (isWhole(shown[i]!) ? lines.length : 0)))
     return shown.map((column, i) => {
       const lines = isWhole(column) ? cells[i]! : cut(cells[i]!, count, column.width)
