@@ -9,7 +9,7 @@ export const confirmMail = ({ formName, url, brand }: { formName: string; url: s
       { label: 'Confirm', url, button: true },
       'If it was not you, ignore this email: without the confirmation nothing happens.',
     ],
-    { preheader: `One click, and ${formName} knows that it was you.`, heading: 'One more step', brand },
+    { preheader: `Confirm your address for ${formName} with one click.`, heading: 'One more step', brand },
   )
   return { subject, content }
 }
