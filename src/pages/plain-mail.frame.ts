@@ -96,7 +96,7 @@ align="left" class="ink" style="font-size:0px;padding:0 0 24px;word-break:break-
 >
 <div
 style="font-family:'Segoe UI', Roboto, Helvetica, Arial, sans-serif;font-size:16px;line-height:1.5;text-align:left;color:#1b1f24;"
-><img src="{{src}}" alt="{{alt}}" width="{{width}}" height="{{height}}" style="display:block;border:0;max-width:100%;height:auto"></div>
+><img src="{{src}}" alt="{{alt}}" width="{{width}}" height="{{height}}" style="display:block;border:0;max-width:100%;height:auto;max-height:48px"></div>
 </td>
 </tr>
 `,

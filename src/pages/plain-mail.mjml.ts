@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { palette } from '../lib/palette.ts'
 import { compileMjml, node } from '../studio/studio.ts'
+import { maxLogo } from './plain-mail.ts'
 
 /*
  * The design of built-in emails in MJML. `npm run mails` compiles it to plain-mail.frame.ts, so no process loads MJML to send
@@ -18,7 +19,14 @@ const text = (content: string, attributes: Record<string, string> = {}) => node(
 
 const styleOf = (...declarations: readonly string[]): string => `style="${declarations.join(';')}"`
 
-const logoStyle = styleOf('display:block', 'border:0', 'max-width:100%', 'height:auto')
+// Proportions stay, also without a width: logos from before their size was read have none.
+const logoStyle = styleOf(
+  'display:block',
+  'border:0',
+  'max-width:100%',
+  'height:auto',
+  `max-height:${maxLogo.height}px`,
+)
 const logo = `<img src="{{src}}" alt="{{alt}}" width="{{width}}" height="{{height}}" ${logoStyle}>`
 
 const panelStyle = styleOf(

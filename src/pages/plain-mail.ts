@@ -64,7 +64,8 @@ const headerOf = ({ brandName, logo, logoSize, publicUrl }: MailBrand): string =
   return brandName ? filled('name', { name: escapeHtml(brandName) }) : ''
 }
 
-const maxLogo = { width: 240, height: 48 }
+/** The largest logo in an email, in pixels. */
+export const maxLogo = { width: 240, height: 48 }
 
 /** Returns width and height of a logo in an email. Outlook needs both as attributes, and ignores a maximum. */
 const shrunk = ({ width, height }: { width: number; height: number }): [width: string, height: string] => {
