@@ -413,3 +413,23 @@ describe('an account that is broken ends no other turn, and is reported', () => 
     }
   })
 })
+
+test('an error of a step whose time ends before it reaches the broken account is reported', async () => {
+  const { id } = await t.account()
+  await t.app.sql(
+    `insert into day_tallies (account_id, subject, day, counts) values ($1, 'deals', current_date, '{ "created": 1 }')`,
+    [id],
+  )
+  await refuse('day_counts', id)
+  const stop = new AbortController()
+  // Ends the time of the step once it begins with one account after the other.
+  const sql = ((query, params) => {
+    if (typeof query === 'object' && query.name === 'accounts-to-keep') stop.abort()
+    return t.app.sql(query, params)
+  }) as typeof t.app.sql
+  const reported: unknown[] = []
+  await runHousekeeping({ ...t.app, sql }, stop.signal, (error, about) => {
+    reported.push([(error as Error).message, about])
+  })
+  expect(reported).toEqual([['refused', { step: 'tallies' }]])
+})

@@ -73,14 +73,14 @@ const apart =
       if (isUnavailable(error)) throw error
       let hasFailed = false
       for (const { id } of await app.sql(listAccounts)) {
-        if (signal.aborted) return
+        if (signal.aborted) break
         await work(app, signal, id).catch((error) => {
           if (isUnavailable(error)) throw error
           hasFailed = true
           app.report(error, { account: id })
         })
       }
-      // No account caused the error.
+      // No account caused the error, or the time ended before its turn.
       if (!hasFailed) throw error
     }
   }
