@@ -23,7 +23,7 @@ import type { App, Work } from '../store/work.ts'
 export const ActivityReport = z
   .object({
     name: eventName().describe('What happened: 1 to 64 of `a-z 0-9 _ . -`, beginning with a letter'),
-    email: emailAddress().describe('Whom it is about'),
+    email: emailAddress().describe('The address of the person'),
     listId: idText()
       .optional()
       .describe(

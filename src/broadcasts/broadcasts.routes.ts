@@ -60,7 +60,7 @@ const BroadcastShape = z
       .nullable()
       .describe('The sender; null: the account has none'),
     replyTo: z.string().nullable().describe('Where replies go; null: to the sender'),
-    rate: z.int().nullable().describe('Most emails per minute; null: unlimited'),
+    rate: z.int().nullable().describe('Maximum emails per minute; null: unlimited'),
     scheduledAt: epochMs('When it begins; null: when it is sent').nullable(),
     recipients: z.int().describe('Number of its recipients; of a draft, when it last changed'),
     queued: z.int().describe('Number of emails that have not ended'),
@@ -86,7 +86,7 @@ const Numbers = {
   opened: z.int().describe('People who opened one; clicks and answers count too'),
   clicked: z.int().describe('People who followed a link'),
   answered: z.int().describe('People who answered a block'),
-  unsubscribed: z.int().describe('People who unsubscribed by one'),
+  unsubscribed: z.int().describe('People who unsubscribed by the link of one'),
 }
 
 const Rates = {
@@ -143,11 +143,11 @@ const Detail = z.object({
       .optional()
       .describe('What machines did, which its results leave out; absent: nothing'),
     stats: Results,
-    rates: z.object(Rates).describe('Its results as parts of its emails'),
+    rates: z.object(Rates).describe('Its results divided by the number of its emails'),
     average: z
-      .object({ broadcasts: z.int().describe('How many broadcasts it is of, 1 to 5'), ...Rates })
+      .object({ broadcasts: z.int().describe('Number of broadcasts that it is computed from, 1 to 5'), ...Rates })
       .nullable()
-      .describe('The average of these rates of the last broadcasts before it; null: there are none'),
+      .describe('The average of these rates over the last broadcasts before it; null: there are none'),
   }).meta({ id: 'BroadcastDetail', description: 'A broadcast with its results' }),
 })
 const One = z.object({ broadcast: BroadcastShape })
@@ -189,7 +189,7 @@ const Body = z
     sender: sender.describe('Id or address of a sender. Default: the default sender of the account'),
     replyTo: replyTo.describe('Where replies go. Default: the reply-to of the sender'),
     scheduledAt: scheduledAt.optional(),
-    rate: rate.describe('Most emails per minute, 1 to 1,000,000. Default: unlimited'),
+    rate: rate.describe('Maximum emails per minute, 1 to 1,000,000. Default: unlimited'),
   })
   .refine(
     (body) =>

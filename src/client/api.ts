@@ -944,7 +944,7 @@ export interface components {
             /** @description Number of contacts that are in it now */
             count: number;
         };
-        /** @description What became of a call */
+        /** @description The result of a call */
         SendResult: {
             /** @description Id of the email */
             id: string;
@@ -1076,7 +1076,7 @@ export interface components {
             } | null;
             /** @description Where replies go; null: to the sender */
             replyTo: string | null;
-            /** @description Most emails per minute; null: unlimited */
+            /** @description Maximum emails per minute; null: unlimited */
             rate: number | null;
             /** @description When it begins, in epoch ms; null: when it is sent */
             scheduledAt: number | null;
@@ -1146,7 +1146,7 @@ export interface components {
             } | null;
             /** @description Where replies go; null: to the sender */
             replyTo: string | null;
-            /** @description Most emails per minute; null: unlimited */
+            /** @description Maximum emails per minute; null: unlimited */
             rate: number | null;
             /** @description When it begins, in epoch ms; null: when it is sent */
             scheduledAt: number | null;
@@ -1191,7 +1191,7 @@ export interface components {
                 clicks: number;
             };
             stats: components["schemas"]["BroadcastResults"];
-            /** @description Its results as parts of its emails */
+            /** @description Its results divided by the number of its emails */
             rates: {
                 /** @description Of the delivered emails, 0 to 1; null: there are none */
                 opened: number | null;
@@ -1206,9 +1206,9 @@ export interface components {
                 /** @description Of the delivered emails, 0 to 1; null: there are none */
                 complained: number | null;
             };
-            /** @description The average of these rates of the last broadcasts before it; null: there are none */
+            /** @description The average of these rates over the last broadcasts before it; null: there are none */
             average: {
-                /** @description How many broadcasts it is of, 1 to 5 */
+                /** @description Number of broadcasts that it is computed from, 1 to 5 */
                 broadcasts: number;
                 /** @description Of the delivered emails, 0 to 1; null: there are none */
                 opened: number | null;
@@ -1246,7 +1246,7 @@ export interface components {
             clicked: number;
             /** @description People who answered a block */
             answered: number;
-            /** @description People who unsubscribed by one */
+            /** @description People who unsubscribed by the link of one */
             unsubscribed: number;
             /** @description The links that people followed, most clicks first */
             links: {
@@ -1281,7 +1281,7 @@ export interface components {
                 clicked: number;
                 /** @description People who answered a block */
                 answered: number;
-                /** @description People who unsubscribed by one */
+                /** @description People who unsubscribed by the link of one */
                 unsubscribed: number;
             }[];
         };
@@ -2555,7 +2555,7 @@ export interface operations {
                     /** @description As `cc`, but no other recipient sees them. Default: none */
                     bcc?: string[];
                     /**
-                     * @description `marketing` stops for people who unsubscribed, and can be unsubscribed in one click
+                     * @description `marketing` is not sent to people who unsubscribed, and has a link to unsubscribe in one click
                      * @default transactional
                      * @enum {string}
                      */
@@ -3100,7 +3100,7 @@ export interface operations {
                     replyTo?: string;
                     /** @description When to begin, in epoch ms; not before it is sent. Default: when it is sent */
                     scheduledAt?: number;
-                    /** @description Most emails per minute, 1 to 1,000,000. Default: unlimited */
+                    /** @description Maximum emails per minute, 1 to 1,000,000. Default: unlimited */
                     rate?: number;
                 };
             };
@@ -3257,7 +3257,7 @@ export interface operations {
                     replyTo?: string | null;
                     /** @description When to begin, in epoch ms; not before it is sent. Default: when it is sent */
                     scheduledAt?: number | null;
-                    /** @description Most emails per minute, 1 to 1,000,000. Default: unlimited */
+                    /** @description Maximum emails per minute, 1 to 1,000,000. Default: unlimited */
                     rate?: number | null;
                 };
             };
@@ -4087,7 +4087,7 @@ export interface operations {
                     name: string;
                     /**
                      * Format: email
-                     * @description Whom it is about
+                     * @description The address of the person
                      */
                     email: string;
                     /** @description The list of the contact; an address that is not in it is added first. Default: the list where the address was changed last */

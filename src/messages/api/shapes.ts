@@ -124,7 +124,7 @@ export const SendBody = z
     ),
     bcc: Copies.optional().describe('As `cc`, but no other recipient sees them. Default: none'),
     type: MessageType.default('transactional').describe(
-      '`marketing` stops for people who unsubscribed, and can be unsubscribed in one click',
+      '`marketing` is not sent to people who unsubscribed, and has a link to unsubscribe in one click',
     ),
     from: z
       .object({
@@ -204,5 +204,5 @@ export const SendResult = z
       .optional()
       .describe('Addresses of `cc` and `bcc` that were left out; absent if there are none'),
   })
-  .meta({ id: 'SendResult', description: 'What became of a call' })
+  .meta({ id: 'SendResult', description: 'The result of a call' })
 export type SendResult = z.infer<typeof SendResult>
