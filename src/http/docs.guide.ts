@@ -203,7 +203,7 @@ export const eventsGuide = (): GuideSection => ({
   id: 'events',
   title: 'Events',
   text: html`<p>Subscribe a URL with <a href="#createWebhook">POST /webhooks</a>. Each event is a POST with the body
-<code>{ id, type, createdAt, data }</code>. Answer 2xx within 5 seconds; after anything else it is sent again, 8 times in about 7 hours. A 410
+<code>{ id, type, createdAt, data }</code>. Answer 2xx within 5 seconds. Otherwise it is sent again: at most 8 attempts in about 7 hours. A 410
 ends the subscription. Delivery is at least once: ignore an <code>id</code> that you have processed.</p>
 <h3 id="verify">Verify a signature</h3>
 <p><code>${signatureHeader}</code> is <code>v1=</code> and the hex HMAC-SHA256 of <code>&lt;timestamp&gt;.&lt;raw body&gt;</code> under the signing secret,
