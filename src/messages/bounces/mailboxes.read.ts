@@ -78,6 +78,13 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
   const due = await findDue(app, null)
   if (due.length === 0) return
   const guard = await app.database.connect()
+  // The mailboxes are read in parallel, but the connection that holds their locks runs one statement at a time.
+  let last: Promise<unknown> = Promise.resolve()
+  const query = (text: string, accountId: string) => {
+    const answer = last.catch(() => {}).then(() => guard.query(text, [lockClasses.mailbox, accountId]))
+    last = answer
+    return answer
+  }
   const attempt = async (mailbox: DueMailbox): Promise<string | null> => {
     try {
       await readMailbox(app, mailbox, AbortSignal.any([signal, AbortSignal.timeout(limitMs)]), report)
@@ -89,10 +96,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
     }
   }
   const read = async (accountId: string) => {
-    const { rows } = await guard.query('select pg_try_advisory_lock($1, hashtext($2)) as mine', [
-      lockClasses.mailbox,
-      accountId,
-    ])
+    const { rows } = await query('select pg_try_advisory_lock($1, hashtext($2)) as mine', accountId)
     if (!rows[0].mine) return
     try {
       // Another process may have read it since it was found due.
@@ -102,7 +106,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
       if (signal.aborted) return
       await app.sql(noteRead, [accountId, app.now(), error])
     } finally {
-      await guard.query('select pg_advisory_unlock($1, hashtext($2))', [lockClasses.mailbox, accountId])
+      await query('select pg_advisory_unlock($1, hashtext($2))', accountId)
     }
   }
   try {

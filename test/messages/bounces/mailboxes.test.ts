@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { runMailboxes } from '../../../src/messages/bounces/bounces.ts'
+import { readMailboxes, runMailboxes } from '../../../src/messages/bounces/bounces.ts'
 import { unsetMailbox } from '../../../src/messages/messages.ts'
 import { freePort } from '../../support/daemon.ts'
 import { settlesWithin } from '../../support/eventually.ts'
@@ -72,5 +72,24 @@ describe('the mailbox of an account', () => {
     expect((await show()).readAt).toBe(null)
     for (const socket of sockets) socket.destroy()
     silent.close()
+  })
+
+  test('is read beside others, whose locks are taken one after the other on one connection', async () => {
+    for (const owner of [account(), await sendingAccount(t), await sendingAccount(t)])
+      await set('imaps://me@nowhere.test', null, owner)
+    let most = 0
+    const connect: typeof t.app.database.connect = async () => {
+      const connection = await t.app.database.connect()
+      const query = connection.query.bind(connection) as (...args: unknown[]) => Promise<unknown>
+      let running = 0
+      const counted = async (...args: unknown[]) => {
+        most = Math.max(most, ++running)
+        return query(...args).finally(() => running--)
+      }
+      return Object.assign(connection, { query: counted })
+    }
+    await readMailboxes({ ...t.app, database: { ...t.app.database, connect } }, new AbortController().signal, () => {})
+    expect(await t.app.sql('select from bounce_mailboxes where read_at is null')).toEqual([])
+    expect(most).toBe(1)
   })
 })
