@@ -8,6 +8,7 @@ import { rotateSecret } from '../../../src/app/operate/rotate.ts'
 import { findDraft, nextSecret, writeDraft } from '../../../src/app/secret.ts'
 import { openEmbedded } from '../../../src/embedded/embedded.ts'
 import { svc } from '../../support/cli.ts'
+import { eventually } from '../../support/eventually.ts'
 import { migratedDataFolder } from '../../support/folder.ts'
 
 const [first, second, third] = ['the first secret', 'the second secret', 'the third secret'].map(
@@ -47,7 +48,17 @@ test('the secret in a data folder is replaced; the same command recovers from a 
     const opened = await openApp(config, { name: 'svc cli' })
     const to = nextSecret(data, null)
     writeDraft(data, to)
-    await rotateSecret(opened.database, { from: config.secret, to, endLinks: false, dryRun: false })
+    const rotation = { from: config.secret, to, endLinks: false, dryRun: false }
+    // The server may end the session of the command before after the command: until then it is another process.
+    await eventually(() =>
+      rotateSecret(opened.database, rotation).then(
+        () => true,
+        (error) => {
+          expect(error).toMatchObject({ kind: 'conflict' })
+          return false
+        },
+      ),
+    )
     await opened.close()
     expect((await svc(target, ['accounts', 'list'])).status).toBe(4)
     return to
