@@ -170,7 +170,9 @@ test('the commands: a dry run, refusals with their exit codes, and an import', a
     expect(await importing(file, other)).toMatchObject({ status: 2, stderr: expect.stringContaining('passphrase') })
     const content = readFileSync(file)
     const damaged = join(folder, 'damaged')
-    for (const bytes of [content.subarray(0, -1), content.subarray(0, 1000), content.with(content.length - 100, 1)]) {
+    const altered = Buffer.from(content)
+    altered[content.length - 100]! ^= 1
+    for (const bytes of [content.subarray(0, -1), content.subarray(0, 1000), altered]) {
       writeFileSync(damaged, bytes)
       expect(await importing(damaged)).toMatchObject({ status: 2, stderr: expect.stringContaining('damaged') })
     }
