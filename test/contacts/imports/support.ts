@@ -48,5 +48,8 @@ export const interruptImport = async (
   })
   child.kill(signal)
   const [status] = await ended
+  // The server ends the sessions of a killed process a moment later, and may commit one more batch by then.
+  const sessions = 'select from pg_stat_activity where datname = current_database() and application_name like $1'
+  await eventually(async () => (await t.app.sql(sessions, [`svc cli ${child.pid}@%`])).length === 0)
   return { status: status as number | null, log, ...(await read())! }
 }
