@@ -15,6 +15,8 @@ export interface SunkMail {
   header(name: string): string | undefined
   user: string | null
   isSecure: boolean
+  /** Its number in the order in which messages began to arrive. A delay can let a later one be accepted first. */
+  begun: number
 }
 
 /** What the sink does with a message. */
@@ -36,7 +38,7 @@ export interface Conduct {
 export interface Sink {
   port: number
   url: string
-  /** The accepted messages, in order of arrival. */
+  /** The accepted messages, in the order of their acceptance. */
   mails: SunkMail[]
   /** The number of messages of which at least one byte has arrived. */
   begun: number
@@ -123,11 +125,12 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
     onData(stream, session, done) {
       const conduct = conductOf(session)
       const chunks: Buffer[] = []
+      let place = 0
       const cut = () => {
         for (const socket of sockets) socket.destroy()
       }
       stream.on('data', (chunk: Buffer) => {
-        if (chunks.length === 0) begun++
+        if (chunks.length === 0) place = ++begun
         chunks.push(chunk)
         if (conduct.drop === 'mid-data') cut()
       })
@@ -148,6 +151,7 @@ export const openSink = async ({ port = 0, user, tls = 'none' }: SinkOptions = {
           header: (name) => headerOf(raw, name),
           user: session.user ?? null,
           isSecure: session.secure,
+          begun: place,
         })
         done()
       })
