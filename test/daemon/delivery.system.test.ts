@@ -1,7 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ok, type TestAccount, useApp } from '../support/app.ts'
+import { describe, expect, test } from 'vitest'
+import { ok } from '../support/app.ts'
 import { useDaemon, useDaemons } from '../support/daemons.ts'
-import { deliveriesOf, emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
+import { deliveriesOf, emitEvents, eventually, subscribe } from '../support/deliveries.ts'
 import { settlesWithin } from '../support/eventually.ts'
 import {
   backlog,
@@ -11,24 +11,12 @@ import {
   staysHealthy,
   subscribeMany,
 } from '../support/neighbours.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { openReceiver } from '../support/receiver.ts'
+import { useWorkers } from '../support/workers.ts'
 
-let account: TestAccount
-let receiver: Receiver
-
-const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
-beforeEach(async () => {
-  account = await t.account()
-  receiver = await openReceiver()
-})
-afterEach(async () => {
-  await receiver.close()
-  await t.app.sql('delete from pending_deliveries')
-})
-
+const { t, account, receiver, delivered } = useWorkers()
 const { start } = useDaemons(t)
 const deliveries = () => deliveriesOf(t.app, account.id)
-const delivered = (count: number) => eventually(async () => (await tally(t.app, account.id)).delivered === count)
 
 test('kill -9 under load, three times: every event arrives', async () => {
   await subscribe(t.app, account.id, receiver.url)

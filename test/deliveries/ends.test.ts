@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { revokeKey } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { verify } from '../../src/lib/signature.ts'
 import { disableWebhook, enableWebhook, rotateSecret } from '../../src/webhooks/webhooks.ts'
-import { ok, type TestAccount, useApp } from '../support/app.ts'
+import { ok } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { countsOf, reportStatistics } from '../support/database.ts'
 import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe, tally } from '../support/deliveries.ts'
@@ -21,25 +21,14 @@ import {
   repeatsOf,
   subscribeMany,
 } from '../support/neighbours.ts'
-import { openReceiver, type Receiver } from '../support/receiver.ts'
+import { openReceiver } from '../support/receiver.ts'
 import { endStarted } from '../support/scope.ts'
+import { useWorkers } from '../support/workers.ts'
 
 // What is still posted after a webhook ends, what is left in the queue, and results that the database refuses to record.
 
-let account: TestAccount
-let receiver: Receiver
-
-const t = useApp({ env: { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8' } })
+const { t, account, receiver } = useWorkers()
 const other = opened(() => openApp(readConfig(t.env)))
-beforeEach(async () => {
-  account = await t.account()
-  receiver = await openReceiver()
-})
-afterEach(async () => {
-  await endStarted()
-  await receiver.close()
-  await t.app.sql('delete from pending_deliveries')
-})
 
 const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
 const isDone = async () => (await t.app.sql('select from pending_deliveries limit 1')).length === 0
