@@ -41,7 +41,10 @@ export const docsPage = (document: () => OpenApi): Page => {
     method: 'GET',
     path: '/docs',
     handle: async ({ headers: asked }): Promise<File> => {
-      rendered ??= render(document())
+      rendered ??= render(document()).catch((error) => {
+        rendered = undefined
+        throw error
+      })
       const { headers, content } = await rendered
       const type = headers['content-type']!
       if (asked['if-none-match'] === headers.etag) return { type, status: 304, content: '', headers }

@@ -57,7 +57,8 @@ type Only = (app: OpenApp, signal: AbortSignal, only: string | null) => Promise<
 const listAccounts = statement<{ id: string }>(
   'accounts-to-keep',
   { id: 'text' },
-  `select id from ${allAccounts} a order by id`,
+  // In another order each time: a run may end before all of them had their turn.
+  `select id from ${allAccounts} a order by random()`,
 )
 
 /**
