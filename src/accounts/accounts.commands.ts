@@ -178,15 +178,15 @@ const accounts: CommandSet = (cli) => {
       .usage('[options] [account] <plan>')
       .description('Move the account to another plan; asks if the plan allows less than the account holds')
       .addHelpText('after', examples('svc accounts set-plan pro', 'svc accounts set-plan pro --account Shop --dry-run'))
-      .argument('<plan>', 'the plan')
-      .argument('[last]', 'the plan, after the account (id or name)'),
+      .argument('<plan>', 'the plan, or the account (id or name) if a plan follows')
+      .argument('[new-plan]', 'the plan, after an account'),
     undefined,
     'skip the question',
   ).action(
-    cli.run(async (context, first: string, last: string | undefined, options: Confirmation) => {
+    cli.run(async (context, first: string, second: string | undefined, options: Confirmation) => {
       const { out, operate, account, confirm } = context
       const { planExcess, setPlan, showAccount } = await import('./accounts.ts')
-      const [ref, plan] = last === undefined ? [(await account()).id, first] : [first, last]
+      const [ref, plan] = second === undefined ? [(await account()).id, first] : [first, second]
       const { id, name } = await operate((operation) => showAccount(operation, ref))
       const excess = await operate((operation) => planExcess(operation, id, plan))
       if (excess.length > 0) {

@@ -23,7 +23,7 @@ const bookingStatuses = ['confirmed', 'cancelled']
 export const closedValues: Readonly<Record<string, readonly string[]>> = {
   'accounts create --plan': plans,
   'accounts set-plan <plan>': plans,
-  'accounts set-plan <last>': plans,
+  'accounts set-plan <new-plan>': plans,
   'plans show <plan>': plans,
   'plans set <plan>': plans,
   'plans set --webinar-courses': ['yes', 'no'],

@@ -23,8 +23,8 @@ interface Found {
 }
 
 /**
- * Declares the search of a table. `name` is the column by which commands find a row, too: if a row has that name, the text
- * is no end of an id.
+ * Declares the search of a table. `name`: a column by which commands find a row, too. If a row has the text as its name,
+ * the search finds no id.
  */
 const search = (table: string, { name, id = 'id' }: { name?: string; id?: string } = {}): Statement<Found> => {
   const isOfAccount = table === 'accounts' ? '$1::text is not null' : 'account_id = $1'

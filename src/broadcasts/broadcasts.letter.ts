@@ -59,5 +59,5 @@ export const lateLetter = async (app: App, work: Work, choice: LetterChoice): Pr
   return found && project ? letterOf(work, choice, found.from) : null
 }
 
-/** Returns the choice of a sender that gives a message the sender of the letter, if the account may still use it. */
+/** Returns the choice that selects the sender of the letter for a message, if the account may still use it. */
 export const fromOfLetter = ({ from, replyTo }: Letter): FromChoice => ({ from, replyTo })

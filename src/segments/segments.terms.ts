@@ -29,8 +29,8 @@ export interface Asked {
 }
 
 /**
- * SQL of the rows of a term: each gives an address (`email`) a value, which is not null. `rowId`: the row id of the
- * address, for terms whose rows are looked up by it.
+ * SQL of the rows of a term: each has an address (`email`) and the term's value for it, which is not null. `rowId`: the
+ * row id of the address, for terms whose rows are looked up by it.
  */
 interface Rows {
   from: string

@@ -22,8 +22,8 @@ import { useSink } from '../support/smtp.ts'
 import { makeWebinar, register } from '../webinars/support.ts'
 
 /*
- * An account whose rows can't be changed ends no other account's turn. Each case gives three accounts work of one kind, makes a
- * trigger refuse the changes of the second one, and lets the kind run.
+ * An account whose rows can't be changed does not stop the work for other accounts. Each case creates work of one kind for three
+ * accounts, makes a trigger refuse changes of the second account, and runs that kind of work.
  */
 
 const receiver = useReceiver()
@@ -44,7 +44,7 @@ interface Case {
   table: string
   /** Creates an account; default: one without anything. */
   account?(): Promise<{ id: string }>
-  /** Gives the account work: SQL with its id as $1, or a call. */
+  /** Creates work for the account: SQL with its id as $1, or a call. */
   given: string | ((accountId: string) => Promise<unknown>)
   /** A row that is there as long as the work is not done: SQL with the account's id as $1. */
   left: string

@@ -15,7 +15,7 @@ export const tagsOf = (html: string, name: string): string[] =>
 const stylesIn = (html: string): string[] => [...html.matchAll(/style="([^"]*)"/g)].map(([, style]) => style!)
 const hasPadding = (style: string): boolean => /(?:^|;)padding:/.test(style)
 
-/** Returns the cells of the links that are alone in a cell and have padding, with the links' styles. */
+/** Returns the table cells whose only content is a link with padding, each with the style of its link. */
 export const buttonsIn = (html: string): RegExpMatchArray[] =>
   [...html.matchAll(/<td([^>]*)>\s*(?:<!\[endif\]-->)?<a\b[^>]*style="([^"]*)"/g)].filter(([, , style]) =>
     hasPadding(style!),

@@ -45,10 +45,16 @@ const timesOf = ({ scheduledAt, durationMinutes, locale }: Facts): readonly stri
 const session = (facts: Facts): PlainPart => ({ title: facts.title, lines: timesOf(facts) })
 
 /** `prefix` and the title are the subject; `opening` is the first paragraph and begins the preheader. */
-const mailOf = (facts: Facts, prefix: string, opening: string, parts: readonly PlainPart[] = []): PlainMail =>
+const mailOf = (
+  facts: Facts,
+  prefix: string,
+  opening: string,
+  parts: readonly PlainPart[] = [],
+  heading = prefix,
+): PlainMail =>
   plainMail(`${prefix}: ${facts.title}`, [`Hello ${facts.name},`, opening, session(facts), ...parts], {
     preheader: [opening, ...timesOf(facts)].join(' · '),
-    heading: prefix,
+    heading,
     brand: facts.brand,
   })
 
@@ -102,4 +108,4 @@ export const attendedMail = (facts: MailFacts): PlainMail =>
   mailOf(facts, 'Thank you for attending', 'It was good to have you with us.', recording(facts))
 
 export const missedMail = (facts: MailFacts): PlainMail =>
-  mailOf(facts, 'You missed', 'You had a seat, and we missed you.', recording(facts))
+  mailOf(facts, 'You missed', 'You had a seat in this session.', recording(facts), 'We missed you')
