@@ -1,9 +1,11 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { revokeKey } from '../../src/accounts/accounts.ts'
 import { listDeliveries } from '../../src/deliveries/deliveries.find.ts'
+import { deliveriesChannel } from '../../src/deliveries/deliveries.notices.ts'
 import { emit, isWanted } from '../../src/events/emit.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
 import type { EventType } from '../../src/events/types.ts'
+import type { Notice } from '../../src/store/notices.ts'
 import type { Work } from '../../src/store/work.ts'
 import {
   createWebhook,
@@ -117,16 +119,13 @@ describe('an event', () => {
 
   test('wakes the delivery job when it is committed', async () => {
     await subscribe(['contact.created'])
-    const listener = await t.app.database.connect()
     const heard: string[] = []
-    listener.on('notification', ({ channel }) => heard.push(channel))
-    await listener.query('listen svc_deliveries')
+    const hear = ({ channel, payload }: Notice) => void (channel === deliveriesChannel && heard.push(payload))
+    onTestFinished(t.app.database.notices.hear(hear))
     await created(3)
-    await expect.poll(() => heard).toEqual(['svc_deliveries'])
+    expect(heard).toEqual([expect.stringContaining(account.id)])
     await work((w) => emit(w, 'deal.created', () => []))
-    await listener.query('select 1')
     expect(heard).toHaveLength(1)
-    await listener.end()
   })
 
   test('is stored once for ten webhooks, even if one write causes 500 events', async () => {
