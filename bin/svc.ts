@@ -4,10 +4,10 @@ import { prepareProcess } from './prepare.mjs'
 prepareProcess()
 
 const { buildProgram, runProgram } = await import('../src/cli/program.ts')
-const { loadCommands } = await import('../src/app/commands.ts')
+const { loadCommands } = await import('../src/tools/commands.ts')
 
 const open = async () => (await import('../src/app/open.ts')).openForCommand()
 
-const loadChoices = async () => (await import('../src/app/choices.ts')).choicesOf
+const loadChoices = async () => (await import('../src/tools/choices.ts')).choicesOf
 
 await runProgram(buildProgram(await loadCommands(process.argv.slice(2)), open, loadChoices), process.argv)

@@ -19,6 +19,7 @@ const layers = [
   'http',
   'cli',
   'app',
+  'tools',
   'bin',
   'jobs',
 ] as const
@@ -154,7 +155,7 @@ test('a feature imports only features before it in the order, and only their fro
  * Folders whose sub-folders each have one front, the file of that name. Lists of commands, routes and pages, and the threads of
  * jobs/, load a file behind it by itself. SQL of other code needs no front.
  */
-const subdivided = ['app', 'cli', 'contacts', 'deliveries', 'engagement', 'journeys', 'messages', 'webinars']
+const subdivided = ['app', 'cli', 'contacts', 'deliveries', 'engagement', 'journeys', 'messages', 'tools', 'webinars']
 
 test.each(subdivided)('code outside a sub-folder of %s imports only its front', (folder) => {
   const subFolder = (file: string) => new RegExp(`^src/${folder}/([a-z]+)/`).exec(file)?.[1]
@@ -196,9 +197,9 @@ test.each([
   ['undici', ['net']],
   ['nodemailer', ['net']],
   ['imapflow', ['net']],
-  ['postal-mime', ['app', 'messages']],
-  ['smtp-server', ['app']],
-  ['@modelcontextprotocol/server', ['app']],
+  ['postal-mime', ['messages', 'tools']],
+  ['smtp-server', ['tools']],
+  ['@modelcontextprotocol/server', ['tools']],
   ['stripe', ['net']],
   ['mjml', ['studio']],
   ['pg', ['embedded', 'store']],
@@ -233,7 +234,7 @@ test('operations take the time from their unit of work, never from the clock', (
 test('the lines of page templates have at most 130 characters', () => {
   const templates = files.filter(
     (file) =>
-      (/\.(pages?|views|mails)\.ts$/.test(file) || /^src\/(pages|app\/console|engagement\/liveview)\//.test(file)) &&
+      (/\.(pages?|views|mails)\.ts$/.test(file) || /^src\/(pages|tools\/console|engagement\/liveview)\//.test(file)) &&
       // MJML writes it.
       file !== 'src/pages/plain-mail.frame.ts',
   )

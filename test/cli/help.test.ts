@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { closedValues } from '../../src/app/closed-values.ts'
 import { fullCommand } from '../../src/cli/next.ts'
+import { closedValues } from '../../src/tools/closed-values.ts'
 import { type Acting, buildCommands, leavesOf } from '../support/commands.ts'
 
 const helpOf = (command: Command): string => {

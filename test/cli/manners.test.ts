@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { loadCommands, loadSets } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
+import { loadCommands, loadSets } from '../../src/tools/commands.ts'
 import { startApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 

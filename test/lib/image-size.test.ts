@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { harbourPng } from '../../src/app/dev/picture.ts'
 import { imageSize } from '../../src/lib/image-size.ts'
+import { harbourPng } from '../../src/tools/dev/picture.ts'
 
 const webp = (format: string, rest: string) =>
   Buffer.concat([Buffer.from('RIFF\x10\0\0\0WEBP'), Buffer.from(format), Buffer.alloc(4), Buffer.from(rest, 'hex')])

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { updateAccount } from '../../src/accounts/accounts.ts'
-import { harbourPng } from '../../src/app/dev/picture.ts'
+import { harbourPng } from '../../src/tools/dev/picture.ts'
 import { type FormBench, type FormsApp, formBench, startForms } from '../forms/support.ts'
 import { describePages, emailLandmarks, expectGoodOnEveryScreen, expectNothingFromElsewhere } from '../support/pages.ts'
 import { makeWebinar, register } from '../webinars/support.ts'

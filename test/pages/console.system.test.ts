@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { setMode } from '../../src/app/catcher/catcher.mode.ts'
-import { caughtIds, removeCaught } from '../../src/app/catcher/catcher.ts'
+import { setMode } from '../../src/tools/catcher/catcher.mode.ts'
+import { caughtIds, removeCaught } from '../../src/tools/catcher/catcher.ts'
 import { startConsole, type TestConsole } from '../support/console.ts'
 import {
   describePages,

@@ -12,8 +12,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import PostalMime from 'postal-mime'
-import { caughtIds, readCaught } from '../../src/app/catcher/catcher.ts'
-import { startDevelopment } from '../../src/app/dev/dev.ts'
+import { caughtIds, readCaught } from '../../src/tools/catcher/catcher.ts'
+import { startDevelopment } from '../../src/tools/dev/dev.ts'
 import { executablePath, launchOptions, screens } from '../support/screens.ts'
 
 const root = join(import.meta.dirname, '../..')

@@ -1,8 +1,8 @@
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { WriteStream } from 'node:tty'
-import { loadCommands } from '../../src/app/commands.ts'
 import { openForCommand } from '../../src/app/open.ts'
 import { buildProgram, runProgram } from '../../src/cli/program.ts'
+import { loadCommands } from '../../src/tools/commands.ts'
 
 /*
  * Runs commands one after the other as `bin/svc.ts` does, each with its own environment, folder and input, and with pipes or a terminal,
@@ -29,7 +29,7 @@ export type Request = { run: Command } | { type: string }
 /** Output of the command (`echo`: what a terminal shows of what is typed), or its end, after which the host may end, too. */
 export type Report = { from: 'stdout' | 'stderr' | 'echo'; chunk: Buffer } | { status: number; endsHost: boolean }
 
-const loadChoices = async () => (await import('../../src/app/choices.ts')).choicesOf
+const loadChoices = async () => (await import('../../src/tools/choices.ts')).choicesOf
 const exit = process.exit.bind(process)
 
 const report = (message: Report, done?: () => void) => void process.send!(message, undefined, undefined, done)

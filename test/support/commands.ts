@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { loadCommands } from '../../src/app/commands.ts'
 import { buildProgram } from '../../src/cli/program.ts'
+import { loadCommands } from '../../src/tools/commands.ts'
 
 const unopened = async (): Promise<never> => {
   throw new Error('not opened here')

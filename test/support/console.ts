@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTransport, type SendMailOptions } from 'nodemailer'
-import { type Catcher, openCatcher } from '../../src/app/catcher/catcher.ts'
-import { type Console, openConsole } from '../../src/app/console/console.ts'
 import { newSigningSecret } from '../../src/lib/signature.ts'
 import { advanceClock, resetClock } from '../../src/store/clock.ts'
+import { type Catcher, openCatcher } from '../../src/tools/catcher/catcher.ts'
+import { type Console, openConsole } from '../../src/tools/console/console.ts'
 import { startApp, type TestApp } from './app.ts'
 
 export interface TestConsole {

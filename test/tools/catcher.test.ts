@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { caughtIds, openCatcher, readCaught, removeCaught } from '../../src/app/catcher/catcher.ts'
 import { catcherFile, mailFolder, readConfig } from '../../src/app/config.ts'
 import { newId } from '../../src/lib/ids.ts'
+import { caughtIds, openCatcher, readCaught, removeCaught } from '../../src/tools/catcher/catcher.ts'
 import { svc } from '../support/cli.ts'
 
 let folder: string

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { catcherFile, mailFolder } from '../../app/config.ts'
 import { makeInside, writeInside } from '../../embedded/folder.ts'
 import { newId } from '../../lib/ids.ts'
-import { catcherFile, mailFolder } from '../config.ts'
 import { readMode, setMode, takeMode } from './catcher.mode.ts'
 import type { CaughtMail } from './catcher.read.ts'
 

@@ -1,9 +1,9 @@
 import { request } from 'node:http'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { readMode, setMode } from '../../../src/app/catcher/catcher.mode.ts'
-import { caughtIds, removeCaught } from '../../../src/app/catcher/catcher.ts'
-import { showClock } from '../../../src/store/clock.ts'
-import { startConsole, type TestConsole } from '../../support/console.ts'
+import { showClock } from '../../src/store/clock.ts'
+import { readMode, setMode } from '../../src/tools/catcher/catcher.mode.ts'
+import { caughtIds, removeCaught } from '../../src/tools/catcher/catcher.ts'
+import { startConsole, type TestConsole } from '../support/console.ts'
 
 let c: TestConsole
 

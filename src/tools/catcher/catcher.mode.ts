@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, rmSync } from 'node:fs'
+import { mailModeFile } from '../../app/config.ts'
 import { writeInside } from '../../embedded/folder.ts'
-import { mailModeFile } from '../config.ts'
 
 /** What the catcher does with messages: accept, answer 5xx or 4xx, or leave the complete message unanswered. */
 export const mailModes = ['accept', 'refuse', 'defer', 'hang'] as const

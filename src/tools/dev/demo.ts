@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createAccount, createKey, listAccounts, listKeys } from '../../accounts/accounts.ts'
+import type { OpenApp } from '../../app/app.ts'
+import { demoFile } from '../../app/config.ts'
 import { createList, listLists, writeContacts } from '../../contacts/contacts.ts'
 import { redirectTarget } from '../../deliveries/deliveries.ts'
 import { writeInside } from '../../embedded/folder.ts'
@@ -8,8 +10,6 @@ import { createForm, FormFile } from '../../forms/forms.ts'
 import { addSender, listSenders } from '../../messages/messages.ts'
 import { applyProjects, listProjects, sampleProject } from '../../studio/studio.ts'
 import { createWebhook } from '../../webhooks/webhooks.ts'
-import type { OpenApp } from '../app.ts'
-import { demoFile } from '../config.ts'
 
 /** State of the demo that the database has only as hashes, or not at all. It is in a file that only its owner can read. */
 interface DemoState {

@@ -69,22 +69,22 @@ const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 /** Command sets and the nouns to which they add verbs; a command loads only the sets of its noun. */
 const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>][] = [
-  [['serve', 'jobs', 'db', 'openapi'], async () => (await import('./daemon/daemon.commands.ts')).commands],
-  [['config'], async () => (await import('./operate/config.commands.ts')).commands],
-  [['queues'], async () => (await import('./operate/queues.commands.ts')).commands],
-  [['status'], async () => (await import('./operate/status.commands.ts')).commands],
-  [['jobs'], async () => (await import('./daemon/jobs.commands.ts')).commands],
-  [['doctor'], async () => (await import('./operate/doctor.commands.ts')).commands],
-  [['completion'], async () => (await import('./operate/completion.commands.ts')).commands],
-  [['db'], async () => (await import('./backup/backup.commands.ts')).commands],
-  [['secret'], async () => (await import('./operate/rotate.commands.ts')).commands],
+  [['serve', 'jobs', 'db', 'openapi'], async () => (await import('../app/daemon/daemon.commands.ts')).commands],
+  [['config'], async () => (await import('../app/operate/config.commands.ts')).commands],
+  [['queues'], async () => (await import('../app/operate/queues.commands.ts')).commands],
+  [['status'], async () => (await import('../app/operate/status.commands.ts')).commands],
+  [['jobs'], async () => (await import('../app/daemon/jobs.commands.ts')).commands],
+  [['doctor'], async () => (await import('../app/operate/doctor.commands.ts')).commands],
+  [['completion'], async () => (await import('./completion/completion.commands.ts')).commands],
+  [['db'], async () => (await import('../app/backup/backup.commands.ts')).commands],
+  [['secret'], async () => (await import('../app/operate/rotate.commands.ts')).commands],
   [['dev'], async () => (await import('./dev/dev.commands.ts')).commands],
-  [['api'], async () => (await import('./api.commands.ts')).commands],
+  [['api'], async () => (await import('../app/api.commands.ts')).commands],
   [['mcp'], async () => (await import('./mcp/mcp.commands.ts')).commands],
   [['clock'], async () => (await import('./dev/clock.commands.ts')).commands],
   [['mail'], async () => (await import('./catcher/mail.commands.ts')).commands],
   [['accounts', 'plans', 'keys'], async () => (await import('../accounts/accounts.commands.ts')).commands],
-  [['accounts'], async () => (await import('./move/move.commands.ts')).commands],
+  [['accounts'], async () => (await import('../app/move/move.commands.ts')).commands],
   [
     ['lists', 'contacts', 'access-log'],
     async () => {
@@ -114,7 +114,7 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
     ['liveview', 'score', 'contacts', 'projects'],
     async () => {
       const { commandsOf } = await import('../engagement/engagement.commands.ts')
-      return commandsOf(async () => (await import('./features.ts')).loadBlocks())
+      return commandsOf(async () => (await import('../app/features.ts')).loadBlocks())
     },
   ],
   [['bookings'], async () => (await import('../bookings/bookings.commands.ts')).commands],

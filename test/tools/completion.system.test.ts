@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { program as entry, inherited, svc } from '../../support/cli.ts'
-import { needs } from '../../support/needs.ts'
-import { waitLimitMs } from '../../support/slowness.ts'
+import { program as entry, inherited, svc } from '../support/cli.ts'
+import { needs } from '../support/needs.ts'
+import { waitLimitMs } from '../support/slowness.ts'
 
 const run = promisify(execFile)
 let folder: string

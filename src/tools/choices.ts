@@ -1,3 +1,4 @@
+import { findIdByEnd, hasIds, onlyId } from '../app/ids.ts'
 import type { Choice } from '../cli/ask.ts'
 import type { Choices, ChoicesOf, Given } from '../cli/choices.ts'
 import type { Context } from '../cli/command.ts'
@@ -5,7 +6,6 @@ import { moneyText } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import { closedValues } from './closed-values.ts'
-import { findIdByEnd, hasIds, onlyId } from './ids.ts'
 
 /*
  * The values of flags and arguments, for questions on a terminal and for suggestions after a mistyped value. Flags and
@@ -193,7 +193,7 @@ const payments = async ({ work }: Context) => {
 const caughtMail = async () => {
   const [{ caughtIds }, { dataDirOf }, { actAsOwner }] = await Promise.all([
     import('./catcher/catcher.ts'),
-    import('./config.ts'),
+    import('../app/config.ts'),
     import('../embedded/folder.ts'),
   ])
   const dataDir = dataDirOf(process.env)

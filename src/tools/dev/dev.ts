@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { type Config, dataDirOf, demoFile, readConfig } from '../../app/config.ts'
 import { openEmbedded, prepareFolder } from '../../embedded/embedded.ts'
 import type { Database } from '../../store/database.ts'
-import { type Config, dataDirOf, demoFile, readConfig } from '../config.ts'
 import { claimFolder } from './claim.ts'
 
 export { picturePath } from './picture.ts'
@@ -39,14 +39,14 @@ const configOf = (env: Environment, defaults: Environment = {}): Config => {
  */
 const loadParts = async (isFirst: boolean) => {
   const [daemon, console, mail, demo, sample, clock] = await Promise.all([
-    import('../daemon/daemon.ts'),
+    import('../../app/daemon/daemon.ts'),
     import('../console/console.ts'),
     import('../catcher/catcher.ts'),
     import('./demo.ts'),
     import('./picture.ts'),
     import('../../store/clock.ts'),
     import('../../http/server.ts'),
-    import('../features.ts').then(({ loadRoutes, loadPages }) => Promise.all([loadRoutes(), loadPages()])),
+    import('../../app/features.ts').then(({ loadRoutes, loadPages }) => Promise.all([loadRoutes(), loadPages()])),
     isFirst && import('../../store/orm.ts'),
   ])
   return { ...daemon, ...console, ...mail, ...demo, ...sample, ...clock }

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { closedValues } from '../../../src/app/closed-values.ts'
-import { loadCommands } from '../../../src/app/commands.ts'
-import { type Candidate, complete } from '../../../src/cli/complete.ts'
-import { buildProgram } from '../../../src/cli/program.ts'
-import { svc } from '../../support/cli.ts'
+import { type Candidate, complete } from '../../src/cli/complete.ts'
+import { buildProgram } from '../../src/cli/program.ts'
+import { closedValues } from '../../src/tools/closed-values.ts'
+import { loadCommands } from '../../src/tools/commands.ts'
+import { svc } from '../support/cli.ts'
 
 const program = buildProgram(await loadCommands(), () => Promise.reject(new Error('not opened here')))
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { dataDirOf } from '../../app/config.ts'
 import { type CommandSet, type Confirmation, confirmed, examples } from '../../cli/command.ts'
 import { type LetterFlags, lettered, showLetter } from '../../cli/letter.ts'
 import type { Column, Output } from '../../cli/output.ts'
@@ -6,7 +7,6 @@ import { actAsOwner } from '../../embedded/folder.ts'
 import { pageRequest } from '../../lib/page.ts'
 import { noSuch, Problem, shown } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
-import { dataDirOf } from '../config.ts'
 import type { MailMode } from './catcher.mode.ts'
 import type { MailView } from './catcher.read.ts'
 import type { CaughtMail } from './catcher.ts'
@@ -77,7 +77,7 @@ const find = async ({ to, subject }: Filter, limit: number): Promise<CaughtMail[
 /** Returns how far the development clock, which dates caught emails, is ahead; 0 if the database is unavailable. */
 const aheadMs = async (): Promise<number> => {
   try {
-    const { openForInspection } = await import('../open.ts')
+    const { openForInspection } = await import('../../app/open.ts')
     const app = await openForInspection()
     try {
       return app.now().getTime() - Date.now()
@@ -198,7 +198,7 @@ export const commands: CommandSet = (cli) => {
         async ({ out }, mode: string | undefined, flags: { times?: string }) => {
           const [{ mailModes, readMode, setMode }, { runningCatcher }] = await Promise.all([
             import('./catcher.mode.ts'),
-            import('../config.ts'),
+            import('../../app/config.ts'),
           ])
           const times = timesOf(flags.times)
           if (mode === undefined) {
