@@ -54,7 +54,9 @@ const tableStyle = `
 table { width: 100%; border-collapse: collapse; margin: 0 0 1rem }
 td, th { padding: .25rem 0; text-align: left }
 td:last-child { text-align: right; white-space: nowrap }
-button[value=decline] { background: transparent; color: var(--ink); box-shadow: inset 0 0 0 1px var(--ink) }
+.paying { display: flex; flex-wrap: wrap; gap: .75rem }
+.paying button { flex: 1 }
+tfoot :is(th, td) { padding-top: .6rem; border-top: 1px solid var(--line) }
 `
 
 const testPage = (order: Order, lang: string | null): PageView => ({
@@ -63,9 +65,9 @@ const testPage = (order: Order, lang: string | null): PageView => ({
   body: html`<h1>Test payment</h1>
 <p class="quiet">This page stands in for a payment provider. No money moves.</p>
 ${priceTable(order, lang)}
-<form method="post">
+<form method="post" class="paying">
 <button name="action" value="pay">Pay</button>
-<button name="action" value="decline">Decline</button>
+<button name="action" value="decline" class="plain">Decline</button>
 </form>`,
 })
 

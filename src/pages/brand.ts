@@ -36,7 +36,7 @@ const variables = (color: string, scheme: Scheme): string => {
 }
 
 const layout = `
-.brand { margin: 0 0 1.25rem; font-weight: 600; line-height: 1.25 }
+.brand { margin: 0 0 1.25rem; padding: 0 0 1rem; border-bottom: 1px solid var(--line); font-weight: 600; line-height: 1.25 }
 .brand img { display: block; max-width: min(100%, 15rem); max-height: 3rem }
 .imprint { max-width: 34rem; margin: 1rem auto 0; padding: 0 1.5rem; font-size: .875rem; color: var(--quiet); text-align: center }
 .imprint p { margin: 0 0 .25rem }

@@ -12,9 +12,11 @@ export const style = `
 :root { color-scheme: light dark; ${variables('light')} }
 @media screen and (prefers-color-scheme: dark) { :root { ${variables('dark')} } }
 * { box-sizing: border-box }
+html { accent-color: var(--act) }
 body {
   margin: 0;
   padding: 1rem;
+  border-top: .3rem solid var(--act);
   background: var(--ground);
   color: var(--ink);
   font: 1rem/1.5 system-ui, sans-serif;
@@ -22,14 +24,15 @@ body {
 }
 main {
   max-width: 34rem;
-  margin: 8vh auto 0;
-  padding: 1.5rem;
+  margin: clamp(0rem, 7vh, 4rem) auto 0;
+  padding: clamp(1.25rem, 5vw, 2rem);
   background: var(--card);
   border: 1px solid var(--line);
-  border-radius: .75rem
+  border-radius: 1rem;
+  box-shadow: 0 1px 2px rgb(0 0 0 / 4%), 0 1rem 2.5rem -1rem rgb(0 0 0 / 14%)
 }
-h1 { margin: 0 0 .75rem; font-size: 1.4rem; line-height: 1.25 }
-p { margin: 0 0 1rem }
+h1 { margin: 0 0 .75rem; font-size: 1.6rem; line-height: 1.2; letter-spacing: -.015em; text-wrap: balance }
+p { margin: 0 0 1rem; text-wrap: pretty }
 p:last-child { margin-bottom: 0 }
 .quiet { color: var(--quiet) }
 a { color: var(--link) }
@@ -45,6 +48,12 @@ button, .act {
   cursor: pointer
 }
 .act { display: inline-block; text-decoration: none }
+.plain { background: transparent; color: var(--link); box-shadow: inset 0 0 0 1px var(--quiet) }
+@media (hover: hover) {
+  button:hover, .act:hover { filter: brightness(.93) }
+  .plain:hover { filter: none; background: var(--ground) }
+}
+.notice { padding: .75rem 1rem; border-left: .25rem solid var(--act); border-radius: .5rem; background: color-mix(in srgb, var(--act) 9%, transparent) }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
 `
 
@@ -59,5 +68,6 @@ input, select, textarea {
 :root { --fault: #b3261e }
 @media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
 .fault { color: var(--fault) }
+@media (max-width: 30rem) { form > button { width: 100% } }
 .trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }
 `

@@ -2,7 +2,7 @@ import { hasAccount } from '../../accounts/accounts.ts'
 import { notFoundPage, type Page, type PageCall } from '../../pages/page.ts'
 import type { App, Work } from '../../store/work.ts'
 import { changeEverything, leaveByOneClick, readPreferences, saveChoices } from './preferences.ts'
-import { actions, chosenValue, done, fields, preferencePage, question } from './unsubscribe.views.ts'
+import { actions, chosenValue, fields, left, preferencePage, question, returned } from './unsubscribe.views.ts'
 
 interface Recipient {
   accountId: string
@@ -30,7 +30,8 @@ const ask: Page = {
     if (!recipient) return notFoundPage
     const preferences = await readPreferences({ sql: app.sql, accountId: recipient.accountId }, recipient)
     const { email } = recipient
-    return preferences.topics.length > 0 ? preferencePage(email, preferences, false) : question(email)
+    if (preferences.topics.length > 0) return preferencePage(email, preferences, false)
+    return preferences.hasLeftEverything ? left(email) : question(email)
   },
 }
 
@@ -64,7 +65,8 @@ const act: Page = {
     })
     const { email } = recipient
     if (preferences.topics.length > 0) return preferencePage(email, preferences, true)
-    return preferences.hasLeftEverything ? done(email) : question(email)
+    if (preferences.hasLeftEverything) return left(email)
+    return form[fields.action] === actions.return ? returned(email) : question(email)
   },
 }
 

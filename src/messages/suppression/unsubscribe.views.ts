@@ -12,23 +12,15 @@ You’ll still get emails that you ask for, such as receipts.
 <form method="post"><button type="submit">Unsubscribe</button></form>`,
 })
 
-export const done = (email: string): PageView => ({
-  title: 'You are unsubscribed',
-  body: html`<h1>You are unsubscribed</h1>
-<p>We won’t send any more newsletters or offers to <strong>${email}</strong>.</p>`,
-})
-
 const style = `
 fieldset { margin: 0 0 1rem; padding: 0; border: 0 }
 legend { padding: 0 0 .25rem; font-weight: 600 }
 .topic { display: flex; gap: .75rem; padding: .6rem 0; border-top: 1px solid var(--line) }
-.topic input { flex: none; width: 1.25rem; height: 1.25rem; margin: .15rem 0 0; accent-color: var(--act) }
+.topic input { flex: none; width: 1.25rem; height: 1.25rem; margin: .15rem 0 0 }
 .topic label { display: block; font-weight: 600 }
 .topic p { margin: 0 }
 .all { margin-top: 1.5rem; padding-top: 1.25rem; border-top: 1px solid var(--line) }
 h2 { margin: 0 0 .5rem; font-size: 1.1rem }
-.plain { background: transparent; color: var(--link); border: 1px solid var(--link) }
-.saved { padding: .6rem .75rem; border: 1px solid var(--act); border-radius: .5rem }
 `
 
 /** The names of the page's fields. */
@@ -58,7 +50,7 @@ const choices = (email: string, { topics }: Preferences, isSaved: boolean): Page
     title: isSaved ? 'Your choices are saved' : 'Email preferences',
     style,
     body: html`<h1>Email preferences</h1>
-${isSaved && html`<p class="saved" role="status">Your choices are saved.</p>`}
+${isSaved && html`<p class="notice" role="status">Your choices are saved.</p>`}
 <p>
 Choose what we send to <strong>${email}</strong>.
 You’ll still get emails that you ask for, such as receipts.
@@ -80,7 +72,8 @@ ${topics.map(box)}
   }
 }
 
-const left = (email: string): PageView => ({
+/** Shows that nothing is sent any more, with the way back. */
+export const left = (email: string): PageView => ({
   title: 'You are unsubscribed',
   style,
   body: html`<h1>You are unsubscribed</h1>
@@ -95,3 +88,9 @@ const left = (email: string): PageView => ({
 
 export const preferencePage = (email: string, preferences: Preferences, isSaved: boolean): PageView =>
   preferences.hasLeftEverything ? left(email) : choices(email, preferences, isSaved)
+
+export const returned = (email: string): PageView => ({
+  title: 'You are subscribed again',
+  body: html`<h1>You are subscribed again</h1>
+<p role="status">We’ll send our newsletters and offers to <strong>${email}</strong>.</p>`,
+})
