@@ -8,6 +8,6 @@ const { loadCommands } = await import('../src/tools/commands.ts')
 
 const open = async () => (await import('../src/app/open.ts')).openForCommand()
 
-const loadChoices = async () => (await import('../src/tools/choices.ts')).choicesOf
+const loadChoices = async () => (await import('../src/tools/choice-values.ts')).choicesOf
 
 await runProgram(buildProgram(await loadCommands(process.argv.slice(2)), open, loadChoices), process.argv)

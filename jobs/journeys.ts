@@ -1,5 +1,5 @@
 import { runJob } from '../src/app/daemon/job.ts'
-import { runJourneys } from '../src/journeys/engine/run.ts'
+import { runJourneys } from '../src/journeys/engine/runs.loop.ts'
 import { runResults } from '../src/messages/results/fold.ts'
 
 await runJob('journeys', {

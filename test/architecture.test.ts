@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { tablesIn } from './support/sql.ts'
 
@@ -85,7 +85,7 @@ const isEdgeShape = ({ from, to, typeOnly }: Import) =>
   (/\.routes\.ts$/.test(from) && to === 'src/http/route.ts') ||
   (/\.(pages|views|mails)\.ts$/.test(from) && /^src\/pages\/(page|html|plain-mail)\.ts$/.test(to)) ||
   (/\.commands\.ts$/.test(from) &&
-    /^src\/cli\/(ask|command|input|letter|open|output|progress|screen|trial)\.ts$/.test(to)) ||
+    /^src\/cli\/(ask|command|input|letter|open-file|output|progress|screen|trial)\.ts$/.test(to)) ||
   (typeOnly && /^src\/(http|cli)\//.test(to) && feature(from) >= 0)
 
 test('every source file is in a folder that the map lists', () => {
@@ -96,6 +96,13 @@ test('a file imports from its own layer or from lower ones', () => {
   const ours = imports.filter(({ to }) => isOurs(to) && !to.startsWith('migrations/'))
   expect(ours.length).toBeGreaterThan(50)
   expect(shown(ours.filter((found) => layerOf(found.to) > layerOf(found.from) && !isEdgeShape(found)))).toEqual([])
+})
+
+test('files have different names, except for the fronts of folders: a name leads to one file', () => {
+  const isFront = (file: string) => basename(file, '.ts') === basename(dirname(file))
+  const others = files.filter((file) => room(file) !== 'bin' && room(file) !== 'jobs' && !isFront(file))
+  const byName = Object.groupBy(others, (file) => basename(file))
+  expect(Object.values(byName).filter((same) => same!.length > 1)).toEqual([])
 })
 
 test('a migration imports nothing of the program: it has the same result in all later versions', () => {

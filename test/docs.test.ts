@@ -120,7 +120,9 @@ test('the reference names every setting', () => {
 
 test('the reference names every trigger, exit rule and step of journeys', () => {
   const text = read('docs/reference/journeys.md')
-  const steps = [...read('src/journeys/definition/schema.ts').matchAll(/id,\s+kind: z\.literal\('([\w-]+)'\)/g)]
+  const steps = [
+    ...read('src/journeys/definition/definition.schema.ts').matchAll(/id,\s+kind: z\.literal\('([\w-]+)'\)/g),
+  ]
   expect(steps.length).toBeGreaterThan(10)
   const rules = exitRules.filter((rule) => !(eventTypes as readonly string[]).includes(rule))
   const names = [...triggerKinds, ...rules, ...steps.map((match) => match[1]!)]
@@ -138,7 +140,7 @@ test('sentences that clients may compare are the same in the reference and in th
 })
 
 test('the reference names every svc metric', () => {
-  const names = ['src/app/daemon/metrics.ts', 'src/http/metrics.ts'].flatMap((file) =>
+  const names = ['src/app/daemon/daemon.metrics.ts', 'src/http/metrics.ts'].flatMap((file) =>
     [...read(file).matchAll(/'(svc_\w+)'/g)].map((match) => match[1]!),
   )
   expect(names.length).toBeGreaterThan(5)

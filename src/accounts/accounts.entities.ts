@@ -37,7 +37,7 @@ const AccountSchema = defineEntity({
     name: p.text().unique(),
     slug: p.text().nullable().unique(),
     plan: p.text(),
-    /** Number of distinct addresses. Exact: updated by the transaction that adds or removes them (contacts/write/count.ts). */
+    /** Number of distinct addresses. Exact: updated by the transaction that adds or removes them (contacts/write/write.count.ts). */
     contactCount: p.integer().default(0),
     createdAt: p.datetime(),
     /** When its deletion began. From then on the account can't be used, and its rows are deleted (accounts.delete.ts). */

@@ -1,7 +1,7 @@
 import { allAccounts } from '../accounts/accounts.ts'
 import { idAt } from '../lib/ids.ts'
-import { inBatches } from '../store/batches.ts'
 import { forceIndexOrder } from '../store/database.ts'
+import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 

@@ -1,6 +1,6 @@
 import { type CommandSet, type Confirmation, confirmed, examples, paged } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import type { BookingView } from './bookings.ts'
 

@@ -1,5 +1,5 @@
 import { decodeCursor, encodeCursor, idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
-import type { PageRequest } from '../lib/page.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'

@@ -1,5 +1,5 @@
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
-import type { PageRequest } from '../lib/page.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import { senderShown } from '../messages/identity/senders.rows.ts'
 import { batchKeyPrefix } from '../messages/messages.ts'

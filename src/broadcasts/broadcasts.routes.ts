@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
-import { epochMs } from '../lib/shapes.ts'
+import { epochMs } from '../lib/common-shapes.ts'
 import { idText } from '../lib/text.ts'
 import { machineActions, SendResult } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'

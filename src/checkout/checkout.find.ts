@@ -1,7 +1,7 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { addressPattern } from '../lib/erased.ts'
 import { toNumber } from '../lib/money.ts'
-import type { PageRequest } from '../lib/page.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { noSuch } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
 import type { Page } from '../lib/cursor.ts'
-import type { PageFlags, PageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import type { App, Operation, Work } from '../store/work.ts'
 import type { Column, ListOptions, Output } from './output.ts'

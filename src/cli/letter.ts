@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import type { Command } from 'commander'
 import { notFound, Problem } from '../lib/problem.ts'
 import { widthOf, wrapped } from './draw/draw.ts'
-import { openFile, temporaryFile } from './open.ts'
+import { openFile, temporaryFile } from './open-file.ts'
 import { type Canvas, harmless, type Output } from './output.ts'
 
 /** Adds `--html`, `--source` and `--open` to a command that shows an email; `showLetter` prints it. */

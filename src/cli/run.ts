@@ -6,13 +6,13 @@ import type { App, Operation } from '../store/work.ts'
 import type { ChoicesOf } from './choices.ts'
 import { type Context, isChanging, type RunOptions } from './command.ts'
 import { isAsciiOnly } from './draw/draw.ts'
-import { expandIds, withWholeIds } from './ids.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
 import { asTyped, declaredFlag, fullCommand, withFlags } from './next.ts'
 import { createOutput, type Format, jsonText, type Output, printable } from './output.ts'
-import { showPages } from './pages.ts'
 import { createProgress, noProgress } from './progress.ts'
+import { showPages } from './show-pages.ts'
 import { rolledBack, rollingBack } from './trial.ts'
+import { expandIds, withWholeIds } from './whole-ids.ts'
 
 /** Exit statuses: docs/reference/cli.md#exit-codes. */
 const statuses: Record<ProblemKind, number> = {

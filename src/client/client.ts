@@ -3,12 +3,12 @@
  * runtime with it has, and nothing of Node. What it can call is in api.ts, which is generated from the OpenAPI document.
  */
 import { keyedRoutes } from './api.ts'
-import { ApiError, type FailedCall, NoAnswerError } from './errors.ts'
-import type { CallOptions, InputsOf, Method, PagedPath, PathOf, ResultOf } from './types.ts'
+import { ApiError, type FailedCall, NoAnswerError } from './client.errors.ts'
+import type { CallOptions, InputsOf, Method, PagedPath, PathOf, ResultOf } from './client.types.ts'
 
 export type { components } from './api.ts'
-export { ApiError, type ErrorKind, type FailedCall, NoAnswerError } from './errors.ts'
-export type { CallOptions } from './types.ts'
+export { ApiError, type ErrorKind, type FailedCall, NoAnswerError } from './client.errors.ts'
+export type { CallOptions } from './client.types.ts'
 
 export interface ClientOptions extends Omit<CallOptions, 'signal'> {
   /** Where the daemon is, such as `https://svc.example.com`: its `SVC_PUBLIC_URL`. */

@@ -12,7 +12,7 @@ import {
   paged,
 } from '../cli/command.ts'
 import { type Column, jsonText } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { notFound, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
@@ -103,7 +103,7 @@ const ofFirst = (first: ReadonlyMap<string, TimelineEntry>, entry: TimelineEntry
 const showTimeline = async ({ app, out, work }: Context, given: string, limit: string | undefined): Promise<void> => {
   const [{ readTimeline, withSuppression }, { pageRequest }] = await Promise.all([
     import('./contacts.ts'),
-    import('../lib/page.ts'),
+    import('../lib/page-request.ts'),
   ])
   const { limit: most } = pageRequest(limit === undefined ? {} : { limit })
   const email = await parseEmail(given)

@@ -12,7 +12,7 @@ const ContactListSchema = defineEntity({
     name: p.text(),
     /** Column names in the order of their first appearance. */
     fields: p.array(),
-    /** Exact: updated by the transaction that adds or removes contacts (contacts/write/count.ts). */
+    /** Exact: updated by the transaction that adds or removes contacts (contacts/write/write.count.ts). */
     rowCount: p.integer().default(0),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { ContactShape } from '../events/shapes.ts'
 import { created, existed, ok, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
+import { epochMs } from '../lib/common-shapes.ts'
 import { withMaxItems } from '../lib/max-items.ts'
-import { epochMs } from '../lib/shapes.ts'
 import { idText } from '../lib/text.ts'
 import {
   columnNames,

@@ -121,7 +121,7 @@ export {
  */
 type Imports = typeof import('./imports/imports.ts')
 
-/** As `openTable` of contacts/imports/table.ts. */
+/** As `openTable` of contacts/imports/imports.table.ts. */
 export const openTable = async (...given: Parameters<Imports['openTable']>): ReturnType<Imports['openTable']> =>
   (await import('./imports/imports.ts')).openTable(...given)
 

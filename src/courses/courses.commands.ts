@@ -11,7 +11,7 @@ import {
 } from '../cli/command.ts'
 import { readText } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { CourseView, LessonView, MemberView } from './courses.ts'
 

@@ -1,6 +1,6 @@
 import { activeAccounts } from '../accounts/accounts.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
-import { inBatches } from '../store/batches.ts'
+import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { noSuchCourse, type Reader } from './courses.find.ts'

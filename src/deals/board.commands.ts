@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type Cli, examples } from '../cli/command.ts'
 import { fitted, moneyText, printable } from '../cli/output.ts'
 import { hasScreen } from '../cli/screen.ts'
-import { pageRequest } from '../lib/page.ts'
+import { pageRequest } from '../lib/page-request.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { Board, BoardStage, Deal } from './deals.ts'
 

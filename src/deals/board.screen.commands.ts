@@ -4,8 +4,8 @@ import { onScreen, reversed, type Screen } from '../cli/screen.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import { cardOf, gap, maxColumnWidth, minColumnWidth, sumsOf } from './board.commands.ts'
+import { moveOne } from './deals.move.commands.ts'
 import type { Board, Deal } from './deals.ts'
-import { moveOne } from './move.commands.ts'
 
 const refreshMs = 2000
 const cardLines = 3

@@ -10,11 +10,11 @@ import {
   paged,
 } from '../cli/command.ts'
 import type { Column } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { addBoard } from './board.commands.ts'
+import { addMove } from './deals.move.commands.ts'
 import type { Deal, DealMoveView } from './deals.ts'
-import { addMove } from './move.commands.ts'
 
 const dealColumns: Column<Deal>[] = [
   ['ID', (deal) => deal.id],

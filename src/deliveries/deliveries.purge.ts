@@ -1,5 +1,5 @@
-import { inBatches } from '../store/batches.ts'
 import type { Sql } from '../store/database.ts'
+import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 

@@ -10,7 +10,7 @@ import {
   paged,
 } from '../cli/command.ts'
 import { type Column, moneyText, type Output, printable } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { BlockKind, BlockSummary, Labels, ProjectSummary, ResponseView } from './interactions/interactions.ts'
 

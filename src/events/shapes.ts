@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { epochMs } from '../lib/shapes.ts'
+import { epochMs } from '../lib/common-shapes.ts'
 import { type EventType, eventTypes, firesWhen } from './types.ts'
 
 /*

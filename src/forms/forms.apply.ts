@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { addColumns, extendColumns, findList, requireList } from '../contacts/contacts.ts'
-import { type Checked, type Fault, faultText, recordOf, requireFiles, shapeFaults } from '../lib/faults.ts'
+import { type Checked, type Fault, faultText, recordOf, requireFiles, shapeFaults } from '../lib/file-faults.ts'
 import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { parse } from '../lib/parse.ts'

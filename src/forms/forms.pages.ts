@@ -1,5 +1,5 @@
 import { requireAdmission, requirePublicWrite } from '../accounts/accounts.ts'
-import { recordOf } from '../lib/faults.ts'
+import { recordOf } from '../lib/file-faults.ts'
 import { invalid, notFound, Problem, type ProblemKind } from '../lib/problem.ts'
 import {
   formBytes,

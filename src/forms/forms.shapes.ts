@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { recordOf } from '../lib/faults.ts'
+import { recordOf } from '../lib/file-faults.ts'
 import { text } from '../lib/text.ts'
 import { FormFields } from '../studio/studio.ts'
 

@@ -1,6 +1,6 @@
 import { contactAt } from '../contacts/contacts.ts'
 import { datesBetween } from '../lib/days.ts'
-import { inBatches } from '../store/batches.ts'
+import { inBatches } from '../store/in-batches.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
 import type { App, Work } from '../store/work.ts'

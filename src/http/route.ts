@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Page } from '../lib/cursor.ts'
-import type { PageRequest } from '../lib/page.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { invalid, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { App, Work } from '../store/work.ts'

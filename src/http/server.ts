@@ -24,10 +24,10 @@ import { authenticate } from './auth.ts'
 import { bodyLimits, createBodyReader, isJson, type ReadBody, textOf, tooLarge } from './bodies.ts'
 import { docsPage } from './docs.ts'
 import { answerError, unavailableSeconds } from './errors.ts'
+import { addPages, answerPageNotFound, isPageUrl } from './hosted-pages.ts'
 import { limitLoad } from './load.ts'
 import { addMetrics, type Metrics } from './metrics.ts'
 import { type OpenApi, openApiOf } from './openapi.ts'
-import { addPages, answerPageNotFound, isPageUrl } from './pages.ts'
 import type { Answer, Route } from './route.ts'
 
 // An import of node:http reads its property WebSocket, which loads Node's own undici: 25 ms of CPU time.

@@ -1,7 +1,7 @@
 import { activeAccounts } from '../accounts/accounts.ts'
 import { cancelCalls } from '../deliveries/deliveries.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
-import { inBatches } from '../store/batches.ts'
+import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { RunStatus } from './definition/definition.ts'

@@ -13,7 +13,7 @@ import {
 import { readData, readSource } from '../cli/input.ts'
 import { type Column, printable, printWithResults } from '../cli/output.ts'
 import { rollingBack } from '../cli/trial.ts'
-import type { PageFlags, PageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import { shellWord } from '../lib/shell.ts'

@@ -1,5 +1,5 @@
 import { addressPattern, addressRegExp, erasedAddress, erasedText } from '../lib/erased.ts'
-import { recordOf } from '../lib/faults.ts'
+import { recordOf } from '../lib/file-faults.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart, Work } from '../store/work.ts'
 import type { Definition } from './definition/definition.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { epochMs } from '../lib/common-shapes.ts'
 import { lockKey } from '../lib/locks.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
-import { epochMs } from '../lib/shapes.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Definition, TriggerKind } from './definition/definition.ts'

@@ -1,5 +1,5 @@
 import { isAddress, isList } from '../contacts/contacts.ts'
-import { inBatches } from '../store/batches.ts'
+import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 

@@ -1,5 +1,5 @@
 import { actionsOn } from '../engagement/engagement.rows.ts'
-import { pathText } from '../lib/faults.ts'
+import { pathText } from '../lib/file-faults.ts'
 import { messageOfKey } from '../messages/messages.rows.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'

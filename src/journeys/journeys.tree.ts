@@ -1,6 +1,6 @@
 import { listLists } from '../contacts/contacts.ts'
 import { listPipelines } from '../deals/deals.ts'
-import { pathText } from '../lib/faults.ts'
+import { pathText } from '../lib/file-faults.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Cursor, type Definition, pathOf, type Side, type Step } from './definition/definition.ts'

@@ -2,7 +2,7 @@ import { type CommandSet, type Context, changing, examples, gather, paged } from
 import { readData, readText } from '../cli/input.ts'
 import { type Letter, type LetterFlags, lettered, showLetter } from '../cli/letter.ts'
 import type { Column } from '../cli/output.ts'
-import type { PageFlags } from '../lib/page.ts'
+import type { PageFlags } from '../lib/page-request.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'

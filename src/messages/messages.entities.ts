@@ -281,7 +281,7 @@ const MessageTallySchema = defineEntity({
 export class MessageTally extends MessageTallySchema.class {}
 MessageTallySchema.setClass(MessageTally)
 
-/** Results of email, in a scope ('': the account; a project, a broadcast or a journey) on a UTC day (messages/results/count.ts). */
+/** Results of email, in a scope ('': the account; a project, a broadcast or a journey) on a UTC day (messages/results/results.count.ts). */
 const MessageResultSchema = defineEntity({
   name: 'MessageResult',
   tableName: 'message_results',
@@ -290,7 +290,7 @@ const MessageResultSchema = defineEntity({
     accountId: p.text().collation('C').primary(),
     scope: p.text().collation('C').primary(),
     day: p.date().primary(),
-    /** `sent`, `opened` and so on (results/count.ts). Without a check, so that a metric can be added while daemons run. */
+    /** `sent`, `opened` and so on (results/results.count.ts). Without a check, so that a metric can be added while daemons run. */
     metric: p.text().primary(),
     /** MD5 of `url`; empty: all links and none. */
     link: p.text().collation('C').default('').primary(),
@@ -359,7 +359,7 @@ MessagePersonSchema.setClass(MessagePerson)
 
 /**
  * Messages that a relay rejected because the recipient does not exist, from the statement that records this until the address is
- * suppressed (messages/outbox/suppress.ts). The address is stored only with the message.
+ * suppressed (messages/outbox/outbox.suppress.ts). The address is stored only with the message.
  */
 const PendingSuppressionSchema = defineEntity({
   name: 'PendingSuppression',

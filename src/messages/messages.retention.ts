@@ -1,6 +1,6 @@
 import { Problem } from '../lib/problem.ts'
-import { inBatches } from '../store/batches.ts'
 import type { Sql } from '../store/database.ts'
+import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import { linkFields, loadVersion } from '../studio/studio.ts'

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/escape-html.ts'
 
 /** Safe HTML: built by `html`, or escaped. */
 export interface Html {

@@ -1,5 +1,5 @@
 import type { Brand } from '../accounts/accounts.ts'
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/escape-html.ts'
 import { imprintLines, mailColors } from './brand.ts'
 import { frame } from './plain-mail.frame.ts'
 

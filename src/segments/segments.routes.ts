@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { listContacts, requireList } from '../contacts/contacts.ts'
 import { ContactShape } from '../events/shapes.ts'
 import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
+import { epochMs } from '../lib/common-shapes.ts'
 import { pageById } from '../lib/cursor.ts'
-import { epochMs } from '../lib/shapes.ts'
 import { idText, text } from '../lib/text.ts'
 import {
   compileFilter,

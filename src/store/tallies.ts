@@ -1,4 +1,4 @@
-import { inBatches } from './batches.ts'
+import { inBatches } from './in-batches.ts'
 import { statement } from './statement.ts'
 import type { App, Work } from './work.ts'
 

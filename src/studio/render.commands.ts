@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, examples, gather } from '../cli/command.ts'
 import { readSource } from '../cli/input.ts'
-import { openFile, temporaryFile } from '../cli/open.ts'
+import { openFile, temporaryFile } from '../cli/open-file.ts'
 import { printable } from '../cli/output.ts'
 import { noSuch, Problem } from '../lib/problem.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { Color, Lang } from '../lib/common-shapes.ts'
 import { parseAmount } from '../lib/money.ts'
-import { Color, Lang } from '../lib/shapes.ts'
 import { text } from '../lib/text.ts'
 import { Timezone } from '../lib/timezone.ts'
 import { BlockId, ClockTime, Currency, currencyDigits, Font, Line, Options, pixels, Ref } from './studio.shapes.ts'

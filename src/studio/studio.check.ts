@@ -1,5 +1,5 @@
 import { findList } from '../contacts/contacts.ts'
-import { type Checked, type Fault, faultText, type Path, pathText, recordOf, shapeFaults } from '../lib/faults.ts'
+import { type Checked, type Fault, faultText, type Path, pathText, recordOf, shapeFaults } from '../lib/file-faults.ts'
 import { Problem } from '../lib/problem.ts'
 import { termNames } from '../segments/segments.ts'
 import type { Work } from '../store/work.ts'

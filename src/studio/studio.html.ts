@@ -1,4 +1,4 @@
-import { usableLang } from '../lib/shapes.ts'
+import { usableLang } from '../lib/common-shapes.ts'
 import type { Block, ColumnsBlock, Content, SectionBlock } from './studio.blocks.ts'
 import { conditionOf } from './studio.conditions.ts'
 import { darkStyle, groundClass, ownColors } from './studio.dark.ts'

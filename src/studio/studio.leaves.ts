@@ -1,5 +1,5 @@
 import { readableOn } from '../lib/colors.ts'
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/escape-html.ts'
 import { tagParts } from '../lib/tags.ts'
 import type { LeafBlock } from './studio.blocks.ts'
 import { ownColors } from './studio.dark.ts'

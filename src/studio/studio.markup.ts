@@ -1,4 +1,4 @@
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/escape-html.ts'
 import { hasMarks, withoutMarks, writtenUrl } from './studio.marks.ts'
 import type { Element, Markup, Sanitized } from './studio.sanitize.ts'
 import { mergeLiterals, type Part } from './studio.template.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { escapeHtml } from '../lib/escape-html.ts'
 import type { Filter } from '../lib/filter.ts'
-import { escapeHtml } from '../lib/html.ts'
 import { tagParts } from '../lib/tags.ts'
 import { mergeLiterals, type Part } from './studio.template.ts'
 

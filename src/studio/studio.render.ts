@@ -1,5 +1,5 @@
 import { createCache } from '../lib/cache.ts'
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/escape-html.ts'
 import { noSuch } from '../lib/problem.ts'
 import { tagParts } from '../lib/tags.ts'
 import { preparedStatement, statement } from '../store/statement.ts'

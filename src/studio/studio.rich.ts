@@ -1,5 +1,5 @@
 import createParser, { type Token } from 'markdown-it'
-import { escapeHtml } from '../lib/html.ts'
+import { escapeHtml } from '../lib/escape-html.ts'
 import type { Tag } from '../lib/tags.ts'
 import { isMarkedUrl, withMarks, withoutMarks, writtenUrl } from './studio.marks.ts'
 import { mergeLiterals, type Part } from './studio.template.ts'

@@ -1,5 +1,5 @@
+import { escapeHtml } from '../lib/escape-html.ts'
 import type { Filter } from '../lib/filter.ts'
-import { escapeHtml } from '../lib/html.ts'
 import { type Tag, type TagPart, tagValue } from '../lib/tags.ts'
 import { meetsCondition } from './studio.conditions.ts'
 import { fillUrl, type UrlKind, type UrlPart } from './studio.urls.ts'

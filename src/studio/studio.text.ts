@@ -1,4 +1,4 @@
-import { usableLang } from '../lib/shapes.ts'
+import { usableLang } from '../lib/common-shapes.ts'
 import { tagParts } from '../lib/tags.ts'
 import type { Block, Content, LeafBlock } from './studio.blocks.ts'
 import { conditionOf } from './studio.conditions.ts'

@@ -4,7 +4,7 @@ import { type Column, jsonText, type Output } from '../cli/output.ts'
 import type { newEvents } from '../deliveries/deliveries.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import { type EmittedEvent, type EventType, firesWhen } from '../events/types.ts'
-import type { PageFlags } from '../lib/page.ts'
+import type { PageFlags } from '../lib/page-request.ts'
 import { Problem, shown } from '../lib/problem.ts'
 
 const columns: Column<EmittedEvent>[] = [

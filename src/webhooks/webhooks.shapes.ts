@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EventName } from '../events/shapes.ts'
+import { epochMs } from '../lib/common-shapes.ts'
 import { withMaxItems } from '../lib/max-items.ts'
-import { epochMs } from '../lib/shapes.ts'
 import { text } from '../lib/text.ts'
 
 /** Body of POST /webhooks. `event` is a shorthand for `events` with one item; both together are their union. */

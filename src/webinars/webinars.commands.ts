@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples, paged } from '../cli/command.ts'
 import { type Column, printWithCounts } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page.ts'
+import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { AttendeeView, RegistrationView, WebinarView } from './webinars.ts'

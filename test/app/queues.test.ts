@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { readQueues } from '../../src/app/queues.ts'
+import { readQueues } from '../../src/app/queue-depths.ts'
 import { startApp, type TestApp } from '../support/app.ts'
 import { emitEvents, subscribe } from '../support/deliveries.ts'
 import { journeyBench } from '../support/journeys.ts'

@@ -1,6 +1,6 @@
 import type { OpenApp } from '../../src/app/app.ts'
-import { type ClaimCapacity, claimDue } from '../../src/deliveries/queue/claim.ts'
-import { recordResults, resultOf } from '../../src/deliveries/queue/record.ts'
+import { type ClaimCapacity, claimDue } from '../../src/deliveries/queue/deliveries.claim.ts'
+import { recordResults, resultOf } from '../../src/deliveries/queue/deliveries.record.ts'
 import { type Bench, median, type Row, row, timed } from './support.ts'
 import { emitEvents, subscribe } from './webhooks.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { readQueues } from '../../src/app/queues.ts'
+import { readQueues } from '../../src/app/queue-depths.ts'
 import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
 import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
 import {

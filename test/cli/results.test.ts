@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { createBroadcast, NewBroadcast } from '../../src/broadcasts/broadcasts.ts'
-import { drawCounts, drawResults } from '../../src/cli/draw/results.ts'
+import { drawCounts, drawResults } from '../../src/cli/draw/draw.results.ts'
 import { createList } from '../../src/contacts/contacts.ts'
 import { ok } from '../support/app.ts'
 import { svc } from '../support/cli.ts'

@@ -3,12 +3,17 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { claimDeliveries } from '../../src/deliveries/queue/claim.statement.ts'
-import { type ClaimCapacity, claimDue, releaseClaims, scheduleUnclaimed } from '../../src/deliveries/queue/claim.ts'
+import {
+  type ClaimCapacity,
+  claimDue,
+  releaseClaims,
+  scheduleUnclaimed,
+} from '../../src/deliveries/queue/deliveries.claim.ts'
+import { recordResults, resultOf, summarize } from '../../src/deliveries/queue/deliveries.record.ts'
 import { recordWithEffects } from '../../src/deliveries/queue/effects.ts'
 import { createEndpoints } from '../../src/deliveries/queue/endpoints.ts'
 import { postTimeoutMs } from '../../src/deliveries/queue/post.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
-import { recordResults, resultOf, summarize } from '../../src/deliveries/queue/record.ts'
 import type { PostOutcome } from '../../src/net/http.ts'
 import { findClaims } from '../../src/queue/claims.ts'
 import { isUnavailable } from '../../src/store/database.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createMetrics } from '../../src/app/daemon/metrics.ts'
+import { createMetrics } from '../../src/app/daemon/daemon.metrics.ts'
 import { createCounters } from '../../src/lib/counters.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'

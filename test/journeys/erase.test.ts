@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { eraseContact, readPerson } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
-import { createDefinitionCache } from '../../src/journeys/engine/run.ts'
+import { createDefinitionCache } from '../../src/journeys/engine/runs.loop.ts'
 import { findJourney } from '../../src/journeys/journeys.ts'
 import { addressPattern, addressRegExp } from '../../src/lib/erased.ts'
 import { addSender } from '../../src/messages/messages.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { findDue, isAnythingDue, takeRuns } from '../../src/journeys/engine/due.ts'
+import { findDue, isAnythingDue, takeRuns } from '../../src/journeys/engine/runs.due.ts'
 import { holdQueues, type QueueName, queueNames } from '../../src/queue/holds.ts'
 import { useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'

@@ -3,7 +3,7 @@ import { admit } from '../../src/accounts/accounts.ts'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { findContacts } from '../../src/contacts/contacts.ts'
-import { readState } from '../../src/engagement/interactions/record.ts'
+import { readState } from '../../src/engagement/interactions/interactions.record.ts'
 import { findProjectMail } from '../../src/messages/messages.ts'
 import { useAccount, useApp } from '../support/app.ts'
 

@@ -29,7 +29,7 @@ export type Request = { run: Command } | { type: string }
 /** Output of the command (`echo`: what a terminal shows of what is typed), or its end, after which the host may end, too. */
 export type Report = { from: 'stdout' | 'stderr' | 'echo'; chunk: Buffer } | { status: number; endsHost: boolean }
 
-const loadChoices = async () => (await import('../../src/tools/choices.ts')).choicesOf
+const loadChoices = async () => (await import('../../src/tools/choice-values.ts')).choicesOf
 const exit = process.exit.bind(process)
 
 const report = (message: Report, done?: () => void) => void process.send!(message, undefined, undefined, done)

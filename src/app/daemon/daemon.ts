@@ -10,10 +10,10 @@ import type { SchemaRule } from '../../store/schema.ts'
 import { type OpenApp, openApp } from '../app.ts'
 import { type Config, sharedSettings } from '../config.ts'
 import { loadListeners, loadPages, loadRoutes } from '../features.ts'
+import { metricsOf } from './daemon.metrics.ts'
 import type { JobStates } from './jobs.states.ts'
 import { type Jobs, startJobs } from './jobs.ts'
 import { createLogger } from './log.ts'
-import { metricsOf } from './metrics.ts'
 
 export interface DaemonParts {
   api: boolean

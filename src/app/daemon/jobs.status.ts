@@ -1,6 +1,6 @@
 import { readProcesses } from '../../store/processes.ts'
 import type { OpenApp } from '../app.ts'
-import { type QueueDepth, readQueues } from '../queues.ts'
+import { type QueueDepth, readQueues } from '../queue-depths.ts'
 import { schedule } from '../schedule.ts'
 
 /** A job, and the processes that currently run it, found by their connections; `connectedAt` in epoch ms. */

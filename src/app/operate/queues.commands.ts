@@ -1,7 +1,7 @@
 import { type CommandSet, type Confirmation, type Context, changing, confirmed, examples } from '../../cli/command.ts'
 import type { Column } from '../../cli/output.ts'
 import { number, quantity } from '../../lib/quantity.ts'
-import type { QueueState } from './queues.ts'
+import type { QueueState } from './queue-states.ts'
 
 const columns: Column<QueueState>[] = [
   ['QUEUE', (queue) => queue.queue],
@@ -28,7 +28,7 @@ export const commands: CommandSet = (cli) => {
     .argument('[queue]')
     .action(
       cli.run(async (context, name: string | undefined) => {
-        const { namedQueues, showQueues } = await import('./queues.ts')
+        const { namedQueues, showQueues } = await import('./queue-states.ts')
         await print(context, await showQueues(context.app, namedQueues(name)), name)
       }),
     )
@@ -41,7 +41,7 @@ export const commands: CommandSet = (cli) => {
       .argument('[queue]'),
   ).action(
     cli.run(async (context, name: string | undefined) => {
-      const { namedQueues, pauseQueues } = await import('./queues.ts')
+      const { namedQueues, pauseQueues } = await import('./queue-states.ts')
       const queues = namedQueues(name)
       await print(context, await context.operate((operation) => pauseQueues(operation, queues)), name)
     }),
@@ -55,7 +55,7 @@ export const commands: CommandSet = (cli) => {
       .argument('[queue]'),
   ).action(
     cli.run(async (context, name: string | undefined, flags: Confirmation) => {
-      const { namedQueues, resumeQueues, showQueues } = await import('./queues.ts')
+      const { namedQueues, resumeQueues, showQueues } = await import('./queue-states.ts')
       const queues = namedQueues(name)
       const paused = (await showQueues(context.app, queues)).filter(({ state }) => state === 'paused')
       const due = paused.map(({ queue, pending }) => `${queue}, with ${quantity(pending, 'due item')}`)

@@ -4,7 +4,7 @@ import { countMessagesSince } from '../../messages/messages.ts'
 import { readProcesses } from '../../store/processes.ts'
 import { describeServer, schemaState } from '../../store/schema.ts'
 import type { OpenApp } from '../app.ts'
-import { type QueueDepth, readQueues } from '../queues.ts'
+import { type QueueDepth, readQueues } from '../queue-depths.ts'
 import { schedule } from '../schedule.ts'
 
 const hourMs = 3_600_000

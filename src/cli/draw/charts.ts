@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import { number } from '../../lib/quantity.ts'
 import { printable } from './cells.ts'
-import { fitted, widthOf } from './table.ts'
+import { fitted, widthOf } from './draw.table.ts'
 
 /** What a chart has to fit: cells of a line, colours, and whether the terminal has only ASCII. */
 export interface Canvas {

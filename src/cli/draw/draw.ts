@@ -10,7 +10,7 @@ import {
   type Shown,
   shownText,
 } from './cells.ts'
-import { drawRows, type Layout, layOut, widthOf, wrapped } from './table.ts'
+import { drawRows, type Layout, layOut, widthOf, wrapped } from './draw.table.ts'
 
 export {
   type Cell,
@@ -36,9 +36,9 @@ export {
   meter,
   type Trend,
 } from './charts.ts'
+export { type Counts, drawCounts, drawResults, type Results } from './draw.results.ts'
+export { fitted, widthOf, wrapped } from './draw.table.ts'
 export { chosen, selected } from './fields.ts'
-export { type Counts, drawCounts, drawResults, type Results } from './results.ts'
-export { fitted, widthOf, wrapped } from './table.ts'
 
 interface Drawing {
   /** Cells of the terminal's line. */

@@ -3,7 +3,7 @@ import { Problem } from '../../lib/problem.ts'
 import { cut } from '../../lib/strings.ts'
 import { type ContactWrite, type Fields, normalizeFields, requireStorable } from '../contacts.fields.ts'
 import type { Columns } from './columns.ts'
-import type { CsvRow } from './csv.ts'
+import type { CsvRow } from './imports.csv.ts'
 import type { OptOutReason, Reading } from './vendors.ts'
 
 /** Maximum rows for each transaction: a larger write fires no events (docs/reference/events.md#sources). */

@@ -1,6 +1,6 @@
 import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import { newId } from '../../lib/ids.ts'
-import type { PageRequest } from '../../lib/page.ts'
+import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict, noSuch, Problem } from '../../lib/problem.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'

@@ -10,7 +10,7 @@ import {
   paged,
 } from '../../cli/command.ts'
 import type { Column } from '../../cli/output.ts'
-import type { PageFlags } from '../../lib/page.ts'
+import type { PageFlags } from '../../lib/page-request.ts'
 import { Problem } from '../../lib/problem.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import type { Reject } from './batch.ts'

@@ -1,5 +1,5 @@
-import { readCsv } from './csv.ts'
 import type { Source } from './file.ts'
+import { readCsv } from './imports.csv.ts'
 
 /** The detected format of a file. */
 export interface FileFormat {

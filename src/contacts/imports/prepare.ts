@@ -4,8 +4,8 @@ import { normalizeFields } from '../contacts.fields.ts'
 import { type ContactListView, createList, extendColumns, findList, requireFreeName } from '../lists/lists.ts'
 import type { ImportOptions } from './checkpoint.ts'
 import { type Columns, mapColumns, type Origin } from './columns.ts'
-import { type CsvRow, readCsv } from './csv.ts'
 import type { Source } from './file.ts'
+import { type CsvRow, readCsv } from './imports.csv.ts'
 import { parseVendor, partOf } from './vendors.ts'
 
 /** Flags about exports of other products. */

@@ -1,6 +1,6 @@
 import type { MxResult } from '../../net/resolver.ts'
 import { type LookupOptions, mailFacts, type Verifier } from './dns.ts'
-import { type DomainFacts, domainFacts } from './domains.ts'
+import { type DomainFacts, domainFacts } from './mail-domains.ts'
 import { type Reason, resultOf, type VerificationResult } from './result.ts'
 
 /*

@@ -7,7 +7,7 @@ import { type Contact, viewContact } from '../contacts.view.ts'
 import type { VerificationResult } from '../verification/verification.ts'
 import type { Classified, Draft, OpenList } from './classify.ts'
 import { noteKnownAddress } from './new-addresses.ts'
-import { adding, joinFields, joining } from './statement.ts'
+import { adding, joinFields, joining } from './write.statement.ts'
 
 /**
  * Turns a duplicate into a `SerializationConflict`: another transaction has added the address, or it was wrongly assumed to be new.

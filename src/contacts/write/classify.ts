@@ -5,10 +5,10 @@ import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { ContactWrite } from '../contacts.fields.ts'
 import { isInconclusive, resultOf, type VerificationResult, withSignals } from '../verification/verification.ts'
-import { hasAmpleCapacity, reserveCapacity } from './capacity.ts'
 import { isQueued, noteContention } from './contention.ts'
 import { areLikelyNew, noteWrite } from './new-addresses.ts'
-import { joinFields, type Probed, probing } from './statement.ts'
+import { hasAmpleCapacity, reserveCapacity } from './write.capacity.ts'
+import { joinFields, type Probed, probing } from './write.statement.ts'
 
 /* The first part of a write: looks up which addresses the account and the list already have. Nothing is written yet. */
 
@@ -33,7 +33,7 @@ const openingList = preparedStatement<OpenList>(
 
 /**
  * Reads a list to write contacts into. Does not lock it: if it is deleted meanwhile, counting its rows fails
- * (contacts/write/count.ts). Throws Problem `not_found`, as `requireList`.
+ * (contacts/write/write.count.ts). Throws Problem `not_found`, as `requireList`.
  */
 export const openList = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<OpenList> => {
   const [list] = await sql(openingList, [accountId, id])

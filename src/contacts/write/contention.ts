@@ -5,7 +5,7 @@ import type { App, Work } from '../../store/work.ts'
 
 /*
  * Units of work that add the same addresses to an account at the same moment conflict: all but one roll back and run again.
- * After its second conflict a unit of work queues. Queued units take the account's ticket (contacts/write/capacity.ts) before they lock
+ * After its second conflict a unit of work queues. Queued units take the account's ticket (contacts/write/write.capacity.ts) before they lock
  * any row, so that they add addresses one after another, first come, first served, across all processes. Units of work without
  * a conflict never touch the ticket.
  *

@@ -5,8 +5,8 @@ import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { notifyLeft } from '../contacts.stats.ts'
 import { findList } from '../lists/lists.ts'
-import { countContacts } from './count.ts'
 import { notifyRemoved, type Removal } from './remove.ts'
+import { countContacts } from './write.count.ts'
 
 /*
  * A list may have millions of contacts, and its deletion must not slow down other work. The first transaction moves the list to

@@ -5,13 +5,13 @@ import type { Fields } from '../contacts.fields.ts'
 import { findMembers, readContactsOf } from '../contacts.find.ts'
 import type { Contact } from '../contacts.view.ts'
 import { extendColumns, requireList } from '../lists/lists.ts'
-import { addColumns, countContacts } from './count.ts'
-import { changing, type LockedChange } from './statement.ts'
+import { addColumns, countContacts } from './write.count.ts'
+import { changing, type LockedChange } from './write.statement.ts'
 
 /*
  * Bulk writes about addresses that the account already has: they never add an address to the account. Rows are locked in the
  * order of their addresses, lists after contacts, counters last. Each row is looked up by its key, whatever the planner's statistics
- * are (contacts/write/statement.ts).
+ * are (contacts/write/write.statement.ts).
  */
 
 export interface ContactUpdate {

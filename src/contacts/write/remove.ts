@@ -4,7 +4,7 @@ import type { PersonalDataPart, Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
 import { hasPersonalData } from '../contacts.personal-data.ts'
 import { notifyLeft } from '../contacts.stats.ts'
-import { countContacts } from './count.ts'
+import { countContacts } from './write.count.ts'
 
 /*
  * An address is deleted with its last contact, and the account's counter changes with it. Each removal first locks the addresses.

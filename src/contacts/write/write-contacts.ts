@@ -7,7 +7,7 @@ import { extendColumns } from '../lists/lists.ts'
 import type { VerificationResult } from '../verification/verification.ts'
 import { addNew, joinKnown, type StatusOf, viewAdded } from './add.ts'
 import { byText, type Classified, classify, type Draft, type OpenList, openList } from './classify.ts'
-import { addColumns, countContacts } from './count.ts'
+import { addColumns, countContacts } from './write.count.ts'
 import {
   changing,
   type LockedChange,
@@ -15,7 +15,7 @@ import {
   lockingForResults,
   sharingKnown,
   writingResults,
-} from './statement.ts'
+} from './write.statement.ts'
 
 /** `skipped`: a new address beyond the plan's contact limit, or a contact that `keepExisting` left unchanged. */
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'skipped'

@@ -1,5 +1,4 @@
 export { GiveWay, isContended, ticketFirst, writeFairly } from './contention.ts'
-export { addColumns } from './count.ts'
 export {
   countRemoval,
   deleteList,
@@ -8,8 +7,9 @@ export {
   type ListDeletion,
 } from './delete-list.ts'
 export { type ContactUpdate, joinList, updateContacts } from './known.ts'
-export { addLead, confirmLead, type Lead, type LeadCause } from './leads.ts'
 export { type ContactPlace, locateContact, locating, locatingAddress, locatingBy, lockContact } from './locate.ts'
 export { type Erasure, eraseContact, type LeavingEffects, leaveList, leavingEffects, type Removal } from './remove.ts'
 export { type UpsertCounts, upsertBatch, upsertContact } from './upsert.ts'
+export { addColumns } from './write.count.ts'
+export { addLead, confirmLead, type Lead, type LeadCause } from './write.leads.ts'
 export { areWriteEventsWanted, type Outcome, type WriteOptions, writeContacts } from './write-contacts.ts'

@@ -4,8 +4,8 @@ import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { notifyEnded } from '../deliveries.cancel.ts'
 import { endTargets, lockTargets } from '../targets/targets.ts'
+import { endedOf, type Recorded, type Result, recordResults } from './deliveries.record.ts'
 import { goneStatus } from './post.ts'
-import { endedOf, type Recorded, type Result, recordResults } from './record.ts'
 
 /** Concurrent transactions: the queue's few other connections claim, and record plain results. */
 const atOnce = 2

@@ -1,10 +1,10 @@
 import type { PostOutcome } from '../../net/http.ts'
 import { Counts, Endpoint, type Health, type Policy, UnclaimedSince } from '../../queue/capacity.ts'
 import type { ClaimedDelivery } from './claim.statement.ts'
-import type { ClaimCapacity, TargetRequest } from './claim.ts'
+import type { ClaimCapacity, TargetRequest } from './deliveries.claim.ts'
+import { isTimeout, quietMsAfter } from './deliveries.record.ts'
 import { countedBytes, createPermits, newLimit, totalLimit } from './permits.ts'
 import { goneStatus } from './post.ts'
-import { isTimeout, quietMsAfter } from './record.ts'
 
 /*
  * Permits are for endpoints that answer. Endpoints that have not answered yet, and those that time out, share a small part of the

@@ -1,5 +1,5 @@
 import { Counts, type Health } from '../../queue/capacity.ts'
-import type { ClaimCapacity } from './claim.ts'
+import type { ClaimCapacity } from './deliveries.claim.ts'
 
 /** Concurrent claims of a process. */
 export const totalLimit = 2048

@@ -2,14 +2,14 @@ import { type Adapter, type Engine, runQueue } from '../../queue/engine.ts'
 import type { App, Report } from '../../store/work.ts'
 import { deliveriesChannel, readNotice } from '../deliveries.notices.ts'
 import type { ClaimedDelivery } from './claim.statement.ts'
-import { claimDue, isTargetDue, releaseClaims, scheduleUnclaimed } from './claim.ts'
-import { createLeftovers } from './ended-targets.ts'
+import { claimDue, isTargetDue, releaseClaims, scheduleUnclaimed } from './deliveries.claim.ts'
+import { resultOf } from './deliveries.record.ts'
 import { createEndpoints } from './endpoints.ts'
+import { createLeftovers } from './leftovers.ts'
 import { createPoster, postTimeoutMs } from './post.ts'
-import { resultOf } from './record.ts'
 import { createRecorder } from './recorder.ts'
 
-export { deliveriesQueue } from './claim.ts'
+export { deliveriesQueue } from './deliveries.claim.ts'
 
 /** The wait for the next claim while anything is claimed or waits. */
 const busyMs = 2000

@@ -2,8 +2,8 @@ import { createBatches } from '../../queue/batches.ts'
 import { settleMs } from '../../queue/loop.ts'
 import type { App, Report } from '../../store/work.ts'
 import type { ClaimedDelivery } from './claim.statement.ts'
+import { type Recorded, type Result, recordResults } from './deliveries.record.ts'
 import { recordWithEffects } from './effects.ts'
-import { type Recorded, type Result, recordResults } from './record.ts'
 import { createSummaries, type TargetEffect } from './summaries.ts'
 
 const batchSize = 500

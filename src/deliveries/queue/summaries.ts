@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable, type Sql } from '../../store/database.ts'
 import type { Report } from '../../store/work.ts'
-import { type Result, type Summary, summarize } from './record.ts'
+import { type Result, type Summary, summarize } from './deliveries.record.ts'
 
 /** Statistics of a target are written immediately, then at most once per interval. */
 const intervalMs = 1000

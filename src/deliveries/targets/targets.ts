@@ -1,6 +1,6 @@
-export { createTarget, publicUrl, redirectTarget, resealTarget } from './change.ts'
 export { closeTargets, deleteTarget, endTargets, lockTargets, reviveTarget } from './end.ts'
-export { cancelLeftovers, cancelWithoutTarget, findLeftovers } from './ended-targets.ts'
+export { createTarget, publicUrl, redirectTarget, resealTarget } from './targets.change.ts'
+export { cancelLeftovers, cancelWithoutTarget, findLeftovers } from './targets.ended.ts'
 export {
   countPending,
   endOfOverlap,
@@ -12,4 +12,4 @@ export {
   pendingOf,
   readTargetState,
   type TargetState,
-} from './find.ts'
+} from './targets.find.ts'

@@ -5,8 +5,8 @@ import type { App, Work } from '../../store/work.ts'
 import type { FormField } from '../../studio/studio.ts'
 import type { SentMail } from '../engagement.sent.ts'
 import { type Answered, type BlockKind, recipientActor } from './blocks.ts'
-import { publishForm, verifyRecipient } from './leads.ts'
-import { type InteractionValue, type NewInteraction, type Recorded, recordInteraction } from './record.ts'
+import { publishForm, verifyRecipient } from './interactions.leads.ts'
+import { type InteractionValue, type NewInteraction, type Recorded, recordInteraction } from './interactions.record.ts'
 
 /*
  * The interactive blocks without a feature of their own: vote, rating, quiz and form (docs/reference/studio.md#answers).

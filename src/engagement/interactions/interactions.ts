@@ -1,7 +1,7 @@
 export { scoreAt, setScore, showScore } from '../engagement.score.ts'
 export { blocks, maxTextLength } from './answers.ts'
 export { type Answered, type BlockKind, type BlockOf, type BlockType, recipientActor } from './blocks.ts'
-export { type AnswerState, readState, recordInteraction, withdrawInteraction } from './record.ts'
+export { type AnswerState, readState, recordInteraction, withdrawInteraction } from './interactions.record.ts'
 export {
   type BlockSummary,
   dropTexts,

@@ -1,11 +1,11 @@
 import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
-import type { PageRequest } from '../../lib/page.ts'
+import type { PageRequest } from '../../lib/page-request.ts'
 import { joinMessage, sourceOfMessage } from '../../messages/messages.ts'
-import { inBatches } from '../../store/batches.ts'
+import { inBatches } from '../../store/in-batches.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findProject, leavesOf, loadProject } from '../../studio/studio.ts'
-import type { InteractionKind } from './record.ts'
+import type { InteractionKind } from './interactions.record.ts'
 
 /** One interaction of a recipient; `source` is what caused its email. `at` in epoch ms. */
 export interface ResponseView {

@@ -1,6 +1,6 @@
 import { readBrand } from '../../accounts/accounts.ts'
+import { usableLang } from '../../lib/common-shapes.ts'
 import { Problem } from '../../lib/problem.ts'
-import { usableLang } from '../../lib/shapes.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
@@ -10,7 +10,7 @@ import { findSentByToken, type SentMail } from '../engagement.sent.ts'
 import { isMachine, type Visit } from '../engagement.visits.ts'
 import { type BlockKind, recipientActor, recordInteraction } from '../interactions/interactions.ts'
 import type { BlockForm, BlockPage, Entered } from './blocks.views.ts'
-import { liveViewStyle } from './style.ts'
+import { liveViewStyle } from './liveview.style.ts'
 import { answerBlock, filledLeaves, type LiveView, markupsOf, showLiveView, textsOf } from './view.ts'
 
 /** Submits a block without leaving the page: posts the form, and replaces the block with its new version from the response. */

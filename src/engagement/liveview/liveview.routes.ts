@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type OpenCall, ok, openRoute } from '../../http/route.ts'
+import { epochMs } from '../../lib/common-shapes.ts'
 import { notFound } from '../../lib/problem.ts'
-import { epochMs } from '../../lib/shapes.ts'
 import { idText } from '../../lib/text.ts'
 import type { App } from '../../store/work.ts'
 import { findViewableByToken, type SentMail } from '../engagement.sent.ts'

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { dataShapes } from '../../events/shapes.ts'
 import type { EmittedEvent, EventType } from '../../events/types.ts'
-import { recordOf } from '../../lib/faults.ts'
+import { isEpochMs } from '../../lib/common-shapes.ts'
+import { recordOf } from '../../lib/file-faults.ts'
 import { meets } from '../../lib/filter.match.ts'
 import { type Filter, parseFilter } from '../../lib/filter.ts'
-import { isEpochMs } from '../../lib/shapes.ts'
 
 /*
  * The `where` of a `wait-for` (docs/reference/journeys.md#waiting-for-an-event): a filter of the event's data, or the values that the

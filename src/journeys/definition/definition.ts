@@ -11,5 +11,5 @@ export {
   type TriggerKind,
   triggerKey,
   triggerKinds,
-} from './schema.ts'
+} from './definition.schema.ts'
 export { after, type Cursor, firstCursor, into, pathOf, type Side, stepAt } from './walk.ts'

@@ -1,5 +1,5 @@
-import { pathText } from '../../lib/faults.ts'
-import type { Definition, Step } from './schema.ts'
+import { pathText } from '../../lib/file-faults.ts'
+import type { Definition, Step } from './definition.schema.ts'
 
 /** The lists of steps that a step can hold. */
 export type Side = 'then' | 'else' | 'a' | 'b'

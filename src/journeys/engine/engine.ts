@@ -1,4 +1,4 @@
-export { journeysQueue } from './due.ts'
 export { type Rehearsal, type RehearsedStep, rehearse } from './rehearsal.ts'
-export { runJourneys } from './run.ts'
+export { journeysQueue } from './runs.due.ts'
+export { runJourneys } from './runs.loop.ts'
 export type { SendMails } from './steps.out.ts'

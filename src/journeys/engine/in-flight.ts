@@ -1,5 +1,5 @@
 import { Counts, freeCapacity } from '../../queue/capacity.ts'
-import type { Capacity, DueRun } from './due.ts'
+import type { Capacity, DueRun } from './runs.due.ts'
 
 /** Maximum runs in flight of a process, and of one account within it. */
 const totalLimit = 2048

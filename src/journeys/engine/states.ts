@@ -17,7 +17,7 @@ import type { AwaitedWhere, Cursor, RunStatus } from '../definition/definition.t
  * | running, waiting | failed    | fail       | walker.ts: the step is refused, or its call failed |
  * | running, waiting | cancelled |            | journeys.cancel.ts: an operator ended the run, or the journey was deleted |
  *
- * An unexpected error changes no state: record.ts plans the next try of the step.
+ * An unexpected error changes no state: runs.record.ts plans the next try of the step.
  */
 
 /** The state of a run, as a unit of work reads and records it. Times in epoch ms. */

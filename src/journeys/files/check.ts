@@ -1,5 +1,13 @@
 import { eventTypes } from '../../events/types.ts'
-import { type Checked, type Fault, faultText, type Path, pathText, recordOf, shapeFaults } from '../../lib/faults.ts'
+import {
+  type Checked,
+  type Fault,
+  faultText,
+  type Path,
+  pathText,
+  recordOf,
+  shapeFaults,
+} from '../../lib/file-faults.ts'
 import { Problem } from '../../lib/problem.ts'
 import { parseCidrs } from '../../net/addresses.ts'
 import { checkWebhookUrl } from '../../net/webhook-url.ts'

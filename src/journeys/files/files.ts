@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { requireFiles } from '../../lib/faults.ts'
+import { requireFiles } from '../../lib/file-faults.ts'
 import { newId } from '../../lib/ids.ts'
 import { conflict, noSuch, shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'

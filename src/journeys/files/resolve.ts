@@ -1,6 +1,6 @@
 import { findList } from '../../contacts/contacts.ts'
 import { findPipeline, findStage } from '../../deals/deals.ts'
-import { type Fault, type Path, recordOf } from '../../lib/faults.ts'
+import { type Fault, type Path, recordOf } from '../../lib/file-faults.ts'
 import { Problem } from '../../lib/problem.ts'
 import { resolveFilter } from '../../segments/segments.ts'
 import type { Work } from '../../store/work.ts'

@@ -16,7 +16,7 @@ import {
   sendQuotaUsedUp,
 } from '../outbox/outbox.ts'
 import { hasTopicId } from '../topics/topics.ts'
-import type { SendBody } from './shapes.ts'
+import type { SendBody } from './send.shapes.ts'
 
 /** One call of POST /send, or of `svc send`, which does not count against the quota of calls. */
 export interface Call {

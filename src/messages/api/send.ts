@@ -9,7 +9,7 @@ import type { App } from '../../store/work.ts'
 import { isLeftOut } from '../messages.queue.ts'
 import { senderOf } from '../outbox/outbox.ts'
 import { type Call, quotaProblem, type Reserved, reserve } from './reserve.ts'
-import type { SendBody, SendResult } from './shapes.ts'
+import type { SendBody, SendResult } from './send.shapes.ts'
 
 /** A caller waits at most this long for the relay's answer. */
 const answerMs = 10_000

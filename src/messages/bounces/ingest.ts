@@ -1,5 +1,5 @@
 import type { App } from '../../store/work.ts'
-import { type ReportOutcome, recordReport } from './record.ts'
+import { type ReportOutcome, recordReport } from './bounces.record.ts'
 import { readReport } from './report.ts'
 import { splitMessages } from './split.ts'
 

@@ -11,7 +11,7 @@ export {
   listDomains,
   showDomain,
   verifyDomain,
-} from './domains.ts'
+} from './identity.domains.ts'
 export {
   type From,
   type FromChoice,

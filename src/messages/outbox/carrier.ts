@@ -5,12 +5,12 @@ import { settleMs, within } from '../../queue/loop.ts'
 import type { App, Report } from '../../store/work.ts'
 import { asciiAddress } from '../messages.shapes.ts'
 import { loadAttachments } from './attachments.ts'
-import type { createRelayQueues } from './capacity.ts'
-import type { ClaimedMessage, Content } from './claim.ts'
 import { createComposer } from './compose.ts'
 import { type Loaded, loadContents } from './mark.ts'
-import { lackingResult, type Result, recordAll, resultOfSend, suppressedResult, unrecordable } from './record.ts'
-import type { Suppressor } from './suppress.ts'
+import type { createRelayQueues } from './outbox.capacity.ts'
+import type { ClaimedMessage, Content } from './outbox.claim.ts'
+import { lackingResult, type Result, recordAll, resultOfSend, suppressedResult, unrecordable } from './outbox.record.ts'
+import type { Suppressor } from './outbox.suppress.ts'
 
 const batchSize = 200
 /** A message that was not sent because of an unexpected error is due again after this time. */

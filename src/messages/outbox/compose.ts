@@ -3,7 +3,7 @@ import type { Mail } from '../../net/mime.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
 import type { App } from '../../store/work.ts'
 import { accessOf, dkimSelector, domainContext, relayOfUrl } from '../identity/identity.ts'
-import type { ClaimedMessage, Content } from './claim.ts'
+import type { ClaimedMessage, Content } from './outbox.claim.ts'
 
 const maxCached = 5000
 

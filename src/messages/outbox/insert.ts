@@ -6,7 +6,7 @@ import { heldUntil } from '../messages.queue.ts'
 import type { MessageType } from '../messages.shapes.ts'
 import { countEnded, endedColumns } from '../results/results.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
-import { mailChannel, noticeOf } from './claim.ts'
+import { mailChannel, noticeOf } from './outbox.claim.ts'
 
 /** What caused a message; `id` null: the message itself. */
 export interface Source {

@@ -7,7 +7,7 @@ import { projectNameOf } from '../../studio/studio.ts'
 import { isLeftOut, isPaused } from '../messages.queue.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
 import { isTopic } from '../topics/topics.ts'
-import { type ClaimedMessage, type Content, queueTable } from './claim.ts'
+import { type ClaimedMessage, type Content, queueTable } from './outbox.claim.ts'
 
 /** `reason`: why its recipient is suppressed now; null: it may be sent. */
 export type Loaded = Content & {

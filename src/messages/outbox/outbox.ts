@@ -1,4 +1,5 @@
 export { insertAttachments } from './attachments.ts'
+export { type Batch, type Inserted, insertMessages, type NewMessage } from './insert.ts'
 export {
   countRecipients,
   dropBatch,
@@ -9,11 +10,17 @@ export {
   releaseMails,
   resumeBatch,
   takeBatchCounts,
-} from './batches.ts'
-export { type ClaimedMessage, type Content, freeClaims, mailChannel } from './claim.ts'
-export { type Batch, type Inserted, insertMessages, type NewMessage } from './insert.ts'
-export { type Queued, type QueuedMail, queueMails, queueManyMails, queueMessage, sendQuotaUsedUp } from './queue.ts'
-export { runMail } from './run.ts'
+} from './outbox.batches.ts'
+export { type ClaimedMessage, type Content, freeClaims, mailChannel } from './outbox.claim.ts'
+export {
+  type Queued,
+  type QueuedMail,
+  queueMails,
+  queueManyMails,
+  queueMessage,
+  sendQuotaUsedUp,
+} from './outbox.queue.ts'
+export { runMail } from './outbox.run.ts'
 export { senderOf } from './sender.ts'
 export {
   cancelScheduled,

@@ -1,10 +1,10 @@
 import { type Engine, openQueue } from '../../queue/engine.ts'
 import type { App } from '../../store/work.ts'
-import { createRelayQueues } from './capacity.ts'
 import { type Carrier, createCarrier } from './carrier.ts'
-import { type ClaimedMessage, mailQueue } from './claim.ts'
-import type { Result } from './record.ts'
-import { createSuppressor } from './suppress.ts'
+import { createRelayQueues } from './outbox.capacity.ts'
+import { type ClaimedMessage, mailQueue } from './outbox.claim.ts'
+import type { Result } from './outbox.record.ts'
+import { createSuppressor } from './outbox.suppress.ts'
 
 /** Short, because the process has waited for its callers before it closes the app. */
 const finishMs = 2000

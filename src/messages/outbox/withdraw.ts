@@ -3,7 +3,7 @@ import { conflict, noSuch } from '../../lib/problem.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { cancelledError, countEnded, endedColumns } from '../results/results.ts'
-import { unknownState } from './claim.ts'
+import { unknownState } from './outbox.claim.ts'
 
 /** A message that was withdrawn. */
 export interface Withdrawn {

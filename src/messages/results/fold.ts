@@ -2,11 +2,11 @@ import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
 import { runSchedule } from '../../queue/loop.ts'
-import { inBatches } from '../../store/batches.ts'
 import { isUnavailable } from '../../store/database.ts'
+import { inBatches } from '../../store/in-batches.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report, Work } from '../../store/work.ts'
-import { dayScopes, personMetrics } from './count.ts'
+import { dayScopes, personMetrics } from './results.count.ts'
 
 const batchSize = 1000
 /** Readers add up the changes of at most this time themselves. */

@@ -1,7 +1,7 @@
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
-import { type PersonMetric, personMetrics } from './count.ts'
 import { foldPerson, holdResults } from './fold.ts'
+import { type PersonMetric, personMetrics } from './results.count.ts'
 
 /*
  * Corrections of the numbers of people: a person was erased, or withdrew an answer. What a person's rows count for is computed

@@ -1,7 +1,7 @@
 import { statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
 import type { Listener, Work } from '../../store/work.ts'
-import { causeOf, countActions, countEnded } from './count.ts'
+import { causeOf, countActions, countEnded } from './results.count.ts'
 
 const kindsOf = { bounced: ['hard', 'soft'], complained: ['complaint'] } as const
 

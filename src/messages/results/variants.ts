@@ -1,5 +1,5 @@
 import type { Work } from '../../store/work.ts'
-import { otherScopes } from './count.ts'
+import { otherScopes } from './results.count.ts'
 
 /** Emails that were sent, and the people who opened, clicked or answered them. */
 export interface VariantCounts {

@@ -4,7 +4,7 @@ import { shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
 import { listTopics } from '../topics/topics.ts'
 import { leaveNamed, optOutKey, suppressSince } from './imported.ts'
-import { leaveTopics, type SuppressionReason, suppressionReasons } from './suppress.ts'
+import { leaveTopics, type SuppressionReason, suppressionReasons } from './suppression.add.ts'
 
 interface SuppressionCounts {
   rows: number

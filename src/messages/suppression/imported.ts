@@ -3,8 +3,8 @@ import { oneLine } from '../../lib/strings.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { createTopic, listTopics, NewTopic, nameMaxLength } from '../topics/topics.ts'
-import { suppressedReason } from './read.ts'
-import { leaveTopics, suppressAddresses } from './suppress.ts'
+import { leaveTopics, suppressAddresses } from './suppression.add.ts'
+import { suppressedReason } from './suppression.read.ts'
 
 const readSuppressed = statement<{ email: string }>(
   'suppressed-of-addresses',

@@ -1,8 +1,8 @@
 import { byName } from '../../lib/names.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
-import { isSuppressed } from './read.ts'
-import { leaveMail, lockRecipient, returnToMail } from './suppress.ts'
+import { leaveMail, lockRecipient, returnToMail } from './suppression.add.ts'
+import { isSuppressed } from './suppression.read.ts'
 
 /** A topic as the recipient of a message sees it. */
 export interface TopicChoice {

@@ -2,8 +2,8 @@ import { conflict, notFound } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
 import { hasTopicId } from '../topics/topics.ts'
 import { changeEverything, readPreferences, saveChoices } from './preferences.ts'
-import { isSuppressed, listSuppressions, type SuppressionView } from './read.ts'
-import { leaveTopics, lockRecipient, removeSuppressions, suppressAddresses } from './suppress.ts'
+import { leaveTopics, lockRecipient, removeSuppressions, suppressAddresses } from './suppression.add.ts'
+import { isSuppressed, listSuppressions, type SuppressionView } from './suppression.read.ts'
 
 /** Which marketing an address gets (docs/reference/api.md#suppressions-topics-and-preferences). */
 export interface Subscriptions {

@@ -2,15 +2,6 @@ export { countRemovals } from './departures.ts'
 export { importSuppressions } from './import.ts'
 export { suppressing } from './imported.ts'
 export {
-  explainUnsent,
-  hasTopic,
-  isSuppressed,
-  joinTopic,
-  listSuppressions,
-  type SuppressionView,
-  suppressedReason,
-} from './read.ts'
-export {
   readSubscriptions,
   removeSuppressionOf,
   type Subscriptions,
@@ -29,4 +20,13 @@ export {
   suppressAddresses,
   suppressAndFlag,
   suppressionReasons,
-} from './suppress.ts'
+} from './suppression.add.ts'
+export {
+  explainUnsent,
+  hasTopic,
+  isSuppressed,
+  joinTopic,
+  listSuppressions,
+  type SuppressionView,
+  suppressedReason,
+} from './suppression.read.ts'

@@ -4,7 +4,7 @@ import { finished } from 'node:stream/promises'
 import { type CommandSet, type Context, changing, confirmed, examples, paged } from '../../cli/command.ts'
 import type { Column } from '../../cli/output.ts'
 import { csvLine } from '../../lib/csv.ts'
-import type { PageFlags } from '../../lib/page.ts'
+import type { PageFlags } from '../../lib/page-request.ts'
 import { Problem, shown } from '../../lib/problem.ts'
 import type { SuppressionView, TopicView } from '../messages.ts'
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { ok, page, pageOfQuery, pageQuery, pageShape, route } from '../../http/route.ts'
 import { emailAddress } from '../../lib/address.ts'
+import { epochMs } from '../../lib/common-shapes.ts'
 import { pageById } from '../../lib/cursor.ts'
 import { withMaxItems } from '../../lib/max-items.ts'
 import { notFound } from '../../lib/problem.ts'
-import { epochMs } from '../../lib/shapes.ts'
 import { idText } from '../../lib/text.ts'
 import {
   hasTopicId,

@@ -1,5 +1,5 @@
 import type { Term } from '../../segments/segments.ts'
-import { findTopic } from './find.ts'
+import { findTopic } from './topics.find.ts'
 
 /** The topics that an address has not left. */
 export const terms: readonly Term[] = [

@@ -1,3 +1,4 @@
+export { terms } from './terms.ts'
 export {
   createTopic,
   deleteTopic,
@@ -7,6 +8,5 @@ export {
   TopicChange,
   topicsMax,
   updateTopic,
-} from './change.ts'
-export { findTopic, hasTopicId, isTopic, keepTopic, listTopics, type TopicView } from './find.ts'
-export { terms } from './terms.ts'
+} from './topics.change.ts'
+export { findTopic, hasTopicId, isTopic, keepTopic, listTopics, type TopicView } from './topics.find.ts'

@@ -8,9 +8,9 @@ import { decrypted, encrypted } from '../../lib/envelope.ts'
 import { conflict, invalid } from '../../lib/problem.ts'
 import { type Database, isDuplicate, type Sql, sqlOn } from '../database.ts'
 import { schemaState } from '../schema.ts'
+import { createExpectation, currentSchema, isOfContent, readTables } from './backup.read.ts'
+import { backedUpTables, copyColumns, countLines, dataOf, inOrder, type Table } from './backup.write.ts'
 import { encodeFrame, encodeJson, frameKinds, parseFrame, readFrames, type TableHead } from './format.ts'
-import { createExpectation, currentSchema, isOfContent, readTables } from './read.ts'
-import { backedUpTables, copyColumns, countLines, dataOf, inOrder, type Table } from './write.ts'
 
 /*
  * An exported account: the frames of a backup (format.ts) with only the rows of one account, compressed, then encrypted with a

@@ -4,7 +4,7 @@ import { type CommandSet, type Confirmation, confirmed, examples } from '../../c
 import { type LetterFlags, lettered, showLetter } from '../../cli/letter.ts'
 import type { Column, Output } from '../../cli/output.ts'
 import { actAsOwner } from '../../embedded/folder.ts'
-import { pageRequest } from '../../lib/page.ts'
+import { pageRequest } from '../../lib/page-request.ts'
 import { noSuch, Problem, shown } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import type { MailMode } from './catcher.mode.ts'

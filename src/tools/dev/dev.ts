@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { type Config, dataDirOf, demoFile, readConfig } from '../../app/config.ts'
 import { openEmbedded, prepareFolder } from '../../embedded/embedded.ts'
 import type { Database } from '../../store/database.ts'
-import { claimFolder } from './claim.ts'
+import { claimFolder } from './dev.claim.ts'
 
 export { picturePath } from './picture.ts'
 

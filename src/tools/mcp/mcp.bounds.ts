@@ -1,5 +1,5 @@
 import type { Page } from '../../lib/cursor.ts'
-import type { PageRequest } from '../../lib/page.ts'
+import type { PageRequest } from '../../lib/page-request.ts'
 
 /** The longest answer of a tool, as JSON. Models read answers whole, and clients cut off longer ones. */
 export const maxAnswerChars = 40_000

@@ -30,7 +30,7 @@ import {
   triggerJourney,
 } from '../../journeys/journeys.ts'
 import { idAt } from '../../lib/ids.ts'
-import type { PageRequest } from '../../lib/page.ts'
+import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { parseSince } from '../../lib/since.ts'

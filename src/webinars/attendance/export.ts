@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { csvLine, safeCsvLine } from '../../lib/csv.ts'
 import type { Page } from '../../lib/cursor.ts'
-import type { PageRequest } from '../../lib/page.ts'
+import type { PageRequest } from '../../lib/page-request.ts'
 import type { AttendeeView } from './attendees.ts'
 
 const pageSize = 500

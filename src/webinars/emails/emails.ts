@@ -16,10 +16,10 @@ import {
   reminderMail,
   waitlistMail,
 } from './attendee.mails.ts'
-import { calendarOf } from './calendar.ts'
+import { calendarOf } from './emails.calendar.ts'
 
 export { linksOf } from './attendee.mails.ts'
-export { calendarOf } from './calendar.ts'
+export { calendarOf } from './emails.calendar.ts'
 
 /** The recipient of an email. */
 export interface Attendee {

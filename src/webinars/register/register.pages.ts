@@ -1,7 +1,7 @@
 import { requireAdmission, requirePublicWrite } from '../../accounts/accounts.ts'
 import { honeypotName } from '../../forms/forms.ts'
 import { type Locale, timeText } from '../../lib/dates.ts'
-import { recordOf } from '../../lib/faults.ts'
+import { recordOf } from '../../lib/file-faults.ts'
 import { parse } from '../../lib/parse.ts'
 import { conflict, notFound, Problem } from '../../lib/problem.ts'
 import { type Html, html } from '../../pages/html.ts'

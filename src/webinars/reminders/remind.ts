@@ -3,7 +3,7 @@ import type { App, Work } from '../../store/work.ts'
 import { publishOutcome } from '../attendance/attendance.ts'
 import { type Attendee, notifyAttendees } from '../emails/emails.ts'
 import { lockWebinar, type WebinarRow } from '../sessions/sessions.ts'
-import { cancelReminders, hourBefore, reminderKey } from './schedule.ts'
+import { cancelReminders, hourBefore, reminderKey } from './reminders.schedule.ts'
 
 const batchSize = 200
 

@@ -1,2 +1,2 @@
-export { remindDue, runReminders } from './due.ts'
-export { cancelReminders, firstReminderAt, scheduleAll } from './schedule.ts'
+export { remindDue, runReminders } from './reminders.due.ts'
+export { cancelReminders, firstReminderAt, scheduleAll } from './reminders.schedule.ts'

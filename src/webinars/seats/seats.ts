@@ -1,4 +1,4 @@
 export { cancelRegistration, fillSeats, freeSeat, promoteRegistration, requireOpen, seatsToFill } from './places.ts'
-export { registerAttendee, registerAttendees } from './register.ts'
 export { listRegistrations, type RegistrationView } from './registrations.ts'
-export { type WebinarStats, webinarStats } from './stats.ts'
+export { registerAttendee, registerAttendees } from './seats.register.ts'
+export { type WebinarStats, webinarStats } from './seats.stats.ts'

@@ -4,8 +4,8 @@ import { holdCourse } from '../../courses/courses.ts'
 import { newId } from '../../lib/ids.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
-import { viewWebinar } from './find.ts'
-import type { NewWebinar, WebinarView } from './shapes.ts'
+import { viewWebinar } from './sessions.find.ts'
+import type { NewWebinar, WebinarView } from './sessions.shapes.ts'
 
 const refusals = {
   'not in plan': "Live sessions aren't included in your plan",

@@ -9,7 +9,7 @@ export {
   readWebinar,
   viewWebinar,
   type WebinarRow,
-} from './find.ts'
+} from './sessions.find.ts'
 export {
   NewWebinar,
   RegistrationBody,
@@ -19,4 +19,4 @@ export {
   WebinarChange,
   WebinarShape,
   type WebinarView,
-} from './shapes.ts'
+} from './sessions.shapes.ts'

@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync'
 import { describe, expect, test } from 'vitest'
-import { type CsvRow, readCsv } from '../../../src/contacts/imports/csv.ts'
+import { type CsvRow, readCsv } from '../../../src/contacts/imports/imports.csv.ts'
 
 const inPieces = async function* (bytes: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)

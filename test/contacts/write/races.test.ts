@@ -10,7 +10,7 @@ import {
   writeContacts,
 } from '../../../src/contacts/contacts.ts'
 import { startImport, writeBatch } from '../../../src/contacts/imports/checkpoint.ts'
-import { countContacts } from '../../../src/contacts/write/count.ts'
+import { countContacts } from '../../../src/contacts/write/write.count.ts'
 import { isUnavailable, openDatabase, SerializationConflict } from '../../../src/store/database.ts'
 import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'

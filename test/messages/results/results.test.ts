@@ -12,14 +12,14 @@ import {
   suppressAddresses,
   withdrawMails,
 } from '../../../src/messages/messages.ts'
-import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../../src/messages/outbox/claim.ts'
+import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../../src/messages/outbox/outbox.claim.ts'
 import {
   lackingResult,
   type Result,
   recordAll,
   recordResults,
   suppressedResult,
-} from '../../../src/messages/outbox/record.ts'
+} from '../../../src/messages/outbox/outbox.record.ts'
 import { countReport } from '../../../src/messages/results/reports.ts'
 import { runResults } from '../../../src/messages/results/results.ts'
 import type { Work } from '../../../src/store/work.ts'

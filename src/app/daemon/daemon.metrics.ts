@@ -3,7 +3,7 @@ import type { Metrics } from '../../http/metrics.ts'
 import { bucketBounds, type CounterName, type Counters, type Durations } from '../../lib/counters.ts'
 import { isUnavailable } from '../../store/database.ts'
 import type { App } from '../../store/work.ts'
-import type { QueueDepth } from '../queues.ts'
+import type { QueueDepth } from '../queue-depths.ts'
 import type { JobStates } from './jobs.states.ts'
 
 /** The minimum time between two reads of the queues, for any number of scrapers. */
@@ -117,7 +117,7 @@ export const metricsOf = (app: App, jobs: () => JobStates | undefined = () => un
     jobs,
     queues: async () => {
       // Loaded at the first scrape, like prom-client: it loads all queues.
-      const { readQueues } = await import('../queues.ts')
+      const { readQueues } = await import('../queue-depths.ts')
       return readQueues(app).catch((error) => {
         if (!isUnavailable(error)) app.report(error, { metrics: 'queues' })
         return []

@@ -7,7 +7,7 @@ import { oneLine } from '../../lib/strings.ts'
 import { text } from '../../lib/text.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
-import { findTopic, listTopics, type TopicView } from './find.ts'
+import { findTopic, listTopics, type TopicView } from './topics.find.ts'
 
 /** The preference page lists all of them. */
 export const topicsMax = 50

@@ -12,7 +12,7 @@ import type { Cursor } from '../definition/definition.ts'
  * Finds due runs and locks them for a unit of work. Runs have no owner between units of work: a unit takes an advisory lock on
  * each of its runs, which PostgreSQL releases at the end of the transaction. So there are no leases and no orphaned claims. The
  * lock only avoids duplicate work; steps are exact because a run is recorded only at the `revision` that was read
- * (journeys/engine/record.ts).
+ * (journeys/engine/runs.record.ts).
  *
  * The tables empty and fill within seconds, so their statistics are always wrong. The only good plans read indexes row by row:
  * planner settings disable the others in these transactions.

@@ -8,7 +8,7 @@ import type { AddressSignal, VerificationResult } from '../verification/verifica
  * list, and addresses are sorted.
  *
  * The order of the statements is the lock order: known addresses, changed contacts, new addresses, new contacts, and counters at
- * the end of the unit of work (contacts/write/count.ts); within each the order of the addresses. Removals lock the addresses first,
+ * the end of the unit of work (contacts/write/write.count.ts); within each the order of the addresses. Removals lock the addresses first,
  * too. So these transactions can't deadlock.
  *
  * Identical data writes nothing to the table. New rows are inserted without `on conflict`: a duplicate is a conflict, and the unit of

@@ -1,10 +1,10 @@
 import { runQueue } from '../../queue/engine.ts'
 import { settleMs, within } from '../../queue/loop.ts'
 import type { App, Report } from '../../store/work.ts'
-import { createRelayQueues } from './capacity.ts'
 import type { Carrier } from './carrier.ts'
-import { type ClaimedMessage, claimDue, findDue, mailChannel, mailQueue, type Stream } from './claim.ts'
-import { createSuppressor } from './suppress.ts'
+import { createRelayQueues } from './outbox.capacity.ts'
+import { type ClaimedMessage, claimDue, findDue, mailChannel, mailQueue, type Stream } from './outbox.claim.ts'
+import { createSuppressor } from './outbox.suppress.ts'
 
 /** Interval of checking all streams, for messages without a notice: retries that come due, and lost notices. */
 const checkMs = 10_000

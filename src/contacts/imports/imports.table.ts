@@ -1,7 +1,7 @@
 import { isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { type Columns, mapColumns, type Origin, parseMap } from './columns.ts'
-import { type CsvRow, readCsv } from './csv.ts'
 import { openFile, openStdin, type Source } from './file.ts'
+import { type CsvRow, readCsv } from './imports.csv.ts'
 
 /** A file with addresses, read as by `svc contacts import`. */
 export interface Table {

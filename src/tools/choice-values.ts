@@ -1,4 +1,4 @@
-import { findIdByEnd, hasIds, onlyId } from '../app/ids.ts'
+import { findIdByEnd, hasIds, onlyId } from '../app/find-ids.ts'
 import type { Choice } from '../cli/ask.ts'
 import type { Choices, ChoicesOf, Given } from '../cli/choices.ts'
 import type { Context } from '../cli/command.ts'

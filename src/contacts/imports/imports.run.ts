@@ -5,10 +5,10 @@ import { verifyAddresses } from '../verification/verification.ts'
 import { type Batch, readBatches } from './batch.ts'
 import { finishImport, type ImportView, type OpenImport, stopImport } from './checkpoint.ts'
 import { addCounts, type Counts } from './counts.ts'
+import { type VerifiedBatch, type Writer, writeBatches } from './imports.write.ts'
 import { countOptedOut, type OptedOut } from './opted-out.ts'
 import type { Prepared } from './prepare.ts'
 import { writeRejects } from './rejects.ts'
-import { type VerifiedBatch, type Writer, writeBatches } from './write.ts'
 
 interface ImportRun extends Writer {
   /** Called after each batch with the number of imported rows. */

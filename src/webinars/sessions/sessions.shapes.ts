@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MemberEmail } from '../../courses/courses.ts'
-import { epochMs } from '../../lib/shapes.ts'
+import { epochMs } from '../../lib/common-shapes.ts'
 import { idText, notBlank, text } from '../../lib/text.ts'
 import { Timezone } from '../../lib/timezone.ts'
 

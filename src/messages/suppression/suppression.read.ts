@@ -1,12 +1,12 @@
 import { invalidReason, pendingReason, verificationReasons } from '../../contacts/contacts.ts'
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
-import type { PageRequest } from '../../lib/page.ts'
+import type { PageRequest } from '../../lib/page-request.ts'
 import { shown } from '../../lib/problem.ts'
 import { shellWord } from '../../lib/shell.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { findTopic } from '../topics/topics.ts'
-import type { SuppressionReason } from './suppress.ts'
+import type { SuppressionReason } from './suppression.add.ts'
 
 export interface SuppressionView {
   email: string

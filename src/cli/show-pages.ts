@@ -1,5 +1,5 @@
 import type { Page } from '../lib/cursor.ts'
-import { type PageFlags, type PageRequest, pageRequest } from '../lib/page.ts'
+import { type PageFlags, type PageRequest, pageRequest } from '../lib/page-request.ts'
 import type { Column, ListOptions, Output } from './output.ts'
 
 /** Rows of each page when all pages are streamed. */

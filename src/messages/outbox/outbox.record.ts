@@ -9,8 +9,8 @@ import { utcDay } from '../../store/tallies.ts'
 import type { App } from '../../store/work.ts'
 import { countEnds, isBatch } from '../messages.queue.ts'
 import { causeOf, countEnded, endedColumns } from '../results/results.ts'
-import { type ClaimedMessage, queueTable, unknownState } from './claim.ts'
 import { marking } from './mark.ts'
+import { type ClaimedMessage, queueTable, unknownState } from './outbox.claim.ts'
 
 /** The result of one claim. `queued`: a temporary failure; the message is retried after `waitMs`. */
 export interface Result {

@@ -4,7 +4,7 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { heldUntil } from '../messages.queue.ts'
 import { countEnded, endedColumns } from '../results/results.ts'
-import { mailChannel, noticeOf } from './claim.ts'
+import { mailChannel, noticeOf } from './outbox.claim.ts'
 
 /*
  * A batch is a set of messages that were queued together (`queueMails` with a batch). They wait in a stream of their own, behind the

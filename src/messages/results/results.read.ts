@@ -1,7 +1,7 @@
 import { dateOf, datesBetween } from '../../lib/days.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
-import { type MessageMetric, type PersonMetric, personMetrics } from './count.ts'
+import { type MessageMetric, type PersonMetric, personMetrics } from './results.count.ts'
 
 type Numbers = Record<MessageMetric | PersonMetric | 'delivered', number>
 

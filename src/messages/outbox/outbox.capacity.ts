@@ -2,7 +2,7 @@ import { timeoutBackoffMs } from '../../lib/backoff.ts'
 import type { SendOutcome } from '../../net/smtp.ts'
 import { Endpoint, type Policy, UnclaimedSince } from '../../queue/capacity.ts'
 import { largeMails } from '../messages.queue.ts'
-import { type ClaimedMessage, type ClaimRequest, type Found, type Stream, streamKey } from './claim.ts'
+import { type ClaimedMessage, type ClaimRequest, type Found, type Stream, streamKey } from './outbox.claim.ts'
 
 /*
  * Each relay has a queue in this process, and the accounts of a relay share its capacity. Single messages have priority: batches get

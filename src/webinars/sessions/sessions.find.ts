@@ -2,7 +2,7 @@ import { conflict, noSuch, notFound, shown } from '../../lib/problem.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Webinar } from '../webinars.entities.ts'
-import type { WebinarView } from './shapes.ts'
+import type { WebinarView } from './sessions.shapes.ts'
 
 /** A webinar's row. */
 export interface WebinarRow {

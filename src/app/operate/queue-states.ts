@@ -2,7 +2,7 @@ import { broadcastsChannel } from '../../broadcasts/broadcasts.loop.ts'
 import { journeysChannel } from '../../journeys/journeys.channel.ts'
 import { holdQueues, holdsChannel, type QueueName, queueNames, queueOfName, releaseQueues } from '../../queue/holds.ts'
 import type { App, Operation } from '../../store/work.ts'
-import { readQueues } from '../queues.ts'
+import { readQueues } from '../queue-depths.ts'
 
 /** A queue as `svc queues` shows it. */
 export interface QueueState {

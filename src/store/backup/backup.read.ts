@@ -8,8 +8,8 @@ import { type Database, type Sql, sqlOn } from '../database.ts'
 import { readOtherProcesses } from '../processes.ts'
 import { knownMigrations, migrate, readTableNames, resetSchema, schemaState } from '../schema.ts'
 import { statement } from '../statement.ts'
+import { backedUpSequences, backedUpTables, copyColumns, countLines } from './backup.write.ts'
 import { damaged, End, type Frame, frameKinds, Header, parseFrame, readFrames, TableHead } from './format.ts'
-import { backedUpSequences, backedUpTables, copyColumns, countLines } from './write.ts'
 
 /** Tables that have rows in a database that was set up but never used. */
 const setUp = ['mikro_orm_migrations', 'plans', 'installation', 'workers', 'development_clock', 'rate_windows']
