@@ -40,7 +40,7 @@ const checkoutForm: BlockForm<'checkout'> = {
 ${priceTable(props, lang)}
 ${
   state
-    ? html`<p class="notice" role="status"><strong>Paid.</strong> Thank you.</p>`
+    ? html`<p class="notice good" role="status"><strong>Paid.</strong> Thank you.</p>`
     : html`${chosen !== undefined && returnNotices.get(chosen)}
 <button>${words.checkout}</button>`
 }`,
@@ -67,7 +67,7 @@ const testPage = (order: Order, lang: string | null): PageView => ({
 ${priceTable(order, lang)}
 <form method="post" class="paying">
 <button name="action" value="pay">Pay</button>
-<button name="action" value="decline" class="plain">Decline</button>
+<button class="plain" name="action" value="decline">Decline</button>
 </form>`,
 })
 

@@ -67,7 +67,7 @@ export const viewUrl = ({ tokens, config }: Signer, accountId: string, messageId
 /**
  * Returns the signed links of one email (docs/reference/studio.md#live-view). A link of the author is signed as its number in the
  * email and looked up there, so a token can't redirect to any other URL. An answer's link opens the page with that answer selected;
- * it records nothing, because programs follow links too.
+ * the request itself records nothing, because programs follow links too.
  */
 export const linksOf = (
   app: Signer,

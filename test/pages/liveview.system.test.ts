@@ -35,13 +35,20 @@ const view = async (query = ''): Promise<string> => {
 const interactions = async () =>
   (await t.events(account.id, 'interaction.received')).map(({ data }) => data.interaction)
 
+/** The user agent of a person's browser: that of a headless one is on the list of bots. */
+const userAgent =
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
+const linked = '?block=colour&value=Blue#colour'
+const blueVote = [{ kind: 'vote', blockId: 'colour', value: 'Blue' }]
+const answers = async () => (await interactions()).filter(({ kind }) => kind !== 'click')
+
 const vote = async () => {
-  await page.goto(await view('?block=colour&value=Blue#colour'))
+  await page.goto(await view(linked))
   expect(await page.getByText('You chose Blue').isVisible()).toBe(true)
-  expect(await interactions()).toEqual([])
+  expect(await answers()).toEqual([])
   await page.getByRole('button', { name: 'Blue' }).click()
   await page.getByText('You can still change it').first().waitFor()
-  expect(await interactions()).toMatchObject([{ kind: 'vote', blockId: 'colour', value: 'Blue' }])
+  expect(await answers()).toMatchObject(blueVote)
 }
 
 const fillForm = async () => {
@@ -49,7 +56,7 @@ const fillForm = async () => {
   await page.getByLabel('Team size').selectOption('2 to 10')
   await page.getByRole('button', { name: 'Send' }).click()
   await page.getByText('Thank you, we have your answers.').waitFor()
-  expect((await interactions()).map(({ kind }) => kind).sort()).toEqual(['form', 'vote'])
+  expect((await answers()).map(({ kind }) => kind).sort()).toEqual(['form', 'vote'])
 }
 
 describePages('a live view', (openPage: OpenPage) => {
@@ -66,11 +73,92 @@ describePages('a live view', (openPage: OpenPage) => {
   afterEach(() => page?.close())
   afterAll(() => engaged?.close())
 
-  test('a link in the email marks its option, a click answers in place, and a form can be submitted', async () => {
+  test('a link in the email answers at once for a person, above the email, and a reload does not answer again', async () => {
+    page = await openPage({ userAgent })
+    await page.goto(await view(linked))
+    await page.getByText('Your answer is saved: Blue').waitFor()
+    expect(await answers()).toMatchObject(blueVote)
+    expect(new URL(page.url()).search).toBe('?block=colour')
+    expect(await page.locator('main > section').first().getAttribute('id')).toBe('colour')
+    expect(await page.locator('#colour').count()).toBe(1)
+    await expectGoodOnEveryScreen(page, 'vote-answered')
+    await page.getByRole('button', { name: 'White' }).click()
+    await page.getByText('Your answer is saved: White').waitFor()
+    await page.reload()
+    await page.getByText('Your answer is saved: White').waitFor()
+    expect((await answers()).map(({ value }) => value).sort()).toEqual(['Blue', 'White'])
+    expect(faultsOf(page)).toEqual([])
+  })
+
+  test('another link in the email changes the answer at once; a quiz says that an answer is wrong', async () => {
+    page = await openPage({ userAgent })
+    const url = await view()
+    await page.goto(`${url}${linked}`)
+    await page.getByText('Your answer is saved: Blue').waitFor()
+    await page.goto(`${url}?block=colour&value=Red#colour`)
+    await page.getByText('Your answer is saved: Red').waitFor()
+    await page.goto(`${url}?block=knots&value=3.6+km%2Fh#knots`)
+    const verdict = page.getByRole('status').filter({ hasText: 'Not quite.' })
+    await verdict.waitFor()
+    const ground = (status: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${status}')).backgroundColor`)
+    expect(await ground('#knots .notice')).not.toBe(await ground('#colour .notice'))
+    expect(await page.getByRole('listitem').filter({ hasText: 'Right answer' }).textContent()).toContain('1.852 km/h')
+    await expectGoodOnEveryScreen(page, 'quiz-wrong')
+  })
+
+  const open = async (prepare: () => Promise<unknown> = async () => undefined, options: object = { userAgent }) => {
+    page = await openPage(options)
+    await prepare()
+    await page.goto(await view(linked))
+  }
+  // Playwright gives the focus to every page that it opens.
+  const unfocused = () => page.addInitScript('document.hasFocus = () => window.hasIt === true')
+  /** The page has run its script, and the server has seen a later request of it. */
+  const expectNoAnswer = async () => {
+    await page.evaluate(`fetch('/v/x')`)
+    expect(await page.getByText('You chose Blue').isVisible()).toBe(true)
+    expect(await answers()).toEqual([])
+  }
+
+  test('a scanner that only fetches the page of an answer records none', async () => {
+    for (const method of ['GET', 'HEAD'])
+      await fetch(await view('?block=colour&value=Blue'), { method, headers: { 'user-agent': userAgent } })
+    expect(await answers()).toEqual([])
+  })
+
+  test('a scanner that runs scripts in a page without the focus records none; the button answers', async () => {
+    await open(unfocused)
+    await expectNoAnswer()
+    await page.getByRole('button', { name: 'Blue' }).click()
+    await page.getByText('Your answer is saved: Blue').waitFor()
+    expect(await answers()).toMatchObject(blueVote)
+  })
+
+  test('a page that gets the focus later answers then', async () => {
+    await open(unfocused)
+    await expectNoAnswer()
+    await page.evaluate(`window.hasIt = true; dispatchEvent(new Event('focus'))`)
+    await page.getByText('Your answer is saved: Blue').waitFor()
+  })
+
+  test('a browser that a program drives records none, nor does one that says so', async () => {
+    await open(async () =>
+      (await page.context().newCDPSession(page)).send('Emulation.setAutomationOverride', { enabled: true }),
+    )
+    expect(await page.evaluate('[document.hasFocus(), navigator.webdriver]')).toEqual([true, true])
+    await expectNoAnswer()
+    await page.close()
+    await open(undefined, {})
+    expect(await page.evaluate('[document.hasFocus(), navigator.webdriver]')).toEqual([true, false])
+    await expectNoAnswer()
+  })
+
+  test('a click answers in place, and a form can be submitted', async () => {
     page = await openPage()
     await vote()
     await fillForm()
-    expect(new URL(page.url()).search).toBe('?block=colour&value=Blue')
+    expect(new URL(page.url()).search).toBe('?block=colour')
     expectNothingFromElsewhere(page, origin)
     expect(faultsOf(page)).toEqual([])
   })
@@ -149,7 +237,7 @@ describePages('a live view', (openPage: OpenPage) => {
     page = await openPage({ javaScriptEnabled: false })
     await vote()
     await fillForm()
-    expect(new URL(page.url()).search).toBe('')
+    expect(new URL(page.url()).search).toBe('?block=colour')
   })
 
   test('if the script can’t post, the form is submitted with the pressed button', async () => {

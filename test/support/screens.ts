@@ -8,6 +8,8 @@ export const launchOptions = {
     '--disable-sync',
     '--disable-gpu',
     '--no-first-run',
+    // Pages see a browser that a person uses: a test says if its page is to see a program (Emulation.setAutomationOverride).
+    '--disable-blink-features=AutomationControlled',
     // Chromium's sandbox does not work for root or in a container without user namespaces.
     '--no-sandbox',
   ],

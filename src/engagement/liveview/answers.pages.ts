@@ -5,7 +5,7 @@ import { type BlockForm, type BlockPage, type Entered, enteredInto } from './blo
 
 /*
  * Votes, ratings, quizzes and forms on the page. Each option is a submit button, so one click answers, even without scripts. An
- * answer's link in the email only marks the option, because programs follow links too.
+ * answer's link in the email marks the option, because programs follow links too; the page's script submits it for a person.
  */
 
 /** Browsers post line breaks as CR LF; the options of the project have LF. */
@@ -15,28 +15,30 @@ const shownText = (value: unknown): string => (typeof value === 'object' ? '' : 
 
 const option = (text: string, given: string | undefined, chosen: string | undefined): Html => {
   const isGiven = text === given
-  const isChosen = given === undefined && text === chosen
+  const isChosen = !isGiven && text === chosen
   const className = `option${isGiven ? ' given' : ''}${isChosen ? ' chosen' : ''}`
   const state = html`class="${className}" aria-pressed="${String(isGiven)}"${isChosen && html` autofocus`}`
-  return html`<button name="value" value="${text}" ${state}>${text}${isGiven && ' ✓'}</button>`
+  return html`<button name="value" value="${text}" ${state}>${text}</button>`
 }
 
 const givenOf = ({ state }: BlockPage): string | undefined => (state ? shownText(state.value) : undefined)
 
-/** Asks a recipient who followed an answer's link to confirm it. */
-const confirmation = ({ state, chosen }: BlockPage, options: readonly string[]): Html | null =>
-  !state && chosen !== undefined && options.includes(chosen)
-    ? html`<p class="notice">You chose <strong>${chosen}</strong>. Press it once more to send your answer.</p>`
-    : null
-
-const thanks = (page: BlockPage): Html | null =>
-  page.state
-    ? html`<p class="notice" role="status">Thank you, your answer is saved. You can still change it.</p>`
-    : null
+/** Says which answer is recorded, or asks a recipient who followed an answer's link to confirm it. */
+const notice = (page: BlockPage, options: readonly string[]): Html | null => {
+  const { chosen } = page
+  const given = givenOf(page)
+  if (chosen !== undefined && chosen !== given && options.includes(chosen))
+    return html`<p class="notice">You chose <strong>${chosen}</strong>. Press it once more to send your answer.</p>`
+  return given === undefined
+    ? null
+    : html`<p class="notice good" role="status">
+<strong>Thank you.</strong> Your answer is saved: ${given}. You can still change it.
+</p>`
+}
 
 /** Returns a button for each option. */
 const optionButtons = (page: BlockPage, options: readonly string[], className = 'options'): Html =>
-  html`${confirmation(page, options)}
+  html`${notice(page, options)}
 <div class="${className}">${options.map((text) => option(text, givenOf(page), page.chosen))}</div>`
 
 const vote: BlockForm<'vote'> = {
@@ -44,10 +46,12 @@ const vote: BlockForm<'vote'> = {
   form: ({ props: { question, options } }, page) => html`<fieldset>
 <legend>${question}</legend>
 ${optionButtons(page, options)}
-${thanks(page)}
 </fieldset>`,
   valueOf: (_block, { value }) => value && asWritten(value),
 }
+
+/** Returns the number of columns on a narrow page, so that the last row is full. */
+const columnsOf = (max: number): number => (max <= 7 ? max : max === 9 ? 3 : max / 2)
 
 const rating: BlockForm<'rating'> = {
   type: 'rating',
@@ -55,12 +59,17 @@ const rating: BlockForm<'rating'> = {
     const values = Array.from({ length: max }, (_, i) => String(i + 1))
     return html`<fieldset>
 <legend>${question}</legend>
-${optionButtons(page, values, 'options row')}
+${optionButtons(page, values, `options row in-${columnsOf(max)}`)}
 <p class="quiet">1 is the lowest, ${max} the highest.</p>
-${thanks(page)}
 </fieldset>`
   },
   valueOf: (_block, { value }) => (value?.trim() ? Number(value) : value),
+}
+
+const graded = (text: string, given: string, right: string): Html => {
+  if (text === right)
+    return html`<li class="good">${text} <span>${text === given ? 'Your answer' : 'Right answer'}</span></li>\n`
+  return text === given ? html`<li class="bad">${text} <span>Your answer</span></li>\n` : html`<li>${text}</li>\n`
 }
 
 const quiz: BlockForm<'quiz'> = {
@@ -73,11 +82,14 @@ const quiz: BlockForm<'quiz'> = {
 ${optionButtons(page, options)}
 </fieldset>`
     const right = options[correct]!
+    const isRight = given === right
     return html`<h2>${question}</h2>
-<p class="notice" role="status">
-<strong>${given === right ? 'Right!' : 'Not quite.'}</strong>
-You answered ${given}.${given !== right && ` The right answer is ${right}.`}
+<p class="notice ${isRight ? 'good' : 'bad'}" role="status">
+<strong>${isRight ? 'Right!' : 'Not quite.'}</strong>
+You answered ${given}.${!isRight && ` The right answer is ${right}.`}
 </p>
+<ul class="graded">
+${options.map((text) => graded(text, given, right))}</ul>
 ${explanation && html`<p>${explanation}</p>`}`
   },
   valueOf: (_block, { value }) => value && asWritten(value),
@@ -123,7 +135,7 @@ const form: BlockForm<'form'> = {
   form({ id, props: { title, fields } }, { state, entered }) {
     if (state)
       return html`<h2>${title}</h2>
-<p class="notice" role="status">Thank you, we have your answers.</p>`
+<p class="notice good" role="status">Thank you, we have your answers.</p>`
     return html`<h2>${title}</h2>
 ${fields.map((field) => input(id, field, entered))}
 <button>Send</button>`

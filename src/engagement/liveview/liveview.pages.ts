@@ -2,7 +2,15 @@ import { readBrand } from '../../accounts/accounts.ts'
 import { usableLang } from '../../lib/common-shapes.ts'
 import { Problem } from '../../lib/problem.ts'
 import { type Html, html } from '../../pages/html.ts'
-import { formBytes, notFoundPage, ownPath, type Page, type PageView, tooLarge } from '../../pages/page.ts'
+import {
+  formBytes,
+  notFoundPage,
+  ownPath,
+  type Page,
+  type PageCall,
+  type PageView,
+  tooLarge,
+} from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
 import { type Block, headingLevels, type LeafBlock, leavesOf, type MarkupPage } from '../../studio/studio.ts'
 import { isScanned } from '../engagement.scanners.ts'
@@ -13,7 +21,13 @@ import type { BlockForm, BlockPage, Entered } from './blocks.views.ts'
 import { liveViewStyle } from './liveview.style.ts'
 import { answerBlock, filledLeaves, type LiveView, markupsOf, showLiveView, textsOf } from './view.ts'
 
-/** Submits a block without leaving the page: posts the form, and replaces the block with its new version from the response. */
+/**
+ * Submits a block without leaving the page: posts the form, and replaces the block with its new version from the response. The URL
+ * then names no answer, so that a reload does not answer again.
+ *
+ * Answers at once what the followed link names, but only for a person: the page is visible and has the focus, and no program drives
+ * the browser. Scanners open pages in the background, and some run scripts.
+ */
 const script = `
 document.addEventListener('submit', async (event) => {
   const form = event.target, section = form.closest('section')
@@ -26,6 +40,7 @@ document.addEventListener('submit', async (event) => {
     const next = page.getElementById(section.id)
     if (!next) throw new Error()
     section.replaceWith(next)
+    history.replaceState(null, '', form.action)
     next.tabIndex = -1
     next.focus()
   } catch {
@@ -38,7 +53,24 @@ document.addEventListener('submit', async (event) => {
     form.submit()
   }
 })
+const answerAtOnce = () => {
+  const option = document.querySelector('form[data-at-once] .chosen')
+  if (!option || document.visibilityState !== 'visible' || !document.hasFocus() || navigator.webdriver) return
+  delete option.form.dataset.atOnce
+  option.form.requestSubmit(option)
+}
+addEventListener('focus', answerAtOnce)
+document.addEventListener('visibilitychange', answerAtOnce)
+answerAtOnce()
 `
+
+interface First {
+  blockId: string
+  /** The answer that the link names. */
+  value?: string | undefined
+  /** The answer is recorded as soon as the page knows that a person sees it. */
+  isAtOnce?: boolean
+}
 
 /** The view and everything else that a page shows. */
 interface Shown {
@@ -54,8 +86,8 @@ interface Shown {
   texts: ReadonlyMap<string, string>
   /** The `html` blocks by block id. */
   markups: ReadonlyMap<string, MarkupPage>
-  /** The answer that the followed link names. */
-  chosen?: { blockId: string; value: string }
+  /** The block that the followed link names is first on the page. */
+  first?: First | undefined
   /** Why an answer was refused, and what was posted. */
   refusal?: { blockId: string; sentence: string; status: number; entered: Entered }
 }
@@ -82,24 +114,30 @@ const heading = (level: number, { text, align = 'left' }: Extract<LeafBlock, { t
   return html`<${tag} class="${align}">${text}</${tag}>`
 }
 
+/** Returns the path of the page, with a block as its first. */
+const pathOf = (app: App, token: string, first: string | undefined): string =>
+  `${ownPath(app, `/v/${token}`)}${first === undefined ? '' : `?${new URLSearchParams({ block: first })}`}`
+
 const interactive = (shown: Shown, block: LeafBlock): Html => {
-  const { view, token, forms, chosen, refusal } = shown
+  const { view, token, forms, first, refusal } = shown
   const form = forms.find(({ type }) => type === block.type)
   if (!form) return html``
+  const isFirst = first?.blockId === block.id
   const page: BlockPage = {
     state: Object.hasOwn(view.state, block.id) ? view.state[block.id] : undefined,
-    chosen: chosen?.blockId === block.id ? chosen.value : undefined,
+    chosen: isFirst ? first?.value : undefined,
     now: shown.app.now().getTime(),
     lang: shown.lang,
     entered: refusal?.blockId === block.id ? refusal.entered : {},
   }
-  const url = ownPath(shown.app, `/v/${token}`)
+  const url = pathOf(shown.app, token, first?.blockId)
   // Without a fragment if the form redirects: browsers would carry it over to the other host's URL.
   const target = form.leaves ? html`action="${url}"` : html`action="${url}#${block.id}" data-in-place="true"`
+  const isAtOnce = isFirst && first.isAtOnce
   const focus = form.leaves && html` tabindex="-1" autofocus`
-  return html`<section id="${block.id}">
+  return html`<section id="${block.id}"${isFirst && html` class="first"`}>
 ${refusal?.blockId === block.id && html`<p class="problem" role="alert"${focus}>${refusal.sentence}</p>`}
-<form method="post" ${target}>
+<form method="post" ${target}${isAtOnce && html` data-at-once="true"`}>
 <input type="hidden" name="block" value="${block.id}">
 ${form.form(block as never, page)}
 </form>
@@ -134,6 +172,7 @@ const leaf = (shown: Shown, block: LeafBlock): Html => {
 const boxClass = ({ id }: Block): string => `box-${id}`
 
 const blockHtml = (shown: Shown, block: Block): Html => {
+  if (block.id === shown.first?.blockId) return html``
   if (!('children' in block)) return leaf(shown, block)
   const children = block.children.map((child) => blockHtml(shown, child))
   const inside =
@@ -159,12 +198,22 @@ const boxesOf = (blocks: readonly Block[]): { className: string; background: str
 const ownLevel = (block: LeafBlock): number | undefined =>
   block.type === 'form' || block.type === 'booking' || block.type === 'checkout' ? 2 : undefined
 
+/** Returns whether an email has more than one block. */
+const hasOthers = (blocks: readonly Block[]): boolean => leavesOf(blocks).length > 1
+
+/** Returns the block that a query names, if people can answer it. */
+const firstOf = (sent: SentMail, forms: readonly BlockForm[], { block }: PageCall['query']): First | undefined => {
+  const found = filledLeaves(sent).find(({ id }) => id === block)
+  return found && forms.some(({ type }) => type === found.type) ? { blockId: found.id } : undefined
+}
+
 const pageOf = async (sent: SentMail, given: Omit<Shown, 'levels' | 'markups'>): Promise<PageView> => {
   const { app } = given
   const levels = headingLevels(given.view.blocks, 1, ownLevel)
   const markups = await markupsOf(sent, levels, (src) => isOwnImage(app, src))
   const shown = { ...given, levels, markups }
   const { project, theme, blocks } = shown.view
+  const first = leavesOf(blocks).find(({ id }) => id === shown.first?.blockId)
   return {
     ...(shown.refusal && { status: shown.refusal.status }),
     title: project.name,
@@ -173,7 +222,7 @@ const pageOf = async (sent: SentMail, given: Omit<Shown, 'levels' | 'markups'>):
     script,
     formsLeave: leavesOf(blocks).some((block) => shown.forms.some(({ type, leaves }) => leaves && type === block.type)),
     body: html`<h1 class="hidden">${project.name}</h1>
-${blocks.map((block) => blockHtml(shown, block))}`,
+${first && [interactive(shown, first), hasOthers(blocks) && html`<h2 class="rest">The email</h2>\n`]}${blocks.map((block) => blockHtml(shown, block))}`,
   }
 }
 
@@ -205,21 +254,17 @@ const noLongerShown: PageView = {
 
 /**
  * Records that a recipient followed a link of the email to its live view: a click, once for each block whose link it
- * was, and once for the link to the whole email. So a person who looks at a question without answering counts, too.
+ * was, and once for the link to the whole email. So a person who looks at a question without answering counts, too. Returns whether
+ * a machine followed it.
  */
-const recordVisit = async (app: App, sent: SentMail, visit: Visit, block: string | undefined): Promise<void> => {
+const recordVisit = async (app: App, sent: SentMail, visit: Visit, block: string | undefined): Promise<boolean> => {
   const blockId = filledLeaves(sent).find(({ id }) => id === block)?.id ?? null
-  await app.work(sent.accountId, recipientActor, async (work) =>
-    recordInteraction(work, sent, {
-      ...{
-        kind: 'click',
-        blockId,
-        value: `${app.config.publicUrl}/v`,
-        isBot: isMachine(visit, 'click') || (await isScanned(work, sent)),
-        onOther: 'keep',
-      },
-    }),
-  )
+  return app.work(sent.accountId, recipientActor, async (work) => {
+    const isBot = isMachine(visit, 'click') || (await isScanned(work, sent))
+    const value = `${app.config.publicUrl}/v`
+    await recordInteraction(work, sent, { kind: 'click', blockId, value, isBot, onOther: 'keep' })
+    return isBot
+  })
 }
 
 /** The hosted live view (docs/reference/studio.md#live-view); `kinds` and `forms` are the interactive blocks of all features. */
@@ -233,11 +278,11 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       const sent = await findSentByToken(app, token)
       if (!sent) return notFoundPage
       if (sent.isDropped) return noLongerShown
-      const { block: blockId, value } = query
-      await recordVisit(app, sent, { method, headers }, blockId)
+      const isBot = await recordVisit(app, sent, { method, headers }, query.block)
       const view = await showLiveView(app, sent, kinds)
-      const chosen = blockId !== undefined && value !== undefined ? { chosen: { blockId, value } } : {}
-      return pageOf(sent, { app, view, token, forms, ...(await detailsOf(app, sent)), ...chosen })
+      const named = firstOf(sent, forms, query)
+      const first = named && { ...named, value: query.value, isAtOnce: !isBot }
+      return pageOf(sent, { app, view, token, forms, ...(await detailsOf(app, sent)), first })
     },
   },
   {
@@ -245,7 +290,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
     path,
     token: 'liveview',
     isLarge: true,
-    async handle({ app, params, form, raw }) {
+    async handle({ app, params, query, form, raw }) {
       const token = params.token!
       const sent = await findSentByToken(app, token)
       const blockId = form.block ?? ''
@@ -254,10 +299,11 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       if (raw.length > formBytes(blockForm?.maxLengths?.(block as never) ?? [])) return tooLarge
       if (sent?.isDropped) return noLongerShown
       if (!sent || !blockForm) return notFoundPage
+      const first = firstOf(sent, forms, query)
       try {
         const value = blockForm.valueOf(block as never, form)
         const { redirectUrl } = await answerBlock(app, sent, kinds, { blockId, value })
-        return { redirect: redirectUrl ?? `${ownPath(app, `/v/${token}`)}#${blockId}` }
+        return { redirect: redirectUrl ?? `${pathOf(app, token, first?.blockId)}#${blockId}` }
       } catch (error) {
         const status = error instanceof Problem ? refusals[error.kind] : undefined
         if (!(error instanceof Problem) || !status) throw error
@@ -269,6 +315,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
           token,
           forms,
           ...(await detailsOf(app, sent)),
+          first,
           refusal: { blockId, sentence: sentenceOf(error, blockForm, block), status, entered: form },
         })
       }

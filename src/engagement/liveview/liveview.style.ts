@@ -48,16 +48,17 @@ ${ownColors(theme, boxes)}
     : ''
 }
 body { font-family: ${fontFamily(font)} }
-main { max-width: ${width}px; margin-top: 1rem; padding: 1rem; border: 0 }`
+main { max-width: ${width}px; margin-top: 1rem; padding: 1rem; border: 0; box-shadow: none }`
 }
 
 const layout = `
+section, .rest { --edge: color-mix(in srgb, var(--ink) 62%, transparent) }
 a { color: inherit }
 h2, h3, h4 { margin: 0 0 .5rem; line-height: 1.25 }
 h2 { font-size: 1.35rem }
 h3 { font-size: 1.2rem }
 h4 { font-size: 1.05rem }
-section { margin: 0 0 1.5rem; scroll-margin-top: 1rem }
+section { container-type: inline-size; margin: 0 0 1.75rem; scroll-margin-top: 1rem }
 .box { padding: 1rem; border-radius: .5rem; margin: 0 0 1.5rem }
 .box > :last-child { margin-bottom: 0 }
 .part { margin: 0 0 1rem }
@@ -65,24 +66,30 @@ section { margin: 0 0 1.5rem; scroll-margin-top: 1rem }
 fieldset { margin: 0; padding: 0; border: 0; min-width: 0 }
 legend { padding: 0; margin: 0 0 .5rem; font-weight: 600; font-size: 1.1rem }
 .options { display: grid; gap: .5rem }
-.options.row { display: flex; flex-wrap: wrap }
-.options.row button { min-width: 2.75rem }
 .options + p { margin-top: .5rem }
-.option { text-align: left }
-.row .option { text-align: center }
-.option { background: transparent; color: var(--ink); box-shadow: inset 0 0 0 1px var(--ink) }
+.option { text-align: left; background: transparent; color: var(--ink); box-shadow: inset 0 0 0 1px var(--edge) }
 .option.given { background: var(--act); color: var(--on-act) }
+.option:not(.row *).given::after { content: ' ✓' }
 .option.chosen { box-shadow: inset 0 0 0 3px var(--ink) }
-.notice {
-  padding: .5rem .75rem;
-  border-left: 4px solid var(--act);
-  border-radius: .25rem;
-  background: color-mix(in srgb, var(--act) 10%, transparent)
-}
-.options + .notice { margin-top: .75rem }
+@media (hover: hover) { .option:not(.given):hover { filter: none; background: color-mix(in srgb, var(--act) 9%, transparent) } }
+.row .option { padding: 0; text-align: center }
+${[3, 4, 5, 6, 7].map((n) => `.in-${n} { grid-template-columns: repeat(${n}, minmax(0, 1fr)) }`).join('\n')}
+@container (min-width: 30rem) { .row { grid-auto-flow: column; grid-template-columns: none; grid-auto-columns: minmax(0, 3.5rem) } }
+.first { margin-bottom: 2.5rem }
+.first legend, .first h2 { margin-bottom: .75rem; font-size: 1.6rem; line-height: 1.2; letter-spacing: -.015em; text-wrap: balance }
+.rest { margin: 0 0 1rem; padding-top: 1.5rem; border-top: 1px solid var(--edge); font-size: 1rem; font-weight: 400 }
+.good { --mark: #2f8f5b }
+.bad { --mark: #d0453c }
+.notice.good, .notice.bad { border-color: var(--mark); background: color-mix(in srgb, var(--mark) 11%, transparent) }
+.notice.good::before { content: '✓ '; font-weight: 700 }
+.notice.bad::before { content: '✗ '; font-weight: 700 }
+.graded { display: grid; gap: .5rem; margin: 0 0 1rem; padding: 0; list-style: none }
+.graded li { display: flex; flex-wrap: wrap; gap: 0 1rem; padding: .65rem 1.1rem; border: 1px solid var(--edge); border-radius: .5rem }
+.graded li:is(.good, .bad) { border: 2px solid var(--mark); font-weight: 600 }
+.graded span { margin-left: auto; font-weight: 400 }
 .move > summary { padding: .6rem 0; cursor: pointer; font-weight: 600 }
 .days { display: grid; gap: .25rem; margin: 0 0 .75rem }
-.days details { border: 1px solid var(--ink); border-radius: .5rem; padding: 0 .75rem }
+.days details { border: 1px solid var(--edge); border-radius: .5rem; padding: 0 .75rem }
 .days summary { padding: .6rem 0; cursor: pointer }
 .times { display: flex; flex-wrap: wrap; gap: .5rem; padding: 0 0 .75rem }
 .times label {
@@ -91,7 +98,7 @@ legend { padding: 0; margin: 0 0 .5rem; font-weight: 600; font-size: 1.1rem }
   align-items: center;
   min-height: 2.75rem;
   padding: 0 .6rem;
-  border: 1px solid var(--ink);
+  border: 1px solid var(--edge);
   border-radius: .5rem;
   font-weight: 400
 }
@@ -108,7 +115,7 @@ input:not([type=checkbox], [type=radio]), select, textarea {
   font: inherit;
   color: inherit;
   background: transparent;
-  border: 1px solid var(--ink);
+  border: 1px solid var(--edge);
   border-radius: .5rem
 }
 option { color: #000; background: #fff }
@@ -136,6 +143,7 @@ hr { border: 0; border-top: 1px solid var(--line); opacity: .4; margin: 0 0 1.5r
 .problem { padding: .5rem .75rem; border: 2px solid currentColor; border-radius: .5rem; font-weight: 600 }
 .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
 :focus-visible { outline-color: var(--ink) }
+section:focus { outline: 0 }
 `
 
 export const liveViewStyle = (theme: FullTheme, boxes: readonly { className: string; background: string }[]): string =>
