@@ -1,0 +1,160 @@
+import { statement } from '../../store/statement.ts'
+import { dayScopes, type PersonMetric, personMetrics } from './results.count.ts'
+
+/*
+ * The statement that adds up a batch of changes of one account, in parts: each is a common table expression. Messages and clicks are
+ * numbers that are added. People count once in each scope: `message_people` has the first day of each person's metric in the scopes
+ * that have an id (project, broadcast, journey), and a row for each day of the account, with a row for each clicked link beside it.
+ */
+
+export const batchSize = 1000
+
+/** The parameters in their order. */
+const given = {
+  account: '$1',
+  /** Only changes by this person; null: all. */
+  person: '$2::text',
+} as const
+
+/** SQL: `sqlOf` of each metric of people, joined. */
+const forMetrics = (sqlOf: (metric: PersonMetric) => string, separator = ', '): string =>
+  personMetrics.map(sqlOf).join(separator)
+
+const columns = forMetrics((metric) => metric)
+
+/*
+ * An upsert returns only the row that it has written, not whether a metric was in it before. So it writes the metrics that are new into
+ * the row's `news`, as a set of bits.
+ */
+const bitOf = (metric: PersonMetric): number => 2 ** personMetrics.indexOf(metric)
+const newsOf = (isNew: (metric: PersonMetric) => string): string =>
+  forMetrics((metric) => `case when ${isNew(metric)} then ${bitOf(metric)} else 0 end`, ' + ')
+/** SQL condition, inside the upsert into `message_people p`. */
+const isNewInRow = (metric: PersonMetric): string => `(p.${metric} is null and excluded.${metric} is not null)`
+
+/** The changes of this batch. Those that another transaction has locked stay. */
+const taken = `
+  taken as (
+    delete from message_result_changes
+    where ctid = any(array(
+      select ctid
+      from message_result_changes
+      where account_id = ${given.account}
+        and (${given.person} is null or email = ${given.person})
+      limit ${batchSize}
+      for update skip locked
+    ))
+    returning project_id, cause, day, metric, count, email, url
+  )`
+
+/** The newest day on which each person of the batch was counted in the account. */
+const latest = `
+  latest as materialized (
+    select e.email, (
+      select max(scope)
+      from message_people p
+      where p.account_id = ${given.account} and p.email = e.email and ${dayScopes('scope')}
+    )::date as day
+    from (select distinct email from taken where email <> '') e
+  )`
+
+/** Each change in each of its scopes. In the account it counts at the earliest on that newest day: the days are written in order. */
+const placed = `
+  placed as materialized (
+    select t.*, s.scope, s.is_account, case when s.is_account then greatest(t.day, l.day) else t.day end as counted
+    from taken t
+    left join latest l on l.email = t.email
+    cross join lateral (values ('', true), (t.project_id, false), (t.cause, false)) s(scope, is_account)
+    where s.scope is not null
+  )`
+
+/** SQL condition: the change `p` of a person shows the metric. Who clicks or answers a link has opened the email. */
+const shows = (metric: PersonMetric): string =>
+  metric === 'opened' ? `p.metric <> 'unsubscribed' and l.link = ''` : `p.metric = '${metric}'`
+
+/** A row of `message_people` for each person, scope and link of the batch, with the first day of each metric. */
+const fact = `
+  fact as materialized (
+    select p.email, case when p.is_account then p.counted::text else p.scope end as scope, l.link, max(l.url) as url, p.is_account,
+      ${forMetrics((metric) => `min(p.counted) filter (where ${shows(metric)}) as ${metric}`)}
+    from placed p
+    cross join lateral (values ('', ''), (md5(p.url), p.url)) l(link, url)
+    where p.email <> '' and l.link is not null
+    group by 1, 2, 3, 5
+  )`
+
+/** Writes these rows, and returns those with a metric that they did not have. */
+const news = `
+  news as (
+    insert into message_people as p (account_id, email, scope, link, ${columns}, news)
+    select ${given.account}, email, scope, link, ${columns}, ${newsOf((metric) => `${metric} is not null`)}
+    from fact
+    order by email, scope, link
+    on conflict (account_id, email, scope, link) do update
+    set ${forMetrics((metric) => `${metric} = coalesce(p.${metric}, excluded.${metric})`)}, news = ${newsOf(isNewInRow)}
+    where ${forMetrics(isNewInRow, ' or ')}
+    returning email, scope, link, news
+  )`
+
+/** Each new metric of a person. In the account, `before` is the person's previous day with that metric in this batch. */
+const person = `
+  person as materialized (
+    select f.email, case when f.is_account then '' else f.scope end as scope, f.link, f.url, m.metric, m.day,
+      case when f.is_account
+        then lag(m.day) over (partition by f.email, f.link, m.metric, f.is_account order by m.day)
+      end as before
+    from news n
+    join fact f on f.email = n.email and f.scope = n.scope and f.link = n.link
+    cross join lateral (
+      values ${forMetrics((metric) => `('${metric}', ${bitOf(metric)}, f.${metric})`)}
+    ) m(metric, bit, day)
+    where n.news & m.bit > 0
+  )`
+
+/** The person's previous day with that metric from earlier batches. */
+const earlier = `
+      select max(q.scope)::date as since
+      from message_people q
+      where p.scope = ''
+        and q.account_id = ${given.account}
+        and q.email = p.email
+        and ${dayScopes('q.scope')}
+        and q.scope < p.day::text
+        and q.link = p.link
+        and case p.metric ${forMetrics((metric) => `when '${metric}' then q.${metric}`, ' ')} end is not null`
+
+/** What is added to the results: messages, clicks, people. */
+const change = `
+  change as (
+    select scope, day, metric, '' as link, '-infinity'::date as since, '' as url, count
+    from placed
+    where email is null
+    union all
+    select scope, counted, 'clicks', md5(url), '-infinity', url, count
+    from placed
+    where url is not null
+    union all
+    select p.scope, p.day, p.metric, p.link, coalesce(greatest(p.before, b.since), '-infinity'), p.url, 1
+    from person p
+    left join lateral (${earlier}
+    ) b on true
+  )`
+
+const folded = `
+  folded as (
+    insert into message_results (account_id, scope, day, metric, link, since, url, count)
+    select ${given.account}, scope, day, metric, link, since, max(url), sum(count)
+    from change
+    group by scope, day, metric, link, since
+    order by scope, day, metric, link, since
+    on conflict (account_id, scope, day, metric, link, since) do update
+    set count = message_results.count + excluded.count
+  )`
+
+/** Adds up at most `batchSize` changes of the account; returns their number. */
+export const foldBatch = statement<{ count: number }>(
+  'fold-result-changes',
+  { count: 'int8' },
+  `with ${[taken, latest, placed, fact, news, person, change, folded].join(',')}
+  select count(*) as count from taken`,
+)
