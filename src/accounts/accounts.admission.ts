@@ -7,6 +7,7 @@ import { isSharedFailure, type Sql } from '../store/database.ts'
 import { inBatches } from '../store/in-batches.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
+import { type Quota, usedUpQuotas } from './accounts.quotas.ts'
 
 export interface Admission {
   keyId: string
@@ -19,6 +20,8 @@ export interface Admission {
   resetSeconds: number
   /** Whether the account is exported (accounts.move.ts). */
   move: string | null
+  /** The quotas of which nothing is left, of those that the call needs. */
+  usedUp: Quota[]
 }
 
 /** Returns the SHA-256 of the whole key in hex. Only this hash is stored, and keys are looked up by it. */
@@ -43,11 +46,12 @@ const countCalls = preparedStatement<Admission & { place: number }>(
   'admit',
   {
     ...{ place: 'int4', keyId: 'text', accountId: 'text', scopes: '_text', remaining: 'int4', resetSeconds: 'int4' },
-    move: 'text',
+    ...{ move: 'text', usedUp: '_text' },
   },
   `
   with asked as materialized (
-    select * from unnest(${opaqueArray('$1')}, $2::text[], $3::int[]) with ordinality as a(hash, family, calls, place)
+    select * from unnest(${opaqueArray('$1')}, $2::text[], $3::int[], $5::text[]) with ordinality
+      as a(hash, family, calls, quotas, place)
   ), caller as materialized (
     select asked.*, k.id, k.account_id, k.scopes from asked join api_keys k on k.hash = asked.hash and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > (select svc_now()))
@@ -59,13 +63,16 @@ const countCalls = preparedStatement<Admission & { place: number }>(
   select caller.place::int, caller.id as "keyId", caller.account_id as "accountId", caller.scopes,
     coalesce($4::int - counted.used, 0) as remaining,
     coalesce(${secondsLeft('counted.started_at')}, 60) as "resetSeconds",
-    (select move from accounts a where a.id = caller.account_id) as move
+    (select move from accounts a where a.id = caller.account_id) as move,
+    case when caller.quotas = '' then '{}' else
+      ${usedUpQuotas('caller.account_id', `string_to_array(caller.quotas, ' ')`)} end as "usedUp"
   from caller left join counted on counted.key_id = caller.id and counted.family = caller.family`,
 )
 
 interface Asked {
   hash: string
   family: string
+  quotas: string
 }
 
 const maxBatch = 256
@@ -75,14 +82,15 @@ const admitTogether = coalesceCalls(
   maxBatch,
   async ({ sql, limit }: { sql: Sql; limit: number }, calls: readonly Asked[]): Promise<(Admission | null)[]> => {
     const windows = new Map<string, Asked & { calls: number; place: number }>()
-    const nth = calls.map(({ hash, family }) => {
+    const nth = calls.map(({ hash, family, quotas }) => {
       const window = windows.getOrInsertComputed(`${hash} ${family}`, () => ({
-        ...{ hash, family, calls: 0, place: windows.size },
+        ...{ hash, family, quotas, calls: 0, place: windows.size },
       }))
       return { window, n: ++window.calls }
     })
     const asked = [...windows.values()]
-    const params = [asked.map((w) => w.hash), asked.map((w) => w.family), asked.map((w) => w.calls), limit]
+    const column = <Name extends keyof (typeof asked)[number]>(name: Name) => asked.map((window) => window[name])
+    const params = [column('hash'), column('family'), column('calls'), limit, column('quotas')]
     const admissions: (Admission | undefined)[] = []
     for (const { place, ...admitted } of await sql(countCalls, params)) admissions[place - 1] = admitted
     return nth.map(({ window, n }) => {
@@ -97,14 +105,16 @@ const admitTogether = coalesceCalls(
 /**
  * Finds the key and counts the call against its route family (docs/reference/limits.md#rate-limits), exactly and across daemons. Calls
  * that arrive while a statement is running share the next one. Returns null for an unknown, revoked or expired key, and counts nothing then.
- * `limit`: calls a minute; 0 counts nothing.
+ * `limit`: calls a minute; 0 counts nothing. `quotas`: those that each call of the family needs; they are only read.
  */
 export const admit = (
   { sql, database }: Pick<App, 'sql' | 'database'>,
   key: string,
   family: string,
   limit: number,
-): Promise<Admission | null> => admitTogether({ sql, limit }, database, String(limit), { hash: hashKey(key), family })
+  quotas: readonly Quota[] = [],
+): Promise<Admission | null> =>
+  admitTogether({ sql, limit }, database, String(limit), { hash: hashKey(key), family, quotas: quotas.join(' ') })
 
 const countClientCall = preparedStatement<{ used: number; resetSeconds: number }>(
   'admit-client',

@@ -195,22 +195,13 @@ export const takeQuotaUpTo = async (work: Work, quota: Quota, units: number): Pr
   }
 }
 
-const findUsedUp = preparedStatement<{ quota: Quota }>(
-  'used-up-quotas',
-  { quota: 'text' },
-  `select l.quota from ${limits}
-     left join quota_uses q on q.account_id = a.id and q.quota = l.quota and q.month = $2
-   where a.id = $1 and l.quota = any($3) and l.most <= coalesce(q.used, 0)`,
-)
-
-/** Returns the quotas that have nothing left, and takes nothing. */
-export const usedUp = async (
-  { sql, accountId, now }: Pick<Work, 'sql' | 'accountId' | 'now'>,
-  quotas: readonly Quota[],
-): Promise<Quota[]> => {
-  const rows = await sql(findUsedUp, [accountId, month(now), quotas])
-  return quotas.filter((quota) => rows.some((row) => row.quota === quota))
-}
+/** Returns SQL for the array of the quotas, of a text array, of which an account has nothing left in the current month. */
+export const usedUpQuotas = (accountId: string, quotas: string): string => `array(
+  select l.quota from ${limits}
+    left join quota_uses q on q.account_id = a.id and q.quota = l.quota
+      and q.month = date_trunc('month', svc_now() at time zone 'UTC')::date
+  where a.id = ${accountId} and l.quota = any(${quotas}) and l.most <= coalesce(q.used, 0)
+)`
 
 const subtractUse = statement(
   'return-quota',

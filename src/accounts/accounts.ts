@@ -51,7 +51,6 @@ export {
   takeQuota,
   takeQuotas,
   takeQuotaUpTo,
-  usedUp,
 } from './accounts.quotas.ts'
 export {
   activeAccounts,

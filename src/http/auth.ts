@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { admit, isInScope, requireNoMove, type Scope } from '../accounts/accounts.ts'
+import { admit, isInScope, type Quota, requireNoMove, type Scope } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
 import type { App } from '../store/work.ts'
 import type { Caller } from './route.ts'
@@ -17,10 +17,10 @@ const bearer = /^Bearer +(\S+) *$/i
  * 429 precedes 403, and all precede reading the body.
  */
 export const authenticate =
-  (app: App, family: string, limit: number, allowed: readonly Scope[]) =>
+  (app: App, family: string, limit: number, allowed: readonly Scope[], quotas: readonly Quota[]) =>
   async (request: FastifyRequest, reply: FastifyReply) => {
     const key = bearer.exec(request.headers.authorization ?? '')?.[1]
-    const admission = key ? await admit(app, key, family, limit) : null
+    const admission = key ? await admit(app, key, family, limit, quotas) : null
     if (!admission) throw new Problem('unauthorized', 'Missing or invalid Authorization: Bearer <apiKey>')
     if (limit > 0) {
       reply.header('ratelimit-limit', limit)
@@ -33,5 +33,6 @@ export const authenticate =
     requireNoMove(admission.move)
     if (!isInScope(admission.scopes, allowed))
       throw new Problem('forbidden', 'This key does not have the required scope')
-    request.caller = { keyId: admission.keyId, accountId: admission.accountId }
+    const { keyId, accountId, usedUp } = admission
+    request.caller = { keyId, accountId, usedUp }
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Quota } from '../accounts/accounts.ts'
 import type { Page } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { invalid, Problem } from '../lib/problem.ts'
@@ -9,6 +10,8 @@ import type { App, Work } from '../store/work.ts'
 export interface Caller {
   keyId: string
   accountId: string
+  /** The quotas of `callQuotas` of which nothing was left when the call was admitted. */
+  usedUp: readonly Quota[]
 }
 
 export interface Call<Params, Query, Body> {
@@ -62,6 +65,8 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
    * read, and counted at the end of the unit of work: `handle` must call `work` exactly once.
    */
   quota?: 'embedApi'
+  /** The monthly quotas that `handle` takes. Whether they are used up is read with the key (`caller.usedUp`). */
+  callQuotas?: readonly Quota[]
   /** Answers a repeated call, or refuses one, before its body is read. null: `handle` answers. */
   replay?(call: Pick<Call<undefined, undefined, undefined>, 'app' | 'caller' | 'headers'>): Promise<Answer | null>
   handle(call: Call<Read<P>, Read<Q>, Read<B>>): Promise<Answer>
@@ -72,7 +77,7 @@ export type OpenCall<Params, Query, Body> = Omit<Call<Params, Query, Body>, 'cal
 
 type OpenDefinition<P extends Shape, Q extends Shape, B extends Shape> = Omit<
   Definition<P, Q, B>,
-  'handle' | 'replay' | 'takesLarge' | 'attachedOf'
+  'handle' | 'replay' | 'callQuotas' | 'takesLarge' | 'attachedOf'
 > & {
   /** Verifies the token's signature before the body is read. Throws Problem `not_found`. */
   authorize?(call: Pick<OpenCall<Read<P>, undefined, undefined>, 'app' | 'params'>): void

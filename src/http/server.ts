@@ -122,7 +122,7 @@ const addBodyParsers = (server: FastifyInstance, readBody: ReadBody) => {
 const admissionHooks = (app: App, route: Route, family: string) => {
   const { quota, replay } = route
   return [
-    authenticate(app, family, limitOf(app, family), scopesOf(route)),
+    authenticate(app, family, limitOf(app, family), scopesOf(route), route.callQuotas ?? []),
     ...(quota ? [(request: FastifyRequest) => requireEmbedUnit(app, request.caller!.accountId)] : []),
     ...(replay
       ? [

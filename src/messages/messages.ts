@@ -2,7 +2,7 @@ import type { App, Work } from '../store/work.ts'
 import type { MachineActions } from './results/results.ts'
 import type { Left, SuppressionReason } from './suppression/suppression.ts'
 
-export { requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from './api/api.ts'
+export { callQuotas, requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from './api/api.ts'
 export {
   type BounceCounts,
   ingestBounces,

@@ -1,2 +1,2 @@
 export { SendBody, SendResult } from './send.shapes.ts'
-export { requireQuota, resultOfKey, sendMessage } from './send.ts'
+export { callQuotas, requireQuota, resultOfKey, sendMessage } from './send.ts'

@@ -1,5 +1,5 @@
 import { type Answer, idempotencyKeyOf, ok, route } from '../../http/route.ts'
-import { requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from '../messages.ts'
+import { callQuotas, requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from '../messages.ts'
 
 const replayed = (result: SendResult): Answer => ({ ...ok(result), headers: { 'idempotent-replayed': 'true' } })
 
@@ -22,11 +22,12 @@ const send = route({
   refusals: [404],
   isIdempotent: true,
   // A replay is answered even if the quota is used up. For a new call the quota is checked before the body.
-  replay: async ({ app, caller: { accountId }, headers }) => {
+  callQuotas,
+  replay: async ({ app, caller: { accountId, usedUp }, headers }) => {
     const key = headers['idempotency-key']
     const result = typeof key === 'string' ? await resultOfKey(app, accountId, key) : null
     if (result) return replayed(result)
-    await requireQuota(app, accountId)
+    requireQuota(app, usedUp)
     return null
   },
   handle: async ({ app, caller: { accountId, keyId }, body, headers }) => {

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { usedUp } from '../../accounts/accounts.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { Problem } from '../../lib/problem.ts'
 import { isHeld } from '../../queue/holds.ts'
@@ -95,24 +94,13 @@ export const resultOfKey = async (app: App, accountId: string, idempotencyKey: s
   }
 }
 
-const callQuotas = ['sendApiCalls', 'sends'] as const
+/** The monthly quotas that a call takes. */
+export const callQuotas = ['sendApiCalls', 'sends'] as const
 
-/** Calls of an account that arrive while the quotas are read share the next read. */
-const readUsedUpQuotas = coalesceCalls(
-  Number.POSITIVE_INFINITY,
-  async ({ sql, accountId }: Pick<App, 'sql'> & { accountId: string }, asked: readonly Date[]) => {
-    const used = await usedUp({ sql, accountId, now: asked.at(-1)! }, callQuotas)
-    return asked.map(() => used)
-  },
-  { isShared: isSharedFailure },
-)
-
-/** Throws Problem `limited` where a monthly quota has nothing left for a call of POST /send. Counts nothing. */
-export const requireQuota = async ({ sql, database, now }: App, accountId: string): Promise<void> => {
-  const at = now()
-  const used = await readUsedUpQuotas({ sql, accountId }, database, accountId, at)
-  const quota = callQuotas.find((name) => used.includes(name))
-  if (quota) throw quotaProblem(quota, at)
+/** Throws Problem `limited` if one of the quotas of a call is used up. */
+export const requireQuota = ({ now }: Pick<App, 'now'>, usedUp: readonly string[]): void => {
+  const quota = callQuotas.find((name) => usedUp.includes(name))
+  if (quota) throw quotaProblem(quota, now())
 }
 
 export interface SendOptions {
