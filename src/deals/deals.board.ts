@@ -16,29 +16,29 @@ import type { Work } from '../store/work.ts'
  * batch takes the shared lock before any other lock.
  */
 
-const lock = lockKey('board', '$1')
+const lock = lockKey('board', ':accountId')
 
-/** A condition that takes the shared lock on the board of account `$1`, for the statement that locks the first deal or stage. */
+/** A condition that takes the shared lock on the board of the account `:accountId`, for the statement that locks the first deal or stage. */
 export const onSharedBoard = `pg_advisory_xact_lock_shared(${lock}) is not null`
 
-const takeShared = statement<{ locked: '' }>(
+const takeShared = statement(
   'share-board',
-  { locked: 'void' },
+  { row: { locked: 'void' }, parameters: { accountId: 'text' } },
   `select pg_advisory_xact_lock_shared(${lock}) as locked`,
 )
 
 /** Takes the shared lock on the board. Call it first in a unit of work that locks other rows before its first deal. */
 export const shareBoard = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(takeShared, [accountId])
+  await sql(takeShared, { accountId })
 }
 
-const takeExclusive = statement<{ locked: '' }>(
+const takeExclusive = statement(
   'lock-board',
-  { locked: 'void' },
+  { row: { locked: 'void' }, parameters: { accountId: 'text' } },
   `select pg_advisory_xact_lock(${lock}) as locked`,
 )
 
 /** Takes the exclusive lock on the board: no other transaction creates, moves or changes deals. Call it before any other lock. */
 export const lockBoard = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(takeExclusive, [accountId])
+  await sql(takeExclusive, { accountId })
 }

@@ -1,11 +1,12 @@
-import { type ContactPlace, locating, locatingBy, requireList } from '../contacts/contacts.ts'
+import { located, locating, locatingBy, locatingParameters, requireList } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { notFound } from '../lib/problem.ts'
+import { columns } from '../store/columns.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import type { NewDeal } from './deals.shapes.ts'
-import { type Deal, type DealRow, dealColumns, dealTypes, viewDeal } from './deals.shapes.ts'
+import { deals } from './deals.columns.ts'
+import { changeableColumns, type Deal, dealColumns, dealTypes, type NewDeal, viewDeal } from './deals.shapes.ts'
 import { tallyingDeals } from './deals.stats.ts'
 import { lockTargetStage } from './deals.target.ts'
 
@@ -15,10 +16,10 @@ export interface DealOrigin {
   idempotencyKey?: string | undefined
 }
 
-const readDealOfKey = preparedStatement<DealRow>(
+const readDealOfKey = preparedStatement(
   'deal-of-key',
-  dealTypes,
-  `select ${dealColumns} from deals d where d.account_id = $1 and d.idempotency_key = $2`,
+  { row: dealTypes, parameters: { accountId: 'text', key: 'text' } },
+  `select ${dealColumns} from deals d where d.account_id = :accountId and d.idempotency_key = :key`,
 )
 
 /** Returns the current state of the deal that was created with the idempotency key; null if there is none. */
@@ -26,27 +27,37 @@ export const dealOfKey = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   key: string,
 ): Promise<Deal | null> => {
-  const [row] = await sql(readDealOfKey, [accountId, key])
+  const [row] = await sql(readDealOfKey, { accountId, key })
   return row ? viewDeal(row) : null
 }
+
+const givenColumns = columns(deals, ['id', 'pipelineId', 'status', 'source', 'idempotencyKey'])
 
 // One statement finds the contact and inserts the deal and its history, because each round trip would cost as much again. A second
 // call with the same idempotency key waits here until the first one commits or rolls back.
 const insertDeal = (kind: keyof typeof locating) =>
-  preparedStatement<ContactPlace & { isCreated: boolean }>(
+  preparedStatement(
     `create-deal-${kind}`,
-    { listId: 'text', rowId: 'text', email: 'text', isCreated: 'bool' },
+    {
+      row: { ...located, isCreated: 'bool' },
+      parameters: {
+        ...locatingParameters,
+        ...givenColumns.types,
+        ...changeableColumns.types,
+        now: 'timestamptz',
+        actor: 'text',
+      },
+    },
     `with contact as materialized (${locating[kind]}), inserted as (
-       insert into deals (account_id, id, title, value, currency, pipeline_id, stage_id, status, source, list_id, row_id, email,
-         idempotency_key, moves, created_at, updated_at)
-       select $1, $5, $6, $7, $8, $9, $10, $11, $12, "listId", "rowId", email, $13, 1, $14, $14 from contact
+       insert into deals (account_id, ${givenColumns.names}, ${changeableColumns.names}, list_id, row_id, email, moves, created_at, updated_at)
+       select :accountId, ${givenColumns.values}, ${changeableColumns.values}, "listId", "rowId", email, 1, :now, :now from contact
        on conflict (account_id, idempotency_key) where idempotency_key is not null do nothing
        returning id, status, currency, value
      ), history as (
        insert into deal_history (account_id, deal_id, number, actor, from_stage_id, to_stage_id, at)
-       select $1, id, 1, $15, null, $10, $14 from inserted
+       select :accountId, id, 1, :actor, null, :stageId, :now from inserted
      ), tallied as (
-       ${tallyingDeals('$1', '$14', 'select null, null, null, status, currency, value from inserted')}
+       ${tallyingDeals('select null, null, null, status, currency, value from inserted')}
      )
      select contact.*, exists (select from inserted) as "isCreated" from contact`,
   )
@@ -64,24 +75,20 @@ export const createDeal = async (
   const { sql, accountId, actor, now } = work
   // The stage first: a stage of another pipeline is refused with 400, which takes precedence over the 404 for the contact.
   const stage = await lockTargetStage(work, input)
-  const { kind, params } = locatingBy(accountId, input)
+  const { kind, values } = locatingBy(accountId, input)
   const own = {
-    id: newId('deal', now.getTime()),
-    title: input.title,
-    value: input.value ?? '0.00',
-    currency: input.currency ?? 'USD',
-    pipelineId: stage.pipelineId,
-    stageId: stage.id,
+    ...{ id: newId('deal', now.getTime()), pipelineId: stage.pipelineId, status: stage.kind, source },
+    ...changeableColumns.after({ value: '0.00', currency: 'USD' }, { ...input, stageId: stage.id }),
   }
-  const values = [...Object.values(own), stage.kind, source, idempotencyKey ?? null, now, actor]
-  const [found] = await sql(insertDealOf[kind], [...params, ...values])
+  const key = idempotencyKey ?? null
+  const [found] = await sql(insertDealOf[kind], { ...values, ...own, idempotencyKey: key, now, actor })
   if (!found) {
     if (input.listId !== undefined) await requireList(work, input.listId)
     throw notFound('There is no such contact')
   }
   const { isCreated, ...contact } = found
   if (!isCreated) return { deal: (await dealOfKey(work, idempotencyKey!))!, created: false }
-  const deal = viewDeal({ ...own, stage: stage.name, status: stage.kind, source, ...contact })
+  const deal = viewDeal({ ...own, stage: stage.name, ...contact })
   await emit(work, 'deal.created', () => [{ deal }])
   return { deal, created: true }
 }

@@ -1,10 +1,19 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { toNumber } from '../lib/money.ts'
+import { types } from '../store/columns.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { showDeal } from './deals.change.ts'
-import type { PipelineView, StageView } from './deals.shapes.ts'
-import { type Deal, type DealRow, dealColumns, dealTypes, viewDeal } from './deals.shapes.ts'
+import { deals } from './deals.columns.ts'
+import {
+  type Deal,
+  type DealRow,
+  dealColumns,
+  dealTypes,
+  type PipelineView,
+  type StageView,
+  viewDeal,
+} from './deals.shapes.ts'
 import { lockTargetStage } from './deals.target.ts'
 
 export interface DealFilter {
@@ -46,28 +55,29 @@ export interface DealMoveView {
   at: number
 }
 
-type MoveRow = Omit<DealMoveView, 'at'> & { at: Date }
-
-const readMoves = statement<MoveRow>(
+const readMoves = statement(
   'deal-moves',
-  { actor: 'text', from: 'text', to: 'text', at: 'timestamptz' },
+  {
+    row: { actor: 'text', from: 'text?', to: 'text', at: 'timestamptz' },
+    parameters: { accountId: 'text', id: 'text' },
+  },
   `select actor, from_stage_id as "from", to_stage_id as "to", at from deal_history
-   where account_id = $1 and deal_id = $2 order by number`,
+   where account_id = :accountId and deal_id = :id order by number`,
 )
 
 /** Returns the moves of a deal, oldest first. Throws Problem `not_found`. */
 export const dealHistory = async (work: Work, id: string): Promise<DealMoveView[]> => {
   await showDeal(work, id)
-  const rows = await work.sql(readMoves, [work.accountId, id])
+  const rows = await work.sql(readMoves, { accountId: work.accountId, id })
   return rows.map((row) => ({ ...row, at: row.at.getTime() }))
 }
 
-const readDealOf = preparedStatement<DealRow>(
+const readDealOf = preparedStatement(
   'deal-of-contact',
-  dealTypes,
-  `select ${dealColumns} from deals d
-   where d.account_id = $1 and d.pipeline_id = $4 and (d.id = any($5) or (d.row_id = $2 and d.status = 'open'))
-   order by array_position($5, d.id), d.list_id = $3 desc, d.id desc limit 1`,
+  { row: dealTypes, parameters: { ...types(deals, 'accountId', 'rowId', 'listId', 'pipelineId'), ids: '_text' } },
+  `select ${dealColumns} from deals d where d.account_id = :accountId and d.pipeline_id = :pipelineId
+     and (d.id = any(:ids) or (d.row_id = :rowId and d.status = 'open'))
+   order by array_position(:ids, d.id), d.list_id = :listId desc, d.id desc limit 1`,
 )
 
 /**
@@ -81,7 +91,7 @@ export const dealOf = async (
   { stageId, ids }: { stageId: string; ids: readonly string[] },
 ): Promise<Deal | null> => {
   const { pipelineId } = await lockTargetStage(work, { stageId })
-  const [row] = await work.sql(readDealOf, [work.accountId, rowId, listId, pipelineId, ids])
+  const [row] = await work.sql(readDealOf, { accountId: work.accountId, rowId, listId, pipelineId, ids })
   return row ? viewDeal(row) : null
 }
 
@@ -98,26 +108,29 @@ export interface Board {
   stages: BoardStage[]
 }
 
-const sumStages = statement<{ stageId: string; currency: string; count: number; total: string }>(
+const sumStages = statement(
   'sum-stages',
-  { stageId: 'text', currency: 'text', count: 'int8', total: 'numeric' },
+  {
+    row: { ...types(deals, 'stageId', 'currency'), count: 'int8', total: 'numeric' },
+    parameters: { accountId: 'text', ids: '_text' },
+  },
   `select stage_id as "stageId", currency, count(*), sum(value) as total from deals
-   where account_id = $1 and stage_id = any($2) group by stage_id, currency order by currency`,
+   where account_id = :accountId and stage_id = any(:ids) group by stage_id, currency order by currency`,
 )
 
-const newestOfStages = statement<DealRow>(
+const newestOfStages = statement(
   'newest-of-stages',
-  dealTypes,
-  `select ${dealColumns} from unnest($2::text[]) as stage(id) cross join lateral (
-     select * from deals where account_id = $1 and stage_id = stage.id order by id desc limit $3
+  { row: dealTypes, parameters: { accountId: 'text', ids: '_text', limit: 'int8' } },
+  `select ${dealColumns} from unnest(:ids::text[]) as stage(id) cross join lateral (
+     select * from deals where account_id = :accountId and stage_id = stage.id order by id desc limit :limit
    ) d order by d.id desc`,
 )
 
 /** Returns a pipeline's stages in board order, each with its count, its sums and its newest `limit` deals. */
 export const boardOf = async ({ sql, accountId }: Work, pipeline: PipelineView, limit: number): Promise<Board> => {
   const ids = pipeline.stages.map(({ id }) => id)
-  const sums = await sql(sumStages, [accountId, ids])
-  const rows = await sql(newestOfStages, [accountId, ids, limit])
+  const sums = await sql(sumStages, { accountId, ids })
+  const rows = await sql(newestOfStages, { accountId, ids, limit })
   const stages = pipeline.stages.map((stage) => {
     const own = sums.filter(({ stageId }) => stageId === stage.id)
     return {

@@ -1,42 +1,52 @@
-import { type LeavingEffects, leavingEffects, newestListsOf } from '../contacts/contacts.ts'
+import { leavingEffects, newestListsOf } from '../contacts/contacts.ts'
 import { addressPattern, erasedAddress } from '../lib/erased.ts'
+import { columns, types } from '../store/columns.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { onSharedBoard, shareBoard } from './deals.board.ts'
+import { deals } from './deals.columns.ts'
+
+const erased = { accountId: 'text', email: 'text', pattern: 'text' } as const
 
 const lockDealsOf = statement(
   'lock-deals-of-email',
-  {},
-  'select from deals where account_id = $1 and (email = $2 or title ~* $3) order by id for no key update',
+  { parameters: erased },
+  'select from deals where account_id = :accountId and (email = :email or title ~* :pattern) order by id for no key update',
 )
 
 const clearEmail = statement(
   'clear-deals-email',
-  {},
-  `update deals set email = case when email = $2 then '' else email end,
-     title = regexp_replace(title, $3, ${erasedAddress}, 'gi')
-   where account_id = $1 and (email = $2 or title ~* $3)`,
+  { parameters: erased },
+  `update deals set email = case when email = :email then '' else email end,
+     title = regexp_replace(title, :pattern, ${erasedAddress}, 'gi')
+   where account_id = :accountId and (email = :email or title ~* :pattern)`,
 )
 
 const lockDealsIn = statement(
   'lock-deals-in-list',
-  {},
-  `select from deals where account_id = $1 and email = $2 and list_id = $3 and ${onSharedBoard} order by id for no key update`,
+  { parameters: types(deals, 'accountId', 'email', 'listId') },
+  `select from deals where account_id = :accountId and email = :email and list_id = :listId and ${onSharedBoard}
+   order by id for no key update`,
 )
 
-const moveToList = statement<LeavingEffects['deals'][number]>(
+const moved = columns(deals, ['id', 'title', 'listId'])
+
+const moveToList = statement(
   'move-deals-to-list',
-  { id: 'text', title: 'text', listId: 'text' },
-  `update deals set list_id = $4, updated_at = $5 where account_id = $1 and row_id = $2 and list_id = $3
-   returning id, title, list_id as "listId"`,
+  {
+    row: moved.types,
+    parameters: { ...types(deals, 'accountId', 'rowId', 'listId'), to: 'text', now: 'timestamptz' },
+  },
+  `update deals set list_id = :to, updated_at = :now where account_id = :accountId and row_id = :rowId and list_id = :listId
+   returning ${moved.list}`,
 )
 
 /** Names the list where the address was changed last, of those that still have it, in the deals of a contact that left its list. */
 const relist = async (work: Work, { listId, email, rowId }: { listId: string; email: string; rowId: string }) => {
-  const list = (await newestListsOf(work, [email])).get(email)
-  if (list === undefined) return
-  const moved = await work.sql(moveToList, [work.accountId, rowId, listId, list, work.now])
-  work.state(leavingEffects).deals.push(...moved)
+  const to = (await newestListsOf(work, [email])).get(email)
+  if (to === undefined) return
+  const { sql, accountId, now } = work
+  work.state(leavingEffects).deals.push(...(await sql(moveToList, { accountId, rowId, listId, to, now })))
 }
 
 /**
@@ -46,7 +56,7 @@ const relist = async (work: Work, { listId, email, rowId }: { listId: string; em
 export const forgetErased: Listener = {
   // A move of a deal can start a journey, which locks the contact: deals are locked before contacts.
   async contactLeaving({ sql, accountId }, { listId, email }) {
-    await sql(lockDealsIn, [accountId, email, listId])
+    await sql(lockDealsIn, { accountId, email, listId })
   },
 
   async contactsRemoved(work, { listId, email, rowId }) {
@@ -57,8 +67,8 @@ export const forgetErased: Listener = {
     }
     const { sql, accountId } = work
     await shareBoard(work)
-    const erased = [accountId, email, addressPattern(email)]
-    await sql(lockDealsOf, erased)
-    await sql(clearEmail, erased)
+    const values = { accountId, email, pattern: addressPattern(email) }
+    await sql(lockDealsOf, values)
+    await sql(clearEmail, values)
   },
 }

@@ -2,9 +2,12 @@ import type { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
+import { columns, types } from '../store/columns.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { typed } from '../store/types.ts'
 import type { Work } from '../store/work.ts'
-import { NewPipeline, type PipelineView } from './deals.shapes.ts'
+import { pipelines } from './deals.columns.ts'
+import { NewPipeline, type PipelineView, type StageView } from './deals.shapes.ts'
 
 /** The first pipeline of every account, and the default stages of a new pipeline (docs/reference/rules.md#pipelines). */
 const defaultName = 'Sales'
@@ -22,16 +25,20 @@ interface PipelineInput {
   stages: { name: string; kind: 'open' | 'won' | 'lost' }[]
 }
 
-const insertWithStages = statement<{ id: string }>(
+const pipelineColumns = columns(pipelines, ['accountId', 'id', 'name', 'isDefault', 'createdAt'])
+
+const insertWithStages = statement(
   'insert-pipeline',
-  { id: 'text' },
+  {
+    row: { id: 'text' },
+    parameters: { ...pipelineColumns.types, stageIds: '_text', stageNames: '_text', stageKinds: '_text' },
+  },
   `with inserted as (
-     insert into pipelines (id, account_id, name, is_default, created_at) values ($2, $1, $3, $4, $5)
-     on conflict do nothing returning id
+     insert into pipelines (${pipelineColumns.names}) values (${pipelineColumns.values}) on conflict do nothing returning id
    )
    insert into stages (id, account_id, pipeline_id, name, kind, position)
-   select s.id, $1, inserted.id, s.name, s.kind, s.position
-   from inserted cross join unnest($6::text[], $7::text[], $8::text[]) with ordinality as s(id, name, kind, position)
+   select s.id, :accountId, inserted.id, s.name, s.kind, s.position
+   from inserted cross join unnest(:stageIds::text[], :stageNames::text[], :stageKinds::text[]) with ordinality as s(id, name, kind, position)
    returning id`,
 )
 
@@ -39,16 +46,12 @@ const insertWithStages = statement<{ id: string }>(
 const insertPipeline = async (work: Work, { name, isDefault, stages }: PipelineInput): Promise<string | null> => {
   const { sql, accountId, now } = work
   const id = newId('pipe', now.getTime())
-  const rows = await sql(insertWithStages, [
-    accountId,
-    id,
-    name,
-    isDefault,
-    now,
-    stages.map(() => newId('stg', now.getTime())),
-    stages.map((stage) => stage.name),
-    stages.map((stage) => stage.kind),
-  ])
+  const rows = await sql(insertWithStages, {
+    ...{ accountId, id, name, isDefault, createdAt: now },
+    stageIds: stages.map(() => newId('stg', now.getTime())),
+    stageNames: stages.map((stage) => stage.name),
+    stageKinds: stages.map((stage) => stage.kind),
+  })
   return rows.length > 0 ? id : null
 }
 
@@ -57,16 +60,19 @@ export const ensureDefault = async (work: Work): Promise<void> => {
   await insertPipeline(work, { name: defaultName, isDefault: true, stages: defaultStages })
 }
 
-const readingPipelines = preparedStatement<PipelineView>(
+const readingPipelines = preparedStatement(
   'list-pipelines',
-  { id: 'text', name: 'text', isDefault: 'bool', stages: 'json' },
+  {
+    row: { ...types(pipelines, 'id', 'name', 'isDefault'), stages: typed<StageView[]>('json') },
+    parameters: { accountId: 'text' },
+  },
   `select p.id, p.name, p.is_default as "isDefault",
      json_agg(json_build_object('id', s.id, 'name', s.name, 'kind', s.kind) order by s.position, s.id) as stages
    from pipelines p join stages s on s.pipeline_id = p.id
-   where p.account_id = $1 group by p.id order by p.is_default desc, p.id`,
+   where p.account_id = :accountId group by p.id order by p.is_default desc, p.id`,
 )
 
-const readPipelines = ({ sql, accountId }: Work): Promise<PipelineView[]> => sql(readingPipelines, [accountId])
+const readPipelines = ({ sql, accountId }: Work): Promise<PipelineView[]> => sql(readingPipelines, { accountId })
 
 /** Returns the pipelines, the default one first. Creates it if the account has none (GET /pipelines). */
 export const listPipelines = async (work: Work): Promise<PipelineView[]> => {
@@ -97,28 +103,28 @@ export const createPipeline = async (work: Work, input: z.input<typeof NewPipeli
 // Serialises concurrent calls: between the two updates the account has no default pipeline.
 const lockPipelines = statement(
   'lock-pipelines',
-  {},
-  'select from pipelines where account_id = $1 order by id for no key update',
+  { parameters: { accountId: 'text' } },
+  'select from pipelines where account_id = :accountId order by id for no key update',
 )
 
 const clearDefault = statement(
   'clear-default-pipeline',
-  {},
-  'update pipelines set is_default = false where account_id = $1 and is_default and id <> $2',
+  { parameters: types(pipelines, 'accountId', 'id') },
+  'update pipelines set is_default = false where account_id = :accountId and is_default and id <> :id',
 )
 
 const setDefault = statement(
   'set-default-pipeline',
-  {},
-  'update pipelines set is_default = true where account_id = $1 and id = $2',
+  { parameters: types(pipelines, 'accountId', 'id') },
+  'update pipelines set is_default = true where account_id = :accountId and id = :id',
 )
 
 /** Makes a pipeline (id or name) the default for new deals. Throws Problem `not_found`. */
 export const setDefaultPipeline = async (work: Work, ref: string): Promise<PipelineView> => {
   const { sql, accountId } = work
   const { id } = await findPipeline(work, ref)
-  await sql(lockPipelines, [accountId])
-  await sql(clearDefault, [accountId, id])
-  await sql(setDefault, [accountId, id])
+  await sql(lockPipelines, { accountId })
+  await sql(clearDefault, { accountId, id })
+  await sql(setDefault, { accountId, id })
   return findPipeline(work, id)
 }

@@ -1,8 +1,11 @@
 import { z } from 'zod'
-import type { Deal } from '../events/shapes.ts'
+import { type Deal, DealShape } from '../events/shapes.ts'
 import { emailAddress } from '../lib/address.ts'
 import { parseAmount, toNumber } from '../lib/money.ts'
 import { idText, notBlank, text } from '../lib/text.ts'
+import { columns } from '../store/columns.ts'
+import type { RowOf } from '../store/types.ts'
+import { deals } from './deals.columns.ts'
 
 export const stageKinds = ['open', 'won', 'lost'] as const
 export const StageKind = z.enum(stageKinds)
@@ -116,28 +119,26 @@ export type DealChange = z.output<typeof DealChange>
 
 export type { Deal }
 
-/** A deal as a statement selects it, with its amount as text. */
-export type DealRow = Omit<Deal, 'value'> & { value: string }
+/** The columns that callers change. */
+export const changeableColumns = columns(deals, Object.keys(changeable) as (keyof typeof changeable)[])
+
+/** What the API shows of a deal. All but the name of its stage is in its table. */
+const properties = Object.keys(DealShape.shape) as (keyof Deal)[]
+const shownColumns = columns(
+  deals,
+  properties.filter((name) => name !== 'stage'),
+  'd',
+)
 
 /** Columns of a `DealRow`, from `deals d`. A subquery reads the stage's name, so it belongs to the same snapshot as the deal. */
-export const dealColumns = `d.id, d.title, d.value, d.currency, d.pipeline_id as "pipelineId", d.stage_id as "stageId",
-  (select name from stages where id = d.stage_id) as stage, d.status, d.source, d.list_id as "listId", d.row_id as "rowId", d.email`
+export const dealColumns = `${shownColumns.list}, (select name from stages where id = d.stage_id) as stage`
+export const dealTypes = { ...shownColumns.types, stage: 'text?' } as const
 
-/** The types of `dealColumns` in PostgreSQL. */
-export const dealTypes = {
-  id: 'text',
-  title: 'text',
-  value: 'numeric',
-  currency: 'text',
-  pipelineId: 'text',
-  stageId: 'text',
-  stage: 'text',
-  status: 'text',
-  source: 'text',
-  listId: 'text',
-  rowId: 'text',
-  email: 'text',
-} as const
+/** A deal as a statement selects it, with its amount as text. */
+export type DealRow = RowOf<typeof dealTypes>
 
-/** Returns the deal as the API shows it (docs/reference/api.md#deal). */
-export const viewDeal = (row: DealRow): Deal => ({ ...row, value: toNumber(row.value) })
+/** Returns the deal as the API shows it, in the order of the API (docs/reference/api.md#deal). */
+export const viewDeal = (row: DealRow): Deal => {
+  const deal = { ...row, value: toNumber(row.value) }
+  return Object.fromEntries(properties.map((name) => [name, deal[name]])) as Deal
+}

@@ -2,10 +2,12 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, invalid, notFound, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
+import { types } from '../store/columns.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { lockBoard } from './deals.board.ts'
 import { moveDeals } from './deals.change.ts'
+import { deals, pipelines, stages } from './deals.columns.ts'
 import type { Stage } from './deals.entities.ts'
 import { findPipeline, listPipelines } from './deals.pipelines.ts'
 import { Name, type PipelineView, type StageKind, type StageView } from './deals.shapes.ts'
@@ -15,6 +17,8 @@ import { tallyingDeals } from './deals.stats.ts'
  * A pipeline always has at least one open stage: every change of stages locks the pipeline before it reads them. Before a stage is
  * deleted or changes its kind, the board is locked too (deals.board.ts).
  */
+
+const stageId = types(stages, 'accountId', 'id')
 
 /** A stage with its pipeline. */
 export interface FoundStage extends StageView {
@@ -74,13 +78,13 @@ export const findStage = async (
 
 const lockRow = statement(
   'lock-pipeline',
-  {},
-  'select from pipelines where account_id = $1 and id = $2 for no key update',
+  { parameters: types(pipelines, 'accountId', 'id') },
+  'select from pipelines where account_id = :accountId and id = :id for no key update',
 )
 
 /** Locks the pipeline against changes of its stages. */
 const lockPipeline = async ({ sql, accountId }: Work, id: string): Promise<void> => {
-  await sql(lockRow, [accountId, id])
+  await sql(lockRow, { accountId, id })
 }
 
 /** MikroORM and the entities of pipelines. Both are loaded at the first change of a stage: reading stages needs neither. */
@@ -103,13 +107,17 @@ const savedPipeline = async (work: Work, pipelineId: string): Promise<PipelineVi
 
 // No other transaction has this lock. But `for key share` ignores a plain update: because of this lock, a transaction that waited
 // for the board rereads the stage.
-const lockStageRow = statement('lock-stage', {}, 'select from stages where account_id = $1 and id = $2 for update')
+const lockStageRow = statement(
+  'lock-stage',
+  { parameters: stageId },
+  'select from stages where account_id = :accountId and id = :id for update',
+)
 
 /** Locks the board, the pipeline and the stage, and returns the stage. Throws Problem `not_found` if it was deleted. */
 const lockStage = async (work: Work, { id, pipeline }: FoundStage): Promise<FoundStage> => {
   await lockBoard(work)
   await lockPipeline(work, pipeline.id)
-  await work.sql(lockStageRow, [work.accountId, id])
+  await work.sql(lockStageRow, { accountId: work.accountId, id })
   return findStage(work, id, pipeline.id)
 }
 
@@ -177,19 +185,26 @@ export const reorderStages = async (
   return savedPipeline(work, pipelineId)
 }
 
-const updateKind = statement('set-stage-kind', {}, 'update stages set kind = $3 where account_id = $1 and id = $2')
+const updateKind = statement(
+  'set-stage-kind',
+  { parameters: { ...stageId, ...types(stages, 'kind') } },
+  'update stages set kind = :kind where account_id = :accountId and id = :id',
+)
 
-const updateStatuses = statement<{ deals: number }>(
+const updateStatuses = statement(
   'set-status-of-stage',
-  { deals: 'int8' },
+  {
+    row: { deals: 'int8' },
+    parameters: { accountId: 'text', id: 'text', ...types(stages, 'kind'), now: 'timestamptz' },
+  },
   `with tallied as (
      ${tallyingDeals(
-       '$1',
-       '$4',
-       'select status, currency, value, $3, currency, value from deals where account_id = $1 and stage_id = $2 and status <> $3',
+       `select status, currency, value, :kind, currency, value from deals
+        where account_id = :accountId and stage_id = :id and status <> :kind`,
      )}
    ), changed as (
-     update deals set status = $3, updated_at = $4 where account_id = $1 and stage_id = $2 and status <> $3 returning 1
+     update deals set status = :kind, updated_at = :now
+     where account_id = :accountId and stage_id = :id and status <> :kind returning 1
    )
    select count(*) as deals from changed`,
 )
@@ -206,24 +221,28 @@ export const setStageKind = async (
   const stage = await lockStage(work, found)
   if (kind !== 'open') requireOtherOpen(stage)
   const { sql, accountId, now } = work
-  await sql(updateKind, [accountId, stage.id, kind])
-  const [changed] = await sql(updateStatuses, [accountId, stage.id, kind, now])
+  await sql(updateKind, { accountId, id: stage.id, kind })
+  const [changed] = await sql(updateStatuses, { accountId, id: stage.id, kind, now })
   return { pipeline: await findPipeline(work, stage.pipeline.id), deals: changed!.deals }
 }
 
-const countOfStage = statement<{ deals: number }>(
+const countOfStage = statement(
   'count-deals-of-stage',
-  { deals: 'int8' },
-  'select count(*) as deals from deals where account_id = $1 and stage_id = $2',
+  { row: { deals: 'int8' }, parameters: types(deals, 'accountId', 'stageId') },
+  'select count(*) as deals from deals where account_id = :accountId and stage_id = :stageId',
 )
 
 /** Returns the number of deals in a stage. */
 export const countDeals = async ({ sql, accountId }: Work, stageId: string): Promise<number> => {
-  const [row] = await sql(countOfStage, [accountId, stageId])
+  const [row] = await sql(countOfStage, { accountId, stageId })
   return row!.deals
 }
 
-const deleteStageRow = statement('delete-stage', {}, 'delete from stages where account_id = $1 and id = $2')
+const deleteStageRow = statement(
+  'delete-stage',
+  { parameters: stageId },
+  'delete from stages where account_id = :accountId and id = :id',
+)
 
 /**
  * Deletes a stage. Its deals move to `to`, a stage of the same pipeline, each with a history entry and a `deal.stage_changed`
@@ -241,7 +260,7 @@ export const deleteStage = async (
   if (deals > 0 && to === null)
     throw invalid(`${stage.name} has ${quantity(deals, 'deal')}: name the stage that gets them`)
   const moved = to === null ? 0 : await moveTo(work, stage, to)
-  await work.sql(deleteStageRow, [work.accountId, stage.id])
+  await work.sql(deleteStageRow, { accountId: work.accountId, id: stage.id })
   return { pipeline: await findPipeline(work, stage.pipeline.id), moved }
 }
 

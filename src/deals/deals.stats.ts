@@ -10,10 +10,10 @@ const subject = 'deals'
 
 /**
  * SQL statement: counts changes of deals, in the same statement. `changes` selects the status, currency and value of each deal before and
- * after; null before its creation and after its deletion.
+ * after; null before its creation and after its deletion. The parameters are `:accountId` and `:now`.
  */
-export const tallyingDeals = (account: string, now: string, changes: string): string =>
-  tallying(`select ${account}, '${subject}', ${utcDay(`${now}::timestamptz`)}, jsonb_object_agg(name, count) from (
+export const tallyingDeals = (changes: string): string =>
+  tallying(`select :accountId, '${subject}', ${utcDay(':now::timestamptz')}, jsonb_object_agg(name, count) from (
        select n.name, sum(n.count)::bigint as count from (${changes}) c (status0, currency0, value0, status, currency, value)
        cross join lateral (values
          ('open:' || currency0, case when status0 = 'open' then -1 end),

@@ -1,9 +1,11 @@
 import { invalid, notFound } from '../lib/problem.ts'
+import { columns, types } from '../store/columns.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import type { RowOf } from '../store/types.ts'
 import type { Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
+import { pipelines, stages } from './deals.columns.ts'
 import { ensureDefault } from './deals.pipelines.ts'
-import type { StageKind } from './deals.shapes.ts'
 
 /*
  * A transaction that puts a deal into a stage holds the board's shared lock and locks the stage (deals.board.ts). One that deletes
@@ -11,45 +13,42 @@ import type { StageKind } from './deals.shapes.ts'
  * the kind of its stage.
  */
 
+const target = columns(stages, ['id', 'pipelineId', 'name', 'kind'], 's')
+
 /** A stage, locked against deletion. */
-export interface TargetStage {
-  id: string
-  pipelineId: string
-  name: string
-  kind: StageKind
-}
+export type TargetStage = RowOf<typeof target.types>
 
-const target = (name: string, from: string) =>
-  preparedStatement<TargetStage>(
-    name,
-    { id: 'text', pipelineId: 'text', name: 'text', kind: 'text' },
-    `select s.id, s.pipeline_id as "pipelineId", s.name, s.kind from ${from}`,
-  )
-
-const stageById = target(
+const stageById = preparedStatement(
   'target-stage',
-  `stages s where s.account_id = $1 and s.id = $2 and ${onSharedBoard} for key share`,
+  { row: target.types, parameters: types(stages, 'accountId', 'id') },
+  `select ${target.list} from stages s where s.account_id = :accountId and s.id = :id and ${onSharedBoard} for key share`,
 )
 
-const firstOpen = target(
+const firstOpen = preparedStatement(
   'target-pipeline',
-  `stages s where s.account_id = $1 and s.pipeline_id = $2 and s.kind = 'open'
+  { row: target.types, parameters: types(stages, 'accountId', 'pipelineId') },
+  `select ${target.list} from stages s where s.account_id = :accountId and s.pipeline_id = :pipelineId and s.kind = 'open'
      and ${onSharedBoard} order by s.position, s.id limit 1 for key share`,
 )
 
-const firstOpenOfDefault = target(
+const firstOpenOfDefault = preparedStatement(
   'target-default',
-  `pipelines p join stages s on s.pipeline_id = p.id
-   where p.account_id = $1 and p.is_default and s.kind = 'open' and ${onSharedBoard}
+  { row: target.types, parameters: { accountId: 'text' } },
+  `select ${target.list} from pipelines p join stages s on s.pipeline_id = p.id
+   where p.account_id = :accountId and p.is_default and s.kind = 'open' and ${onSharedBoard}
    order by s.position, s.id limit 1 for key share of s`,
 )
 
 const noPipeline = () => notFound('There is no such pipeline')
 
-const pipelineExists = statement('pipeline-exists', {}, 'select from pipelines where account_id = $1 and id = $2')
+const pipelineExists = statement(
+  'pipeline-exists',
+  { parameters: types(pipelines, 'accountId', 'id') },
+  'select from pipelines where account_id = :accountId and id = :id',
+)
 
 const requirePipeline = async ({ sql, accountId }: Work, pipelineId: string): Promise<void> => {
-  const [row] = await sql(pipelineExists, [accountId, pipelineId])
+  const [row] = await sql(pipelineExists, { accountId, id: pipelineId })
   if (!row) throw noPipeline()
 }
 
@@ -64,7 +63,7 @@ export const lockTargetStage = async (
   const { sql, accountId } = work
   if (stageId !== undefined) {
     if (pipelineId !== undefined) await requirePipeline(work, pipelineId)
-    const [stage] = await sql(stageById, [accountId, stageId])
+    const [stage] = await sql(stageById, { accountId, id: stageId })
     if (!stage) throw notFound('There is no such stage')
     if (pipelineId !== undefined && stage.pipelineId !== pipelineId) {
       throw invalid('stageId must be a stage of the pipeline that pipelineId names')
@@ -72,13 +71,13 @@ export const lockTargetStage = async (
     return stage
   }
   if (pipelineId !== undefined) {
-    const [stage] = await sql(firstOpen, [accountId, pipelineId])
+    const [stage] = await sql(firstOpen, { accountId, pipelineId })
     if (!stage) throw noPipeline()
     return stage
   }
-  const [stage] = await sql(firstOpenOfDefault, [accountId])
+  const [stage] = await sql(firstOpenOfDefault, { accountId })
   if (stage) return stage
   await ensureDefault(work)
-  const [created] = await sql(firstOpenOfDefault, [accountId])
+  const [created] = await sql(firstOpenOfDefault, { accountId })
   return created!
 }

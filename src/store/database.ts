@@ -3,7 +3,7 @@ import pg from 'pg'
 import { Connection, type ConnectionOptions, dialMs, openWatch, serverKeepalive, unreadAnswer } from './connection.ts'
 import { isDiskFull, isReadOnly, isRetryable, Unanswered } from './faults.ts'
 import { type Notices, openNotices } from './notices.ts'
-import { type Statement, statement } from './statement.ts'
+import { type Statement, statement, valuesOf } from './statement.ts'
 
 export {
   isBusy,
@@ -15,10 +15,13 @@ export {
   unavailable,
 } from './faults.ts'
 
-/** Runs one statement with bound parameters (`$1`) and returns its rows. */
-export type Sql = <Row extends object = Record<string, unknown>>(
-  query: string | Statement<Row>,
-  params?: readonly unknown[],
+/** What a call passes: an array may be absent, an object may not. */
+type Arguments<Values extends object> = Values extends readonly unknown[] ? [values?: Values] : [values: Values]
+
+/** Runs one statement with the values of its parameters and returns its rows. Text numbers its parameters (`$1`). */
+export type Sql = <Row extends object = Record<string, unknown>, Values extends object = readonly unknown[]>(
+  query: string | Statement<Row, Values>,
+  ...values: Arguments<NoInfer<Values>>
 ) => Promise<Row[]>
 
 export type Client = pg.PoolClient
@@ -69,9 +72,9 @@ types.setTypeParser(20, Number)
 /** Returns the `Sql` of one connection. */
 export const sqlOn =
   (client: { query(config: pg.QueryConfig): Promise<pg.QueryResult> }): Sql =>
-  async <Row extends object>(query: string | Statement<Row>, params: readonly unknown[] = []) => {
+  async <Row extends object>(query: string | Statement<Row, object>, ...[values]: [values?: object]) => {
     const { text, name } = typeof query === 'string' ? { text: query } : query.isPrepared ? query : { text: query.text }
-    return (await client.query({ text, name, values: params as unknown[] })).rows as Row[]
+    return (await client.query({ text, name, values: valuesOf(query, values) })).rows as Row[]
   }
 
 /** Each repetition follows a commit of another transaction: more than a few are rare. */
@@ -245,11 +248,11 @@ export const openDatabase = (
     }
   }
 
-  const sql: Sql = async (query, params) => {
+  const sql: Sql = async (query, ...values) => {
     const endsAt = endOfCall()
     for (let losses = 0; ; losses++) {
       try {
-        return await withConnection(endsAt, (client) => sqlOn(client)(query, params))
+        return await withConnection(endsAt, (client) => sqlOn(client)(query, ...values))
       } catch (error) {
         // Only a statement that certainly had no effect runs again. Without a transaction a lost answer may mean a commit.
         if (!isReadOnly(error) || losses >= lossWaits.length || now() >= endsAt) throw error
@@ -259,11 +262,11 @@ export const openDatabase = (
   }
 
   let noticeConnection: Promise<Connection> | undefined
-  const sendNotices: Sql = async (query, params) => {
+  const sendNotices: Sql = async (query, ...values) => {
     noticeConnection ??= dial({ isSession: true, deadlineMs: noticeMs, options: optionsOf(serverKeepalive) })
     try {
       const client = await noticeConnection
-      return await sqlOn(client)(query, params)
+      return await sqlOn(client)(query, ...values)
     } catch (error) {
       noticeConnection?.then((client) => client.end()).catch(() => {})
       noticeConnection = undefined

@@ -1,3 +1,6 @@
+import { compiled } from './parameters.ts'
+import type { RowOf, TypeMap, ValuesOf } from './types.ts'
+
 /** The PostgreSQL types that node-postgres, as database.ts sets it, reads as a value of type `Value`. */
 type ColumnType<Value> = unknown extends Value
   ? 'text' | 'json' | 'jsonb'
@@ -19,37 +22,76 @@ type ColumnType<Value> = unknown extends Value
                   ? '_bool' | 'json' | 'jsonb'
                   : 'json' | 'jsonb'
 
-/** A statement of fixed text. test/store/statements.test.ts prepares each declared one and compares its columns. */
-export interface Statement<Row extends object> {
+/** A statement of fixed text. test/store/statements.test.ts prepares each declared one and compares its columns and parameters. */
+export interface Statement<Row extends object, Values extends object = readonly unknown[]> {
   readonly name: string
+  /** Its SQL, with numbered parameters. */
   readonly text: string
   /** Each column of its rows with the type that PostgreSQL reports, as pg_type names it. Empty: it returns no columns. */
-  readonly columns: { readonly [Column in keyof Row]-?: ColumnType<Row[Column]> }
+  readonly columns: { readonly [Column in keyof Row]-?: string }
+  /** Its parameters with their types, in the order of their numbers. Absent: a call passes an array. */
+  readonly parameters?: readonly (readonly [name: string, type: string])[]
   /** Whether it stays prepared, under its name, on each connection that ran it. */
   readonly isPrepared: boolean
+  /** The type of what a call passes. Always absent. */
+  readonly takes?: Values
 }
 
 /** All declared statements of the loaded modules, by name. */
 export const statements = new Map<string, Statement<object>>()
 
-const declareStatement =
-  (isPrepared: boolean) =>
+interface Declaration<Row extends TypeMap, Parameters extends TypeMap> {
+  /** The columns of its rows. Absent: it returns no columns. */
+  row?: Row
+  /** The parameters that its SQL names (`:title`). A call passes an object with a value for each. */
+  parameters?: Parameters
+}
+
+interface Declare {
+  /** Declares a statement whose SQL numbers its parameters. test/store/positional.ts lists the files that still do. */
   <Row extends object = Record<never, never>>(
     name: string,
-    columns: Statement<Row>['columns'],
+    columns: { readonly [Column in keyof Row]-?: ColumnType<Row[Column]> },
     text: string,
-  ): Statement<Row> => {
+  ): Statement<Row>
+  <const Row extends TypeMap = Record<never, never>, const Parameters extends TypeMap = Record<never, never>>(
+    name: string,
+    declaration: Declaration<Row, Parameters>,
+    text: string,
+  ): Statement<RowOf<Row>, ValuesOf<Parameters>>
+}
+
+const isNamed = (declaration: object): declaration is Declaration<TypeMap, TypeMap> =>
+  Object.values(declaration).some((value) => typeof value === 'object')
+
+const bare = (types: TypeMap): [name: string, type: string][] =>
+  Object.entries(types).map(([name, type]) => [name, type.replace('?', '')])
+
+const declareStatement = (isPrepared: boolean): Declare => {
+  const declare = (name: string, declaration: object, text: string): Statement<object> => {
     if (statements.has(name)) throw new Error(`Two statements are named ${name}`)
-    const declared = { name, columns, text, isPrepared }
+    const { row = {}, parameters = {} } = isNamed(declaration) ? declaration : { row: declaration as TypeMap }
+    const columns = Object.fromEntries(bare(row))
+    const declared: Statement<object> = isNamed(declaration)
+      ? { name, columns, text: compiled(name, text, Object.keys(parameters)), parameters: bare(parameters), isPrepared }
+      : { name, columns, text, isPrepared }
     statements.set(name, declared)
     return declared
   }
+  return declare as Declare
+}
 
 /**
- * Declares a statement that the server plans at each run, with the values of its parameters. `Row` is the row it returns, and
- * `columns` repeats its shape in PostgreSQL's types. Throws if two statements share a name.
+ * Declares a statement that the server plans at each run, with the values of its parameters. Throws if two statements share a name, or
+ * if its SQL and its declaration name different parameters.
  */
 export const statement = declareStatement(false)
 
 /** Declares a statement of a hot path, as `statement` does. It stays prepared on each connection, and may get one plan for all values. */
 export const preparedStatement = declareStatement(true)
+
+/** Returns the values that a call passes for a query, in the order of their numbers. */
+export const valuesOf = (query: string | Statement<object, object>, values: object = []): unknown[] =>
+  typeof query === 'object' && query.parameters
+    ? query.parameters.map(([name]) => (values as Readonly<Record<string, unknown>>)[name])
+    : (values as unknown[])

@@ -423,9 +423,9 @@ test('an error of a step whose time ends before it reaches the broken account is
   await refuse('day_counts', id)
   const stop = new AbortController()
   // Ends the time of the step once it begins with one account after the other.
-  const sql = ((query, params) => {
+  const sql = ((query, ...values) => {
     if (typeof query === 'object' && query.name === 'accounts-to-keep') stop.abort()
-    return t.app.sql(query, params)
+    return t.app.sql(query, ...values)
   }) as typeof t.app.sql
   const reported: unknown[] = []
   await runHousekeeping({ ...t.app, sql }, stop.signal, (error, about) => {

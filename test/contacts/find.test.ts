@@ -82,9 +82,9 @@ describe('GET /contacts', () => {
       await app.post(owner, { listId: lists[i], email: 'ada@acme.test', fields: { of: owner.id } })
     const dead = { id: 'acc_none', keyId: 'key_none' }
     let statements = 0
-    const sql: Sql = (...statement) => {
+    const sql: Sql = (query, ...values) => {
       statements++
-      return app.app.sql(...statement)
+      return app.app.sql(query, ...values)
     }
     const { database } = app.app
     const now = new Date()

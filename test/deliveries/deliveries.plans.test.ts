@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type DeliveryFilter, deliveryStats, listDeliveries } from '../../src/deliveries/deliveries.find.ts'
+import { valuesOf } from '../../src/store/statement.ts'
 import { disableWebhook } from '../../src/webhooks/webhooks.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { textOf } from '../support/database.ts'
@@ -45,13 +46,13 @@ const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nod
 const planned = (run: (work: Parameters<typeof listDeliveries>[0]) => Promise<unknown>): Promise<Plan[]> =>
   t.app.work(account.id, 'cli:test', async (work) => {
     let found: Plan[] = []
-    const sql = (async (query: Parameters<typeof work.sql>[0], params?: unknown[]) => {
+    const sql = (async (query: Parameters<typeof work.sql>[0], values?: unknown[]) => {
       const [row] = await work.sql<{ 'QUERY PLAN': [{ Plan: Plan }] }>(
         `explain (analyze, timing off, format json) ${textOf(query)}`,
-        params,
+        valuesOf(query, values),
       )
       found = nodesOf(row!['QUERY PLAN'][0].Plan)
-      return work.sql(query, params)
+      return work.sql(query, values as never)
     }) as typeof work.sql
     await run({ ...work, sql })
     return found

@@ -82,9 +82,9 @@ test('the limit is exact across daemons that share the database', async () => {
 test('concurrent calls of one key are counted by at most three statements, each with its own number', async () => {
   const { key } = await t.account()
   const asked: unknown[] = []
-  const sql: Sql = (...statement) => {
-    asked.push(statement)
-    return t.app.sql(...statement)
+  const sql: Sql = (query, ...values) => {
+    asked.push(query)
+    return t.app.sql(query, ...values)
   }
   const { database } = t.app
   const left = await times(100, async () => (await admit({ sql, database }, key, 'deals', 60))!.remaining)
@@ -99,9 +99,9 @@ test('concurrent calls of one key are counted by at most three statements, each 
 test('concurrent calls of different keys and families are counted by at most three statements, each in its own window', async () => {
   const accounts = [await t.account(), await t.account(), await t.account()]
   const asked: unknown[] = []
-  const sql: Sql = (...statement) => {
-    asked.push(statement)
-    return t.app.sql(...statement)
+  const sql: Sql = (query, ...values) => {
+    asked.push(query)
+    return t.app.sql(query, ...values)
   }
   const { database } = t.app
   const families = ['deals', 'lists']

@@ -1,9 +1,11 @@
+import { readFile } from 'node:fs/promises'
 import { MikroORM } from '@mikro-orm/postgresql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadEntities } from '../../src/app/features.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { migrate, resetSchema, schemaState } from '../../src/store/schema.ts'
 import { cloneDatabase } from '../support/database.ts'
+import { generateColumns } from './columns.ts'
 
 let url: string
 let drop: () => Promise<void>
@@ -27,6 +29,10 @@ test('the migrations create exactly the tables that the entities define', async 
   // Only the migrations define the view.
   const tables = difference.replace(/^(set names|drop view if exists "deliveries").*$/gm, '')
   expect(tables.trim()).toBe('')
+})
+
+test('the tables of statements have the columns of the entities: else run npm run columns', async () => {
+  for (const [file, source] of await generateColumns()) expect(await readFile(file, 'utf8'), file).toBe(source)
 })
 
 test('when several processes migrate at once, one applies the migrations and the others apply none', async () => {

@@ -4,35 +4,45 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Statement, statements } from '../../src/store/statement.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { loadStatements, sources } from '../support/statements.ts'
+import { positional } from './positional.ts'
 
 interface Field {
   name: string
   dataTypeID: number
 }
 
-/** Asks the server for the columns of a statement without running it; node-postgres calls the handlers with the answers. */
+interface Described {
+  fields: Field[]
+  /** The types of the parameters, in the order of their numbers. */
+  parameters: number[]
+}
+
+/** Asks the server for the columns and parameters of a statement without running it; node-postgres calls the handlers with the answers. */
 class Description {
-  fields: Field[] = []
+  readonly #described: Described = { fields: [], parameters: [] }
   #error: Error | undefined
-  readonly done: Promise<Field[]>
+  readonly done: Promise<Described>
   #settle!: () => void
   readonly #statement: Statement<object>
 
   constructor(statement: Statement<object>) {
     this.#statement = statement
     this.done = new Promise((resolve, reject) => {
-      this.#settle = () => (this.#error ? reject(this.#error) : resolve(this.fields))
+      this.#settle = () => (this.#error ? reject(this.#error) : resolve(this.#described))
     })
   }
 
   submit(connection: pg.Connection) {
     const { name, text } = this.#statement
+    connection.once('parameterDescription', ({ dataTypeIDs }: { dataTypeIDs: number[] }) => {
+      this.#described.parameters = dataTypeIDs
+    })
     connection.parse({ name, text, types: [] }, false)
     connection.describe({ type: 'S', name }, false)
     connection.sync()
   }
   handleRowDescription({ fields }: { fields: Field[] }) {
-    this.fields = fields
+    this.#described.fields = fields
   }
   handleError(error: Error) {
     this.#error = error
@@ -60,18 +70,23 @@ beforeAll(async () => {
   }
 })
 
-/** Prepares the statement on the server and returns the columns that it would return, with their types. */
-const describeColumns = async (statement: Statement<object>): Promise<Record<string, string | undefined>> => {
-  const fields = await client.query(new Description(statement)).done
-  return Object.fromEntries(fields.map(({ name, dataTypeID }) => [name, typeNames.get(dataTypeID)]))
+/** Prepares the statement on the server and returns the columns that it would return, with their types, and the types of its parameters. */
+const describeStatement = async (statement: Statement<object>) => {
+  const { fields, parameters } = await client.query(new Description(statement)).done
+  return {
+    columns: Object.fromEntries(fields.map(({ name, dataTypeID }) => [name, typeNames.get(dataTypeID)])),
+    parameters: parameters.map((type) => typeNames.get(type)),
+  }
 }
 
 test('statements are declared', () => {
   expect(statements.size).toBeGreaterThan(2)
 })
 
-test.each([...statements.values()])('the statement $name returns its declared columns', async (declared) => {
-  expect(await describeColumns(declared)).toEqual(declared.columns)
+test.each([...statements.values()])('the statement $name has its declared columns and parameters', async (declared) => {
+  const { columns, parameters } = await describeStatement(declared)
+  expect(columns).toEqual(declared.columns)
+  if (declared.parameters) expect(parameters).toEqual(declared.parameters.map(([, type]) => type))
 })
 
 /** Returns the texts without expressions that a file passes to `sql`. */
@@ -96,7 +111,39 @@ test('every statement of fixed text is declared', () => {
   expect(fixedTextsIn(`sql<Row>('select 1'); sql(\`select \${table}\`); sql(declared)`)).toEqual(["'select 1'"])
 })
 
-test('a statement whose columns differ from its declaration is noticed', async () => {
-  const wrong = { name: 'wrong', text: `select 1 as "one", 'a' as "two"`, columns: {}, isPrepared: false }
-  expect(await describeColumns(wrong)).toEqual({ one: 'int4', two: 'text' })
+/** Whether a file declares a statement with numbered parameters, or with a type map of its own. */
+const isPositional = (source: string): boolean => {
+  let found = false
+  new Visitor({
+    CallExpression: ({ callee, arguments: [, declared, text] }) => {
+      if (!declared || !text || !/^(preparedS|s)tatement$/.test(source.slice(callee.start, callee.end))) return
+      const keys =
+        declared.type === 'ObjectExpression'
+          ? declared.properties.map((property) =>
+              'key' in property ? source.slice(property.key.start, property.key.end) : '',
+            )
+          : ['']
+      const isNew = keys.every((key) => /^(row|parameters)$/.test(key))
+      if (!isNew || /\$\d/.test(source.slice(text.start, text.end))) found = true
+    },
+  }).visit(parseSync('source.ts', source).program)
+  return found
+}
+
+test('only the listed files number the parameters of statements', () => {
+  const found = sources.filter(({ source }) => isPositional(source)).map(({ file }) => file)
+  expect(found.sort()).toEqual(positional)
+  const declaring = [
+    "{ a: 'text' }, 'select 1'",
+    "{}, 'select $1'",
+    "types, 'select 1'",
+    "{}, 'select 1'",
+    '{ row, parameters }, text',
+  ]
+  expect(declaring.map((rest) => isPositional(`statement('name', ${rest})`))).toEqual([true, true, true, false, false])
+})
+
+test('a statement whose columns or parameters differ from its declaration is noticed', async () => {
+  const wrong = { name: 'wrong', text: `select $1::int as "one", 'a' as "two"`, columns: {}, isPrepared: false }
+  expect(await describeStatement(wrong)).toEqual({ columns: { one: 'int4', two: 'text' }, parameters: ['int4'] })
 })

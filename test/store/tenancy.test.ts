@@ -168,6 +168,7 @@ const check = async (declared: Statement<object>, types: string[]): Promise<stri
   const values = await effectiveValues(declared, parameters)
   if (values instanceof Error) return `has no effect: ${values.message}`
   const findings = new Set<string>()
+  const nameOf = (i: number) => (declared.parameters ? `:${declared.parameters[i]![0]}` : `$${i + 1}`)
   const compare = async (one: Installation, tried: unknown[], finding: string) => {
     pairs++
     const attempt = (where: Installation) => run(where, declared, parameters, tried).then(comparable, refused)
@@ -189,7 +190,7 @@ const check = async (declared: Statement<object>, types: string[]): Promise<stri
   await compare(empty, ofNew, 'reaches others for a new account')
   for (const [i, value] of values.entries()) {
     const other = foreign(value)
-    if (!isDeepStrictEqual(other, value)) await compare(alone, values.with(i, other), `reaches others by $${i + 1}`)
+    if (!isDeepStrictEqual(other, value)) await compare(alone, values.with(i, other), `reaches others by ${nameOf(i)}`)
   }
   return [...findings].join(', ')
 }

@@ -1,5 +1,8 @@
+import { types } from '../../store/columns.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import type { ValuesOf } from '../../store/types.ts'
 import type { Work } from '../../store/work.ts'
+import { contacts } from '../contacts.columns.ts'
 import { contactAt } from '../contacts.rows.ts'
 import type { Contact } from '../contacts.view.ts'
 
@@ -26,8 +29,8 @@ interface ContactName {
 // creates for the contact. After an earlier erasure there is no contact to find. The contact is share-locked after it, because the
 // snapshot of a statement that waited for the address still has a contact that has left its list.
 const byRow = `select ${columns} from ${listed} cross join lateral (
-    select from addresses where account_id = $1 and email = c.email for key share
-  ) a where c.account_id = $1 and c.list_id = $3 and c.row_id = $4 and $2::text is null for key share of c`
+    select from addresses where account_id = :accountId and email = c.email for key share
+  ) a where c.account_id = :accountId and c.list_id = :listId and c.row_id = :rowId and :email::text is null for key share of c`
 
 /** SQL query of the contact of an address in a list, or if that is null, in the list where the address was changed last. */
 export const locatingAddress = (of: { account: string; email: string; list: string }, also = 'true'): string =>
@@ -37,22 +40,28 @@ export const locatingAddress = (of: { account: string; email: string; list: stri
     and (${of.list}::text is null or c.list_id = ${of.list}) and ${also}
   order by c.updated_at desc, l.id limit 1 for key share of c`
 
-const byEmail = locatingAddress({ account: '$1', email: '$2', list: '$3' }, '($4::text is null or c.row_id = $4)')
+const byEmail = locatingAddress(
+  { account: ':accountId', email: ':email', list: ':listId' },
+  '(:rowId::text is null or c.row_id = :rowId)',
+)
 
-/** SQL queries of `locateContact`, for use in a larger statement. Their parameters are `$1` to `$4`. */
+/** SQL queries of `locateContact`, for use in a larger statement, with `located` as row and `locatingParameters`. */
 export const locating = { row: byRow, email: byEmail } as const
 
-/** Returns which query of `locating` finds the contact, with its parameters. */
+export const located = types(contacts, 'listId', 'rowId', 'email')
+export const locatingParameters = { accountId: 'text', email: 'text?', listId: 'text?', rowId: 'text?' } as const
+
+/** Returns which query of `locating` finds the contact, with the values of its parameters. */
 export const locatingBy = (
   accountId: string,
-  { email, listId, rowId }: ContactName,
-): { kind: keyof typeof locating; params: (string | null)[] } => ({
-  kind: email === undefined ? 'row' : 'email',
-  params: [accountId, email ?? null, listId ?? null, rowId ?? null],
+  { email = null, listId = null, rowId = null }: { [Name in keyof ContactName]: ContactName[Name] | null },
+): { kind: keyof typeof locating; values: ValuesOf<typeof locatingParameters> } => ({
+  kind: email === null ? 'row' : 'email',
+  values: { accountId, email, listId, rowId },
 })
 
 const locate = (kind: keyof typeof locating) =>
-  preparedStatement<ContactPlace>(`locate-${kind}`, { listId: 'text', rowId: 'text', email: 'text' }, locating[kind])
+  preparedStatement(`locate-${kind}`, { row: located, parameters: locatingParameters }, locating[kind])
 const locates = { row: locate('row'), email: locate('email') }
 
 /** Returns the matching contact; without `listId`, from the list where the address was changed last. null: none matches. */
@@ -60,15 +69,15 @@ export const locateContact = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   name: ContactName,
 ): Promise<ContactPlace | null> => {
-  const { kind, params } = locatingBy(accountId, name)
-  const [place] = await sql(locates[kind], params)
+  const { kind, values } = locatingBy(accountId, name)
+  const [place] = await sql(locates[kind], values)
   return place ?? null
 }
 
-const lockingContact = preparedStatement<Pick<Contact, 'status'>>(
+const lockingContact = preparedStatement(
   'lock-contact',
-  { status: 'text' },
-  `select status from ${contactAt('$1', '$2', '$3', 'for no key update')} c`,
+  { row: types(contacts, 'status'), parameters: types(contacts, 'accountId', 'listId', 'rowId') },
+  `select status from ${contactAt(':accountId', ':listId', ':rowId', 'for no key update')} c`,
 )
 
 /** Locks a contact against changes until the unit of work ends, and returns its status; null if it does not exist. */
@@ -76,6 +85,6 @@ export const lockContact = async (
   { sql, accountId }: Work,
   { listId, rowId }: Pick<ContactPlace, 'listId' | 'rowId'>,
 ): Promise<Contact['status'] | null> => {
-  const [contact] = await sql(lockingContact, [accountId, listId, rowId])
+  const [contact] = await sql(lockingContact, { accountId, listId, rowId })
   return contact?.status ?? null
 }

@@ -7,7 +7,16 @@ export {
   type ListDeletion,
 } from './delete-list.ts'
 export { type ContactUpdate, joinList, updateContacts } from './known.ts'
-export { type ContactPlace, locateContact, locating, locatingAddress, locatingBy, lockContact } from './locate.ts'
+export {
+  type ContactPlace,
+  locateContact,
+  located,
+  locating,
+  locatingAddress,
+  locatingBy,
+  locatingParameters,
+  lockContact,
+} from './locate.ts'
 export { type Erasure, eraseContact, type LeavingEffects, leaveList, leavingEffects, type Removal } from './remove.ts'
 export { type UpsertCounts, upsertBatch, upsertContact } from './upsert.ts'
 export { addColumns } from './write.count.ts'

@@ -60,8 +60,8 @@ test('a new contact is active at once, and lead.new names the form', async () =>
 test('a form that only fills empty fields leaves those of a contact that is added meanwhile', async () => {
   let isAdded = false
   const added = await work((w) => {
-    const sql: typeof w.sql = async (query, params) => {
-      const rows = await w.sql(query, params)
+    const sql: typeof w.sql = async (query, ...values) => {
+      const rows = await w.sql(query, ...values)
       if (isAdded) return rows
       isAdded = true
       const own = [{ email: 'ada@b.example', fields: { first_name: 'Augusta', company: '' } }]

@@ -41,9 +41,9 @@ beforeEach(async () => {
 const hasLooked = async (from: number): Promise<boolean> => {
   const names: (string | undefined)[] = []
   await app.app.work(account.id, 'cli:test', (work) => {
-    const sql: typeof work.sql = (query, params) => {
+    const sql: typeof work.sql = (query, ...values) => {
       names.push(typeof query === 'string' ? undefined : query.name)
-      return work.sql(query, params)
+      return work.sql(query, ...values)
     }
     const writes = people(from).map(({ email, n }) => ({ email, fields: { n } }))
     return writeContacts({ ...work, sql }, listId, writes, new Map())

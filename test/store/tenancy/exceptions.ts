@@ -170,18 +170,8 @@ export const exceptions: readonly Exceptions[] = [
     names: 'lock-call-targets',
   },
   {
-    finding: 'reaches others by $3',
+    finding: 'reaches others by :stageId',
     why: 'The caller has locked the stage that deals move to among those of the account (src/deals/deals.target.ts).',
-    names: 'move-deals',
-  },
-  {
-    finding: 'reaches others by $6',
-    why: 'The caller has locked the stage that deals move to among those of the account (src/deals/deals.target.ts).',
-    names: 'update-deal',
-  },
-  {
-    finding: 'reaches others by $10',
-    why: 'The caller has locked the stage that deals move to among those of the account (src/deals/deals.target.ts).',
-    names: 'create-deal-email create-deal-row',
+    names: 'move-deals update-deal create-deal-email create-deal-row',
   },
 ]

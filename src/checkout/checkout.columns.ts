@@ -1,0 +1,36 @@
+// Generated from checkout.entities.ts by `npm run columns`: do not edit.
+import { table } from '../store/columns.ts'
+import { typed } from '../store/types.ts'
+import type * as entities from './checkout.entities.ts'
+
+export const paymentOrders = table('payment_orders', {
+  accountId: 'text',
+  id: 'text',
+  messageId: 'text',
+  blockId: 'text',
+  projectId: 'text',
+  projectVersion: 'int4',
+  email: 'text',
+  currency: 'text',
+  amount: 'numeric',
+  items: typed<entities.PaymentOrder['items']>('jsonb'),
+  provider: typed<entities.PaymentOrder['provider']>('text'),
+  status: typed<entities.PaymentOrder['status']>('text'),
+  sessionId: 'text?',
+  sessionUrl: 'text?',
+  sessionEndsAt: 'timestamptz?',
+  sessionKey: 'text?',
+  createdAt: 'timestamptz',
+  paidAt: 'timestamptz?',
+})
+
+export const paymentProviders = table('payment_providers', {
+  accountId: 'text',
+  provider: typed<entities.StoredPaymentProvider['provider']>('text'),
+  sealedKey: 'text',
+  sealedWebhookSecret: 'text',
+  formerSealedKey: 'text?',
+  formerSealedWebhookSecret: 'text?',
+  keyLast4: 'text',
+  updatedAt: 'timestamptz',
+})

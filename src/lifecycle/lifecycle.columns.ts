@@ -1,0 +1,15 @@
+// Generated from lifecycle.entities.ts by `npm run columns`: do not edit.
+import { table } from '../store/columns.ts'
+import { typed } from '../store/types.ts'
+import type * as entities from './lifecycle.entities.ts'
+
+export const lifecycleBindings = table('lifecycle_bindings', {
+  accountId: 'text',
+  subjectKind: typed<entities.LifecycleBinding['subjectKind']>('text'),
+  subjectId: 'text',
+  event: typed<entities.LifecycleBinding['event']>('text'),
+  projectId: 'text',
+  subjectLine: 'text?',
+  sender: 'text?',
+  updatedAt: 'timestamptz',
+})

@@ -1,0 +1,184 @@
+// Generated from messages.entities.ts by `npm run columns`: do not edit.
+import { table } from '../store/columns.ts'
+import { typed } from '../store/types.ts'
+import type * as entities from './messages.entities.ts'
+
+export const bounceMailboxes = table('bounce_mailboxes', {
+  accountId: 'text',
+  host: 'text',
+  port: 'int4',
+  isSecure: 'bool',
+  username: 'text',
+  folder: 'text',
+  sealedPassword: 'text?',
+  updatedAt: 'timestamptz',
+  readAt: 'timestamptz?',
+  error: 'text?',
+})
+
+export const domains = table('domains', {
+  accountId: 'text',
+  domain: 'text',
+  status: typed<entities.Domain['status']>('text'),
+  token: 'text',
+  publicKey: 'text',
+  sealedKey: 'text',
+  found: '_text',
+  createdAt: 'timestamptz',
+  checkedAt: 'timestamptz?',
+})
+
+export const messages = table('messages', {
+  accountId: 'text',
+  id: 'text',
+  key: 'text?',
+  sourceKind: typed<entities.Message['sourceKind']>('text'),
+  sourceId: 'text?',
+  type: typed<entities.Message['type']>('text'),
+  topicId: 'text?',
+  email: 'text',
+  fromEmail: 'text?',
+  fromName: 'text?',
+  replyTo: 'text?',
+  subject: 'text',
+  html: 'text?',
+  text: 'text?',
+  calendar: 'text?',
+  projectId: 'text?',
+  projectVersion: 'int4?',
+  mergeData: typed<entities.Message['mergeData']>('jsonb'),
+  headers: typed<entities.Message['headers']>('jsonb'),
+  copy: typed<entities.Message['copy']>('text'),
+  copyOf: 'text?',
+  attachments: 'int4?',
+  status: typed<entities.Message['status']>('text'),
+  reason: 'text?',
+  error: 'text?',
+  createdAt: 'timestamptz',
+  scheduledAt: 'timestamptz?',
+  finishedAt: 'timestamptz?',
+  droppedAt: 'timestamptz?',
+})
+
+export const messageAttachments = table('message_attachments', {
+  accountId: 'text',
+  messageId: 'text',
+  position: 'int4',
+  filename: 'text',
+  contentType: 'text',
+  contentId: 'text?',
+  size: 'int4',
+  content: 'bytea',
+})
+
+export const messagePauses = table('message_pauses', {
+  accountId: 'text',
+  batch: 'text',
+})
+
+export const messagePeople = table('message_people', {
+  accountId: 'text',
+  email: 'text',
+  scope: 'text',
+  link: 'text',
+  opened: 'date?',
+  clicked: 'date?',
+  answered: 'date?',
+  unsubscribed: 'date?',
+  news: 'int2',
+})
+
+export const messageReports = table('message_reports', {
+  accountId: 'text',
+  messageId: 'text',
+  fingerprint: 'text',
+  kind: typed<entities.MessageReport['kind']>('text'),
+  createdAt: 'timestamptz',
+})
+
+export const messageResults = table('message_results', {
+  accountId: 'text',
+  scope: 'text',
+  day: 'date',
+  metric: 'text',
+  link: 'text',
+  since: 'date',
+  url: 'text',
+  count: 'int4',
+})
+
+export const messageResultChanges = table('message_result_changes', {
+  accountId: 'text',
+  id: 'uuid',
+  projectId: 'text?',
+  cause: 'text?',
+  day: 'date',
+  metric: 'text',
+  count: 'int4',
+  email: 'text?',
+  url: 'text?',
+})
+
+export const messageTallies = table('message_tallies', {
+  accountId: 'text',
+  batch: 'text',
+  id: 'uuid',
+  status: typed<entities.MessageTally['status']>('text'),
+  count: 'int4',
+})
+
+export const pendingSuppressions = table('pending_suppressions', {
+  accountId: 'text',
+  messageId: 'text',
+})
+
+export const messageQueue = table('message_queue', {
+  accountId: 'text',
+  id: 'text',
+  batch: 'text',
+  dueAt: 'timestamptz',
+  worker: 'int4?',
+  claim: 'int4',
+  isHanding: 'bool',
+  tries: 'int4',
+  isPatient: 'bool',
+})
+
+export const relays = table('relays', {
+  accountId: 'text',
+  host: 'text',
+  port: 'int4',
+  isSecure: 'bool',
+  isTlsOptional: 'bool',
+  username: 'text?',
+  sealedPassword: 'text?',
+  bounceAddress: 'text?',
+  updatedAt: 'timestamptz',
+})
+
+export const senders = table('senders', {
+  id: 'text',
+  accountId: 'text',
+  email: 'text',
+  name: 'text',
+  replyTo: 'text?',
+  isDefault: 'bool',
+  createdAt: 'timestamptz',
+})
+
+export const suppressions = table('suppressions', {
+  accountId: 'text',
+  email: 'text',
+  reason: typed<entities.Suppression['reason']>('text'),
+  topicId: 'text',
+  createdAt: 'timestamptz',
+})
+
+export const topics = table('topics', {
+  id: 'text',
+  accountId: 'text',
+  name: 'text',
+  description: 'text',
+  createdAt: 'timestamptz',
+  deletedAt: 'timestamptz?',
+})

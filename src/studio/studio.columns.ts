@@ -1,0 +1,24 @@
+// Generated from studio.entities.ts by `npm run columns`: do not edit.
+import { table } from '../store/columns.ts'
+import { typed } from '../store/types.ts'
+import type * as entities from './studio.entities.ts'
+
+export const projects = table('projects', {
+  id: 'text',
+  accountId: 'text',
+  name: 'text',
+  version: 'int4',
+  createdAt: 'timestamptz',
+  updatedAt: 'timestamptz',
+  deletedAt: 'timestamptz?',
+})
+
+export const projectVersions = table('project_versions', {
+  accountId: 'text',
+  projectId: 'text',
+  version: 'int4',
+  content: typed<entities.ProjectVersion['content']>('jsonb'),
+  template: typed<entities.ProjectVersion['template']>('jsonb'),
+  renderer: 'int4?',
+  createdAt: 'timestamptz',
+})
