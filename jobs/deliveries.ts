@@ -1,4 +1,3 @@
-import { runJob } from '../src/app/daemon/job.ts'
-import { runDeliveries } from '../src/deliveries/queue/queue.ts'
+import { runThread } from '../src/app/daemon/thread.ts'
 
-await runJob('deliveries', { deliveries: runDeliveries })
+await runThread('deliveries')

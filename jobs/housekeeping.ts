@@ -1,5 +1,4 @@
-import { runHousekeeping } from '../src/app/daemon/housekeeping.ts'
-import { runJob } from '../src/app/daemon/job.ts'
+import { runThread } from '../src/app/daemon/thread.ts'
 
 // The thread ends after one run.
-await runJob('housekeeping', runHousekeeping)
+await runThread('housekeeping')

@@ -1,9 +1,3 @@
-import { runJob } from '../src/app/daemon/job.ts'
-import { runJourneys } from '../src/journeys/engine/runs.loop.ts'
-import { runResults } from '../src/messages/results/fold.ts'
+import { runThread } from '../src/app/daemon/thread.ts'
 
-await runJob('journeys', {
-  journeys: (app, signal, report) =>
-    runJourneys(app, signal, { report, sendMails: async (...of) => (await app.journeyMails())(...of) }),
-  results: runResults,
-})
+await runThread('journeys')

@@ -159,9 +159,10 @@ test('a feature imports only features before it in the order, and only their fro
 })
 
 /**
- * Folders whose sub-folders each have one front, the file of that name. Lists of commands, routes and pages, and the threads of
- * jobs/, load a file behind it by itself. SQL of other code needs no front.
+ * Folders whose sub-folders each have one front, the file of that name. Lists of commands, routes and pages, and the threads,
+ * load a file behind it by itself. SQL of other code needs no front.
  */
+const schedule = 'src/app/schedule.ts'
 const subdivided = ['app', 'cli', 'contacts', 'deliveries', 'engagement', 'journeys', 'messages', 'tools', 'webinars']
 
 test.each(subdivided)('code outside a sub-folder of %s imports only its front', (folder) => {
@@ -170,7 +171,7 @@ test.each(subdivided)('code outside a sub-folder of %s imports only its front', 
   const inner = imports.filter(({ from, to }) => subFolder(to) && subFolder(to) !== subFolder(from))
   expect(inner.length).toBeGreaterThan(1)
   const isListed = (file: string) => /\.(commands|routes|pages|rows)\.ts$/.test(file)
-  const isThread = (file: string) => room(file) === 'jobs'
+  const isThread = (file: string) => file === schedule || room(file) === 'jobs'
   const behind = inner.filter(({ from, to }) => !isFront(to) && !isListed(to) && !isThread(from))
   expect(shown(behind)).toEqual([])
 })
@@ -188,12 +189,23 @@ test('a thread that waits for work loads neither what does the work nor zod', ()
       if (from === file && !typeOnly && !isDynamic) loadedBy(to, loaded)
     return loaded
   }
-  for (const job of ['deliveries', 'mail', 'journeys']) {
-    const loaded = [...loadedBy(`jobs/${job}.ts`)]
+  const source = readFileSync(join(root, schedule), 'utf8')
+  for (const thread of ['deliveries', 'mail', 'journeys']) {
+    const [own] = source.slice(source.indexOf(`name: '${thread}'`)).split(/\n {2}\},\n/)
+    const jobs = [...own!.matchAll(/import\('\.\.([^']+)'\)/g)].map(([, file]) => `src${file}`)
+    expect(jobs).not.toEqual([])
+    const loaded = [...[`jobs/${thread}.ts`, ...jobs].reduce((all, file) => loadedBy(file, all), new Set<string>())]
     expect(loaded.filter((target) => !isOurs(target) && !target.startsWith('node:'))).toEqual(['pg'])
     // A module costs 0.2 to 0.4 ms of CPU time and 0.1 MB. Most features together have 250.
     expect(loaded.filter(isOurs).length).toBeLessThan(80)
   }
+})
+
+test('app/schedule.ts lists each file that defines jobs', () => {
+  const defining = files.filter((file) => /^import \{.*\bdefineJob\b/m.test(readFileSync(join(root, file), 'utf8')))
+  expect(defining.length).toBeGreaterThan(20)
+  const listed = imports.filter(({ from, isDynamic }) => from === schedule && isDynamic).map(({ to }) => to)
+  expect(listed.toSorted()).toEqual(defining.toSorted())
 })
 
 test.each([

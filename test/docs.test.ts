@@ -3,7 +3,6 @@ import { dirname, join, relative, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadPages, loadRoutes } from '../src/app/features.ts'
-import { schedule } from '../src/app/schedule.ts'
 import { buildProgram } from '../src/cli/program.ts'
 import { eventTypes, firesWhen } from '../src/events/types.ts'
 import { exitRules, triggerKinds } from '../src/journeys/definition/definition.ts'
@@ -219,15 +218,4 @@ test('every advisory lock is documented', () => {
   const text = read('docs/locking.md')
   const names = [singleLocks, lockClasses, textLocks].flatMap((locks) => Object.keys(locks))
   expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
-})
-
-test('all scheduled work is documented', () => {
-  const rows = schedule.flatMap(({ name, kinds }) =>
-    Object.entries<readonly [string, string]>(kinds).map(
-      ([kind, [when, does]]) => `| \`${name}\` | ${kind} | ${when} | ${does} |`,
-    ),
-  )
-  const section = read('docs/architecture.md').split('## Scheduled work')[1]!.split('\n## ')[0]!
-  const [table] = section.split('| kind of work |')[1]!.split('\n\n')
-  expect(table!.split('\n').filter((line) => line.startsWith('| `'))).toEqual(rows)
 })

@@ -3,8 +3,8 @@ import { coalesceCalls } from '../lib/coalesce.ts'
 import { Problem } from '../lib/problem.ts'
 import { clientOf } from '../net/addresses.ts'
 import { opaqueArray } from '../store/arrays.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import { isSharedFailure, type Sql } from '../store/database.ts'
-import { inBatches } from '../store/in-batches.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import { type Quota, usedUpQuotas } from './accounts.quotas.ts'
@@ -210,3 +210,10 @@ const deleteOldWindows = statement<{ count: number }>(
 /** Deletes rate-limit windows that started over an hour ago, in batches with pauses. Returns the number of deleted windows. */
 export const purgeRateWindows = ({ sql }: Pick<App, 'sql'>, signal?: AbortSignal, batchSize = 1000): Promise<number> =>
   inBatches(batchSize, async () => (await sql(deleteOldWindows, [batchSize]))[0]!.count, signal)
+
+export const jobs = [
+  defineJob('rate windows', {
+    does: 'Deletes windows of rate limits after an hour',
+    runOnce: purgeRateWindows,
+  }),
+]

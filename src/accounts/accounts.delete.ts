@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noSuch, Problem } from '../lib/problem.ts'
 import { isAccountIdle } from '../store/account-guard.ts'
+import { defineJob } from '../store/background.ts'
 import { forceIndexOrder, isUnavailable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
@@ -223,3 +224,10 @@ export const deleteAccount = async (
   if (!signal?.aborted) await app.sql(deleteAccountRow, [id])
   return { deleted, isDone: !signal?.aborted }
 }
+
+export const jobs = [
+  defineJob('account deletions', {
+    does: 'Continues interrupted deletions of accounts',
+    runOnce: finishAccountDeletions,
+  }),
+]

@@ -1,7 +1,8 @@
 import { allAccounts } from '../accounts/accounts.ts'
+import { daysBefore } from '../lib/days.ts'
 import { idAt } from '../lib/ids.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import { forceIndexOrder } from '../store/database.ts'
-import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
@@ -50,3 +51,14 @@ export const purgeActivities = async (
   }
   return total
 }
+
+export const jobs = [
+  defineJob('reported events', {
+    does: 'Deletes events of POST /events after SVC_MESSAGE_RETENTION_DAYS',
+    async runFor(app, signal, only) {
+      const { messageRetentionDays } = app.config
+      if (messageRetentionDays === 0) return
+      await purgeActivities(app, daysBefore(app.now(), messageRetentionDays), signal, undefined, only)
+    },
+  }),
+]

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { daysBefore } from '../lib/days.ts'
 import { shown } from '../lib/problem.ts'
 import { createFairSemaphore } from '../net/fair-semaphore.ts'
-import { inBatches } from '../store/in-batches.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { BusySpan, BusyTimes } from './bookings.ics.ts'
@@ -255,3 +256,10 @@ const readingFaults = statement<FaultyCalendar>(
 /** Returns the blocks of the last day whose busy times could not be read, or only with a fault, of all accounts. */
 export const faultyCalendars = ({ sql, now }: Pick<App, 'sql' | 'now'>): Promise<FaultyCalendar[]> =>
   sql(readingFaults, [now()])
+
+export const jobs = [
+  defineJob('busy times', {
+    does: 'Deletes busy times of hosts that no booking block has needed for 30 days',
+    runFor: (app, signal, only) => purgeBusyTimes(app, daysBefore(app.now(), 30), signal, only),
+  }),
+]

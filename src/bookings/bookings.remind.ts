@@ -3,6 +3,7 @@ import { Problem } from '../lib/problem.ts'
 import { turnOfAccounts } from '../queue/due.ts'
 import { isHeld } from '../queue/holds.ts'
 import { runDue } from '../queue/loop.ts'
+import { defineJob } from '../store/background.ts'
 import { isBusy, isUnavailable } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Report } from '../store/work.ts'
@@ -75,3 +76,11 @@ export const remindBookings = async (
 /** Sends due reminders of bookings until `signal` is aborted. */
 export const runBookingReminders = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
   runDue(app, signal, report, (failed) => remindBookings(app, signal, report, failed))
+
+export const jobs = [
+  defineJob('booking reminders', {
+    every: '10 s',
+    does: 'Queues reminders of bookings',
+    run: runBookingReminders,
+  }),
+]

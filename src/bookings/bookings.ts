@@ -1,4 +1,4 @@
-export { type FaultyCalendar, faultyCalendars, purgeBusyTimes } from './bookings.busy.ts'
+export { type FaultyCalendar, faultyCalendars } from './bookings.busy.ts'
 export { cancelBooking, reasonMaxLength } from './bookings.cancel.ts'
 export { listBookings, listUpcoming, showBooking } from './bookings.find.ts'
 export type { BookingView } from './bookings.view.ts'

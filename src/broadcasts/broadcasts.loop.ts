@@ -4,6 +4,7 @@ import { hasBatchCounts } from '../messages/outbox/batches.rows.ts'
 import { turnOfAccounts } from '../queue/due.ts'
 import { isHeld } from '../queue/holds.ts'
 import { runSchedule } from '../queue/loop.ts'
+import { defineJob } from '../store/background.ts'
 import { isUnavailable } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Report } from '../store/work.ts'
@@ -95,3 +96,11 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
 
     return { turn }
   })
+
+export const jobs = [
+  defineJob('broadcasts', {
+    every: 'a notice, 2 s; idle 10 s',
+    does: 'Queues the messages of broadcasts at their time and pace',
+    run: runBroadcasts,
+  }),
+]

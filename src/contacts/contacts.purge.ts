@@ -1,7 +1,8 @@
 import { allAccounts } from '../accounts/accounts.ts'
+import { daysBefore, monthsBefore } from '../lib/days.ts'
 import { idAt } from '../lib/ids.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import { forceIndexOrder } from '../store/database.ts'
-import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
@@ -151,3 +152,25 @@ export const purgeMailDomains = (
   signal?: AbortSignal,
   batchSize = 1000,
 ): Promise<number> => inBatches(batchSize, async () => (await sql(deleteDomains, [before, batchSize]))[0]!.gone, signal)
+
+export const jobs = [
+  defineJob('access log', {
+    does: 'Deletes entries after SVC_ACCESS_LOG_RETENTION_MONTHS',
+    runFor: (app, signal, only) =>
+      purgeAccessLog(app, monthsBefore(app.now(), app.config.accessLogRetentionMonths), signal, undefined, only),
+  }),
+  defineJob('imports', {
+    does: 'Deletes imports and their rejected rows after SVC_{IMPORT,REJECT}_RETENTION_DAYS',
+    async runFor(app, signal, only) {
+      const { importRetentionDays, rejectRetentionDays } = app.config
+      const [before, rejectsBefore] = [importRetentionDays, rejectRetentionDays].map((days) =>
+        daysBefore(app.now(), days),
+      )
+      await purgeImports(app, before!, rejectsBefore!, signal, undefined, only)
+    },
+  }),
+  defineJob('mail domains', {
+    does: 'Deletes DNS answers about domains a day after they expired',
+    runOnce: (app, signal) => purgeMailDomains(app, daysBefore(app.now(), 1), signal),
+  }),
+]

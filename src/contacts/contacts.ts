@@ -27,7 +27,6 @@ export {
   showContact,
 } from './contacts.find.ts'
 export { countPersonalData, type Person, readPerson } from './contacts.personal-data.ts'
-export { purgeAccessLog, purgeImports, purgeMailDomains } from './contacts.purge.ts'
 export {
   activeContacts,
   activeInAnyList,
@@ -74,7 +73,6 @@ export {
   type AddressSignal,
   addAddressSignal,
   isInconclusive,
-  recheckDomains,
   removeAddressSignals,
   reverify,
   type VerificationResult,
@@ -155,6 +153,13 @@ export interface Suppressing {
 }
 
 declare module '../store/work.ts' {
+  interface Settings {
+    /** How long the access log is kept, in calendar months. */
+    readonly accessLogRetentionMonths: number
+    /** How long ended imports, and their rejected rows, are kept. */
+    readonly importRetentionDays: number
+    readonly rejectRetentionDays: number
+  }
   interface App {
     /** The first call of a process loads it. */
     suppressing(): Promise<Suppressing>

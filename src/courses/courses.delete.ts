@@ -1,6 +1,6 @@
 import { activeAccounts } from '../accounts/accounts.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
-import { inBatches } from '../store/in-batches.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { noSuchCourse, type Reader } from './courses.find.ts'
@@ -163,7 +163,7 @@ const unfinished = statement<{ accountId: string; id: string }>(
 )
 
 /** Continues interrupted deletions of courses. */
-export const finishCourseDeletions = async (
+const finishCourseDeletions = async (
   app: Pick<App, 'sql' | 'work'>,
   signal: AbortSignal,
   only: string | null = null,
@@ -173,3 +173,10 @@ export const finishCourseDeletions = async (
     await sweep(app, accountId, id, { actor: 'job:housekeeping', signal })
   }
 }
+
+export const jobs = [
+  defineJob('course deletions', {
+    does: 'Continues interrupted deletions of courses',
+    runFor: finishCourseDeletions,
+  }),
+]

@@ -1,5 +1,5 @@
+import { defineJob, inBatches } from '../store/background.ts'
 import type { Sql } from '../store/database.ts'
-import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 
@@ -171,3 +171,22 @@ export const removeProbe = async (
   await sql(deletePending, [accountId, deliveryId])
   await sql(deleteEnded, [accountId, deliveryId])
 }
+
+/** Deliveries, their attempts and their events are kept this long after they ended. */
+const retentionMs = 30 * 86_400_000
+
+const keptSince = (app: App): Date => new Date(app.now().getTime() - retentionMs)
+
+export const jobs = [
+  defineJob('deliveries', {
+    does: 'Deletes deliveries, their events and their calls 30 days after they ended',
+    runFor: (app, signal, only) => purgeDeliveries(app, keptSince(app), signal, undefined, only),
+  }),
+  defineJob('delivery targets', {
+    does: 'Deletes targets of deleted subscriptions after 30 days',
+    async runFor(app, signal, only) {
+      await forgetFormerSecrets(app, app.now(), signal, undefined, only)
+      await purgeTargets(app, keptSince(app), signal, undefined, only)
+    },
+  }),
+]

@@ -10,3 +10,10 @@ export {
   withdrawInteraction,
 } from './interactions/interactions.ts'
 export { type BlockForm, enteredInto } from './liveview/liveview.ts'
+
+declare module '../store/work.ts' {
+  interface Settings {
+    /** How long the text of answers is kept; 0: for ever. */
+    readonly responseRetentionDays: number
+  }
+}

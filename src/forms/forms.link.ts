@@ -1,8 +1,8 @@
 import { readBrand } from '../accounts/accounts.ts'
 import { type Contact, contactAt, contactsOf, lockContact } from '../contacts/contacts.ts'
 import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import { isUnavailable } from '../store/database.ts'
-import { inBatches } from '../store/in-batches.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
@@ -147,7 +147,7 @@ const repeat = (app: App, { accountId, tries, ...signup }: Failed): Promise<numb
  * Sends links again whose email failed, for example without a sender or quota. Returns their number. A link that fails is
  * reported and does not delay the others. Rejects while the database is unavailable.
  */
-export const resendFailedLinks = async (app: App, signal?: AbortSignal, batchSize = 100): Promise<number> => {
+const resendFailedLinks = async (app: App, signal?: AbortSignal, batchSize = 100): Promise<number> => {
   let count = 0
   const skipped: string[] = []
   const batch = async () => {
@@ -177,7 +177,7 @@ const deleteExpired = statement<{ rowId: string }>(
 )
 
 /** Deletes signups whose link has expired. */
-export const purgeSignups = (
+const purgeSignups = (
   { sql, now }: Pick<App, 'sql' | 'now'>,
   signal?: AbortSignal,
   batchSize = 500,
@@ -208,3 +208,14 @@ const readSignupsOf = statement<SignupView>(
 /** Returns the unconfirmed signups of a normalised address, ordered by list. */
 export const signupsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<SignupView[]> =>
   sql(readSignupsOf, [accountId, email])
+
+export const jobs = [
+  defineJob('signup links', {
+    does: 'Sends confirmation links again whose email failed',
+    runOnce: resendFailedLinks,
+  }),
+  defineJob('signups', {
+    does: 'Deletes signups whose link has expired',
+    runFor: (app, signal, only) => purgeSignups(app, signal, undefined, only),
+  }),
+]

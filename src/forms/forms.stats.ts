@@ -1,6 +1,6 @@
 import { contactAt } from '../contacts/contacts.ts'
 import { datesBetween } from '../lib/days.ts'
-import { inBatches } from '../store/in-batches.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
 import type { App, Work } from '../store/work.ts'
@@ -117,7 +117,7 @@ const unfinished = statement<{ accountId: string; formId: string }>(
 )
 
 /** Continues deletions of forms whose command was interrupted. */
-export const finishFormDeletions = async (
+const finishFormDeletions = async (
   app: Pick<App, 'sql'>,
   signal: AbortSignal,
   only: string | null = null,
@@ -157,3 +157,10 @@ export const formStats = async (work: Pick<Work, 'sql' | 'accountId'>, formId: s
   const dates = datesBetween(counted[0]!.day, counted.at(-1)!.day)
   return { ...total, days: dates.map((date) => ({ date, ...numbersOf(byDate.get(date)) })) }
 }
+
+export const jobs = [
+  defineJob('form deletions', {
+    does: 'Continues interrupted deletions of forms',
+    runFor: finishFormDeletions,
+  }),
+]

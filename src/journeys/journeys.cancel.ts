@@ -1,7 +1,7 @@
 import { activeAccounts } from '../accounts/accounts.ts'
 import { cancelCalls } from '../deliveries/deliveries.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
-import { inBatches } from '../store/in-batches.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { RunStatus } from './definition/definition.ts'
@@ -237,3 +237,10 @@ export const finishJourneyDeletions = async (
     await sweep(app, accountId, journeyId, { actor: 'job:housekeeping', signal })
   }
 }
+
+export const jobs = [
+  defineJob('journey deletions', {
+    does: 'Continues interrupted deletions of journeys',
+    runFor: finishJourneyDeletions,
+  }),
+]

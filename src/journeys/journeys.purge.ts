@@ -1,5 +1,6 @@
 import { isAddress, isList } from '../contacts/contacts.ts'
-import { inBatches } from '../store/in-batches.ts'
+import { daysBefore } from '../lib/days.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
@@ -100,3 +101,23 @@ export const purgeVersions = (
   batchSize = 500,
   only: string | null = null,
 ) => inBatches(batchSize, () => counted(sql(oldVersions, [now(), batchSize, only])), signal)
+
+export const jobs = [
+  defineJob('journey runs', {
+    does: 'Deletes ended runs after SVC_JOURNEY_RETENTION_DAYS',
+    runFor: (app, signal, only) =>
+      purgeRuns(app, daysBefore(app.now(), app.config.journeyRetentionDays), signal, undefined, only),
+  }),
+  defineJob('journey data', {
+    does: 'Deletes the data of ended runs after SVC_MESSAGE_RETENTION_DAYS',
+    async runFor(app, signal, only) {
+      const { messageRetentionDays } = app.config
+      if (messageRetentionDays === 0) return
+      await dropRunData(app, daysBefore(app.now(), messageRetentionDays), signal, undefined, only)
+    },
+  }),
+  defineJob('journey versions', {
+    does: 'Deletes replaced versions without open runs',
+    runFor: (app, signal, only) => purgeVersions(app, signal, undefined, only),
+  }),
+]

@@ -18,6 +18,10 @@ export { type SideResults, sidesOf } from './journeys.sides.ts'
 export { drawTree, namesFor, type TreeStep, treeOf } from './journeys.tree.ts'
 
 declare module '../store/work.ts' {
+  interface Settings {
+    /** How long journey runs and their steps are kept after they ended. */
+    readonly journeyRetentionDays: number
+  }
   interface Operation {
     readonly sources: Sources
   }

@@ -9,3 +9,14 @@ export const datesBetween = (first: string, last: string): string[] => {
   for (let ms = Date.parse(first); ms <= Date.parse(last); ms += dayMs) dates.push(dateOf(ms))
   return dates
 }
+
+/** Returns the time `days` days before. */
+export const daysBefore = (at: Date, days: number): Date => new Date(at.getTime() - days * dayMs)
+
+/** Returns the same day `months` months ago, or the last day of that month if it is shorter. */
+export const monthsBefore = (at: Date, months: number): Date => {
+  const before = new Date(at)
+  before.setUTCMonth(at.getUTCMonth() - months)
+  if (before.getUTCDate() !== at.getUTCDate()) before.setUTCDate(0)
+  return before
+}

@@ -1,6 +1,7 @@
+import { daysBefore } from '../lib/days.ts'
 import { Problem } from '../lib/problem.ts'
+import { defineJob, inBatches } from '../store/background.ts'
 import type { Sql } from '../store/database.ts'
-import { inBatches } from '../store/in-batches.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import { linkFields, loadVersion } from '../studio/studio.ts'
@@ -90,3 +91,14 @@ export const dropContents = async (
   await inBatches(batchSize, batch, signal)
   return total
 }
+
+export const jobs = [
+  defineJob('message contents', {
+    does: 'Deletes the content of ended messages after SVC_MESSAGE_RETENTION_DAYS',
+    async runFor(app, signal, only) {
+      const { messageRetentionDays } = app.config
+      if (messageRetentionDays === 0) return
+      await dropContents(app, daysBefore(app.now(), messageRetentionDays), signal, undefined, only)
+    },
+  }),
+]

@@ -1,4 +1,4 @@
-import { inBatches } from './in-batches.ts'
+import { defineJob, inBatches } from './background.ts'
 import { statement } from './statement.ts'
 import type { App, Work } from './work.ts'
 
@@ -103,3 +103,10 @@ export const addUpTallies = (
   size = batchSize,
   only: string | null = null,
 ): Promise<number> => inBatches(size, async () => (await sql(addingUp, [size, only]))[0]!.tallies, signal)
+
+export const jobs = [
+  defineJob('tallies', {
+    does: 'Adds up counts (store/tallies.ts), to one row for each day',
+    runFor: (app, signal, only) => addUpTallies(app, signal, undefined, only),
+  }),
+]

@@ -71,6 +71,8 @@ export type Report = (fault: unknown, about: Record<string, unknown>) => void
 /** The settings that operations read. Features add theirs (`declare module`); app/config.ts reads them. */
 export interface Settings {
   readonly publicUrl: string
+  /** How long the content of messages, and what programs report, is kept; 0: for ever. */
+  readonly messageRetentionDays: number
 }
 
 /**

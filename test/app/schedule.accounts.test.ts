@@ -1,18 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
-import { journeyMails } from '../../src/app/journeys.mail.ts'
-import { type JobName, type KindOf, schedule } from '../../src/app/schedule.ts'
-import { remindBookings } from '../../src/bookings/bookings.remind.ts'
-import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
-import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
-import { runJourneys } from '../../src/journeys/engine/engine.ts'
+import { type ThreadName, threads } from '../../src/app/schedule.ts'
 import { idAt } from '../../src/lib/ids.ts'
-import { readMailboxes } from '../../src/messages/bounces/bounces.ts'
-import { runMail } from '../../src/messages/outbox/outbox.ts'
-import { foldResults } from '../../src/messages/results/results.ts'
 import { createSmtpClient } from '../../src/net/smtp.ts'
+import type { Loop, Step } from '../../src/store/background.ts'
 import type { Report } from '../../src/store/work.ts'
-import { remindDue } from '../../src/webinars/reminders/reminders.ts'
 import { useContacts } from '../contacts/support.ts'
 import { audience } from '../support/broadcasts.ts'
 import { emitEvents, subscribe } from '../support/deliveries.ts'
@@ -50,16 +42,6 @@ interface Case {
   left: string
 }
 
-/** Runs a loop until it is stopped. Returns its end. */
-const running = (run: (signal: AbortSignal) => Promise<unknown>) => {
-  const stop = new AbortController()
-  const running = run(stop.signal)
-  return () => {
-    stop.abort()
-    return running
-  }
-}
-
 const yearAgo = `now() - interval '400 days'`
 const oldId = (prefix: Parameters<typeof idAt>[0]) => `'${idAt(prefix, Date.now() - 400 * 86_400_000)}' || $1`
 
@@ -67,8 +49,8 @@ const run = (id: string, more: { status: string; due: string; ended: string; con
   `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, cursor, due_at, context, entered_at, ended_at)
    select $1, ${id}, 'jrn_' || $1, 1, 'lst_1', 'row_1', '', '${more.status}', '{}', ${more.due}, '${more.context ?? '{}'}', ${yearAgo}, ${more.ended}`
 
-/** The cases of each kind; a text: why it has none. */
-const cases: { [Name in JobName]: Record<KindOf<Name>, readonly Case[] | string> } = {
+/** The cases of each job by thread; a text: why it has none. */
+const cases: Record<ThreadName, Record<string, readonly Case[] | string>> = {
   deliveries: {
     deliveries: [
       {
@@ -253,6 +235,8 @@ const cases: { [Name in JobName]: Record<KindOf<Name>, readonly Case[] | string>
           select $1, ${oldId('msg')}, 'send', 'transactional', 'ada@people.example', '', 'Hi', 'sent', ${yearAgo}, ${yearAgo}`,
         left: 'select from messages where account_id = $1 and text is not null',
       },
+    ],
+    'journey data': [
       {
         table: 'journey_runs',
         given: run(oldId('run'), { status: 'completed', due: yearAgo, ended: yearAgo, context: '{ "data": 1 }' }),
@@ -340,23 +324,20 @@ const cases: { [Name in JobName]: Record<KindOf<Name>, readonly Case[] | string>
   },
 }
 
-/** Lets the work of a kind run. Returns what ends it. */
-const start = async (job: JobName, kind: string, report: Report): Promise<() => Promise<unknown>> => {
-  const turns: Record<string, () => Promise<unknown>> = {
-    reminders: () => remindDue(t.app, never, report, new Set()),
-    'booking reminders': () => remindBookings(t.app, never, report, new Set()),
-    mailboxes: () => readMailboxes(t.app, never, report),
-    results: () => foldResults(t.app, never, report),
+/** Runs a job. Returns what ends it. */
+const start = async (thread: ThreadName, name: string, report: Report): Promise<() => Promise<unknown>> => {
+  if (thread === 'housekeeping') {
+    await runHousekeeping(t.app, never, report)
+    return async () => {}
   }
-  const loops: Record<string, (signal: AbortSignal) => Promise<unknown>> = {
-    deliveries: (signal) => runDeliveries(t.app, signal, report),
-    messages: (signal) => runMail({ ...t.app, smtp: createSmtpClient(t.app.resolver) }, signal, report),
-    broadcasts: (signal) => runBroadcasts(t.app, signal, report),
-    journeys: (signal) => runJourneys(t.app, signal, { report, sendMails: journeyMails(t.app) }),
+  const stop = new AbortController()
+  const jobs: readonly (Loop | Step)[] = await threads.find((one) => one.name === thread)!.jobs()
+  const app = { ...t.app, smtp: createSmtpClient(t.app.resolver) }
+  const running = (jobs.find((job) => job.name === name) as Loop).run(app, stop.signal, report)
+  return () => {
+    stop.abort()
+    return running
   }
-  if (job !== 'housekeeping' && loops[kind]) return running(loops[kind])
-  await (job === 'housekeeping' ? runHousekeeping(t.app, never, report) : turns[kind]!())
-  return async () => {}
 }
 
 const refuse = async (table: string, accountId: string) => {
@@ -373,20 +354,20 @@ const refuse = async (table: string, accountId: string) => {
 
 afterEach(() => t.app.sql('drop function if exists refuse cascade'))
 
-test('each kind of scheduled work has a case', () => {
-  const kindsOf = (jobs: Record<string, object>) =>
-    Object.entries(jobs).flatMap(([job, kinds]) => Object.keys(kinds).map((kind) => `${job}: ${kind}`))
-  expect(kindsOf(cases)).toEqual(kindsOf(Object.fromEntries(schedule.map(({ name, kinds }) => [name, kinds]))))
+test('each job has a case', async () => {
+  const found = threads.map(async ({ name, jobs }) => (await jobs()).map((job) => `${name}: ${job.name}`))
+  const known = Object.entries(cases).flatMap(([thread, jobs]) => Object.keys(jobs).map((job) => `${thread}: ${job}`))
+  expect(known.toSorted()).toEqual((await Promise.all(found)).flat().toSorted())
 })
 
-const each = Object.entries(cases).flatMap(([job, kinds]) =>
-  Object.entries(kinds).flatMap(([kind, list]) =>
-    typeof list === 'string' ? [] : list.map((one) => [job as JobName, kind, one.table, one] as const),
+const each = Object.entries(cases).flatMap(([thread, jobs]) =>
+  Object.entries(jobs).flatMap(([job, list]) =>
+    typeof list === 'string' ? [] : list.map((one) => [thread as ThreadName, job, one.table, one] as const),
   ),
 )
 
 describe('an account that is broken ends no other turn, and is reported', () => {
-  test.each(each)('%s: %s (%s)', async (job, kind, table, { account = () => t.account(), given, left }) => {
+  test.each(each)('%s: %s (%s)', async (thread, job, table, { account = () => t.account(), given, left }) => {
     const accounts = [await account(), await account(), await account()]
     const broken = accounts[1]!.id
     for (const { id } of accounts) {
@@ -405,7 +386,7 @@ describe('an account that is broken ends no other turn, and is reported', () => 
     expect(await remaining()).toEqual(accounts.map(({ id }) => id))
     await refuse(table, broken)
     const reported: string[] = []
-    const end = await start(job, kind, (error) => void reported.push((error as Error).message))
+    const end = await start(thread, job, (error) => void reported.push((error as Error).message))
     try {
       await expect.poll(async () => [await remaining(), [...new Set(reported)]]).toEqual([[broken], ['refused']])
     } finally {

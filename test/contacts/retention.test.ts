@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
-import { purgeAccessLog, purgeImports } from '../../src/contacts/contacts.ts'
+import { purgeAccessLog, purgeImports } from '../../src/contacts/contacts.purge.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { type TestAccount, useAccount, useApp } from '../support/app.ts'
 

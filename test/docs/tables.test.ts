@@ -5,7 +5,15 @@ import { loadRoutes } from '../../src/app/features.ts'
 import { dataShapes } from '../../src/events/shapes.ts'
 import { eventTypes } from '../../src/events/types.ts'
 import { openApiOf } from '../../src/http/openapi.ts'
-import { eventsPage, generateReference, tablesOf, target, withTables } from './tables.ts'
+import {
+  architecturePage,
+  eventsPage,
+  generateArchitecture,
+  generateReference,
+  tablesOf,
+  target,
+  withTables,
+} from './tables.ts'
 
 test('the tables of docs/reference/api.md are what the OpenAPI document says: else run npm run reference', async () => {
   const text = await readFile(target, 'utf8')
@@ -13,6 +21,12 @@ test('the tables of docs/reference/api.md are what the OpenAPI document says: el
   const tables = tablesOf(openApiOf(await loadRoutes(), ''))
   expect(tables.get('Deal')).toEqual([expect.stringContaining('| `stage` | string or null |')])
   expect(tables.get('POST /deals')).toHaveLength(2)
+})
+
+test('the table of jobs in docs/architecture.md is what the features define: else run npm run reference', async () => {
+  const text = await readFile(architecturePage, 'utf8')
+  expect(await generateArchitecture()).toBe(text)
+  expect(text).toContain('| `mail` | mailboxes | 1 min | Reads reports from bounce mailboxes |')
 })
 
 test('a new property changes the reference, and a section that is missing is reported', async () => {

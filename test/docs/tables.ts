@@ -1,5 +1,6 @@
 /*
- * Writes the tables of properties in docs/reference/api.md from the OpenAPI document: `npm run reference`. A table stands in the section of
+ * `npm run reference` writes the tables of properties in docs/reference/api.md from the OpenAPI document, and the table of jobs in
+ * docs/architecture.md from the schedule. In the reference, a table stands in the section of
  * a component (`### Contact`) or of a route (`### POST /deals`), and its first column says what it lists: property, request or response; `*`
  * is the whole body.
  */
@@ -7,10 +8,12 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { loadRoutes } from '../../src/app/features.ts'
+import { threads } from '../../src/app/schedule.ts'
 import { boundsOf, describeReferences, typeParts } from '../../src/http/docs.fields.ts'
 import { type JsonSchema, type OpenApi, openApiOf } from '../../src/http/openapi.ts'
 
 export const target = join(import.meta.dirname, '../../docs/reference/api.md')
+export const architecturePage = join(target, '../../architecture.md')
 export const eventsPage = join(target, '../events.md')
 
 /** A link of the reference to the section of a component. */
@@ -143,4 +146,24 @@ export const withTables = (text: string, tables: ReadonlyMap<string, readonly st
 export const generateReference = async (): Promise<string> =>
   withTables(await readFile(target, 'utf8'), tablesOf(openApiOf(await loadRoutes(), '')))
 
-if (import.meta.main) await writeFile(target, await generateReference())
+/** The table of jobs in docs/architecture.md. */
+const jobTable = /^\| thread \| job \|.*\n(?:\|.*\n)*/m
+
+/** Returns docs/architecture.md with the table of jobs. */
+export const generateArchitecture = async (): Promise<string> => {
+  const rows = await Promise.all(
+    threads.map(async ({ name, interval, jobs }) =>
+      (await jobs()).map((job) => {
+        const every = 'every' in job ? job.every : interval?.replace('m', ' min')
+        return `| \`${name}\` | ${job.name} | ${every} | ${job.does} |\n`
+      }),
+    ),
+  )
+  const table = ['| thread | job | when | what it does |\n', '|---|---|---|---|\n', ...rows.flat()].join('')
+  return (await readFile(architecturePage, 'utf8')).replace(jobTable, () => table)
+}
+
+if (import.meta.main) {
+  await writeFile(target, await generateReference())
+  await writeFile(architecturePage, await generateArchitecture())
+}

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { readConfig } from '../../src/app/config.ts'
-import { type JobName, jobNames } from '../../src/app/schedule.ts'
+import { type ThreadName, threadNames } from '../../src/app/schedule.ts'
 import { createBeats } from '../../src/lib/beats.ts'
 import { createCounters } from '../../src/lib/counters.ts'
 import { eventually } from './eventually.ts'
@@ -65,10 +65,10 @@ const startThread = (file: string, data: object, skewMs = 0): { worker: Worker; 
 /** Starts the thread of a job as a daemon does; resolves when it works. It ends with the test. */
 export const startJob = async (
   target: { env: Record<string, string> },
-  job: JobName,
+  job: ThreadName,
   { env = {}, skewMs }: Options = {},
 ): Promise<Thread> => {
-  const beats = createBeats(jobNames)
+  const beats = createBeats(threadNames)
   const config = readConfig({ ...target.env, ...env })
   const data = { config, counters: createCounters().memory, beats: beats.memory }
   const { worker, thread } = startThread(support(`../../jobs/${job}.ts`), data, skewMs)

@@ -1,44 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { allAccounts, finishAccountDeletions, purgeRateWindows } from '../../accounts/accounts.ts'
-import { purgeActivities } from '../../activity/activity.purge.ts'
-import { purgeBusyTimes } from '../../bookings/bookings.busy.ts'
-import {
-  finishListDeletions,
-  purgeAccessLog,
-  purgeImports,
-  purgeMailDomains,
-  recheckDomains,
-} from '../../contacts/contacts.ts'
-import { finishCourseDeletions } from '../../courses/courses.delete.ts'
-import { forgetFormerSecrets, purgeDeliveries, purgeTargets } from '../../deliveries/deliveries.purge.ts'
-import { dropTexts } from '../../engagement/interactions/interactions.ts'
-import { purgeSignups, resendFailedLinks } from '../../forms/forms.link.ts'
-import { finishFormDeletions } from '../../forms/forms.stats.ts'
-import { finishJourneyDeletions } from '../../journeys/journeys.cancel.ts'
-import { dropRunData, purgeRuns, purgeVersions } from '../../journeys/journeys.purge.ts'
+import { allAccounts } from '../../accounts/accounts.rows.ts'
 import { singleLocks } from '../../lib/locks.ts'
-import { dropContents } from '../../messages/messages.retention.ts'
-import { purgeTopics } from '../../messages/topics/topics.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
-import { addUpTallies } from '../../store/tallies.ts'
 import type { Report } from '../../store/work.ts'
 import type { OpenApp } from '../app.ts'
-import type { KindOf } from '../schedule.ts'
-
-const day = 86_400_000
-/** Deliveries, their attempts and their events are kept this long after they ended. */
-const deliveryRetentionDays = 30
-/** No transaction that still knew a topic lasts this long after its deletion. */
-const topicDelayMs = 3_600_000
-
-/** Returns the same day `months` months ago, or the last day of that month if it is shorter. */
-const monthsBefore = (at: Date, months: number): Date => {
-  const before = new Date(at)
-  before.setUTCMonth(at.getUTCMonth() - months)
-  if (before.getUTCDate() !== at.getUTCDate()) before.setUTCDate(0)
-  return before
-}
+import { threads } from '../schedule.ts'
 
 interface Limits {
   /** A step is asked to stop after this. */
@@ -86,60 +53,7 @@ const apart =
     }
   }
 
-/** Returns the steps in their order; null: the setting keeps everything. They are independent of each other. */
-const stepsOf = ({ config, now: clock }: OpenApp): Record<KindOf<'housekeeping'>, Step | null> => {
-  const now = clock()
-  const daysBefore = (days: number) => new Date(now.getTime() - days * day)
-  const { journeyRetentionDays, messageRetentionDays, responseRetentionDays } = config
-  const { accessLogRetentionMonths, importRetentionDays, rejectRetentionDays } = config
-  return {
-    'account deletions': finishAccountDeletions,
-    'list deletions': apart(finishListDeletions),
-    'course deletions': apart(finishCourseDeletions),
-    'form deletions': apart(finishFormDeletions),
-    'topic deletions': apart((app, _, only) => purgeTopics(app, new Date(now.getTime() - topicDelayMs), only)),
-    'domain checks': recheckDomains,
-    deliveries: apart((app, signal, only) =>
-      purgeDeliveries(app, daysBefore(deliveryRetentionDays), signal, undefined, only),
-    ),
-    'delivery targets': apart(async (app, signal, only) => {
-      await forgetFormerSecrets(app, now, signal, undefined, only)
-      await purgeTargets(app, daysBefore(deliveryRetentionDays), signal, undefined, only)
-    }),
-    'journey deletions': apart(finishJourneyDeletions),
-    'journey runs': apart((app, signal, only) =>
-      purgeRuns(app, daysBefore(journeyRetentionDays), signal, undefined, only),
-    ),
-    'journey versions': apart((app, signal, only) => purgeVersions(app, signal, undefined, only)),
-    'message contents':
-      messageRetentionDays > 0
-        ? apart(async (app, signal, only) => {
-            await dropContents(app, daysBefore(messageRetentionDays), signal, undefined, only)
-            await dropRunData(app, daysBefore(messageRetentionDays), signal, undefined, only)
-          })
-        : null,
-    'reported events':
-      messageRetentionDays > 0
-        ? apart((app, signal, only) => purgeActivities(app, daysBefore(messageRetentionDays), signal, undefined, only))
-        : null,
-    'response texts':
-      responseRetentionDays > 0
-        ? apart((app, signal, only) => dropTexts(app, daysBefore(responseRetentionDays), signal, undefined, only))
-        : null,
-    'access log': apart((app, signal, only) =>
-      purgeAccessLog(app, monthsBefore(now, accessLogRetentionMonths), signal, undefined, only),
-    ),
-    imports: apart((app, signal, only) =>
-      purgeImports(app, daysBefore(importRetentionDays), daysBefore(rejectRetentionDays), signal, undefined, only),
-    ),
-    'signup links': resendFailedLinks,
-    signups: apart((app, signal, only) => purgeSignups(app, signal, undefined, only)),
-    'busy times': apart((app, signal, only) => purgeBusyTimes(app, daysBefore(30), signal, only)),
-    'mail domains': (app, signal) => purgeMailDomains(app, daysBefore(1), signal),
-    'rate windows': purgeRateWindows,
-    tallies: apart((app, signal, only) => addUpTallies(app, signal, undefined, only)),
-  }
-}
+const { jobs: loadSteps } = threads.find((thread) => thread.name === 'housekeeping')!
 
 /** Runs a step within its limits. Rejects if it fails or is abandoned. */
 const runStep = async (app: OpenApp, step: Step, signal: AbortSignal, { stepMs, graceMs }: Limits): Promise<void> => {
@@ -175,15 +89,16 @@ export const runHousekeeping = async (
   try {
     const { rows } = await guard.query('select pg_try_advisory_lock($1) as mine', [singleLocks.housekeeping])
     if (!rows[0].mine) return
-    for (const [name, step] of Object.entries(stepsOf(app))) {
+    for (const job of await loadSteps()) {
       if (ending.aborted) return
-      if (!step) continue
       let hasFailed = false
       const fail: Report = (error, about) => {
         hasFailed = true
-        report(error, { step: name, ...about })
+        report(error, { step: job.name, ...about })
       }
-      await runStep({ ...app, report: fail }, step, ending, limits).catch((error) => fail(error, {}))
+      await runStep({ ...app, report: fail }, 'runFor' in job ? apart(job.runFor) : job.runOnce, ending, limits).catch(
+        (error) => fail(error, {}),
+      )
       app.counters.count('housekeeping', hasFailed ? 'failed' : 'done')
     }
   } finally {

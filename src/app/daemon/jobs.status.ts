@@ -1,7 +1,7 @@
 import { readProcesses } from '../../store/processes.ts'
 import type { OpenApp } from '../app.ts'
 import { type QueueDepth, readQueues } from '../queue-depths.ts'
-import { schedule } from '../schedule.ts'
+import { threads } from '../schedule.ts'
 
 /** A job, and the processes that currently run it, found by their connections; `connectedAt` in epoch ms. */
 export interface JobView {
@@ -18,7 +18,7 @@ const queueOf: Readonly<Record<string, string>> = { deliveries: 'deliveries', jo
 /** Returns the jobs by name (`svc jobs status`). */
 export const readJobs = async (app: OpenApp): Promise<JobView[]> => {
   const [processes, queues] = await Promise.all([readProcesses(app.sql), readQueues(app)])
-  return schedule
+  return threads
     .map(({ name, interval }) => ({
       name,
       every: interval,

@@ -5,9 +5,9 @@ import Bree from 'bree'
 import type { Logger } from 'pino'
 import { createBeats } from '../../lib/beats.ts'
 import { jobsKey } from '../../store/notices.ts'
-import { jobNames, schedule } from '../schedule.ts'
-import type { JobData } from './job.ts'
+import { threadNames, threads } from '../schedule.ts'
 import { type JobStates, waitAfter, watchJobs } from './jobs.states.ts'
+import type { ThreadData } from './thread.ts'
 
 export interface Jobs {
   states(): JobStates
@@ -15,17 +15,17 @@ export interface Jobs {
   stop(deadlineMs: number): Promise<void>
 }
 
-const isPeriodic = (name: string): boolean => schedule.some((job) => job.name === name && job.interval !== null)
+const isPeriodic = (name: string): boolean => threads.some((thread) => thread.name === name && thread.interval !== null)
 
 /**
  * Starts the jobs, each in its own thread. A long-running thread that dies is restarted with a growing back-off; a job with
  * an interval waits for its next run.
  */
-export const startJobs = async (data: Omit<JobData, 'beats'>, logger: Logger): Promise<Jobs> => {
+export const startJobs = async (data: Omit<ThreadData, 'beats'>, logger: Logger): Promise<Jobs> => {
   setEnvironmentData(jobsKey, true)
   const extension = extname(import.meta.filename).slice(1)
-  const beats = createBeats(jobNames)
-  const watch = watchJobs(jobNames, { beatAgeMs: (name) => (isPeriodic(name) ? 0 : beats.ageMs(name)) })
+  const beats = createBeats(threadNames)
+  const watch = watchJobs(threadNames, { beatAgeMs: (name) => (isPeriodic(name) ? 0 : beats.ageMs(name)) })
   const faults = new Map<string, unknown>()
   const stopping = new AbortController()
   const { signal } = stopping
@@ -36,8 +36,8 @@ export const startJobs = async (data: Omit<JobData, 'beats'>, logger: Logger): P
     acceptedExtensions: [`.${extension}`],
     logger: false,
     doRootCheck: false,
-    worker: { workerData: { ...data, beats: beats.memory } satisfies JobData },
-    jobs: schedule.map(({ name, timeout, interval }) => ({ name, timeout, ...(interval && { interval }) })),
+    worker: { workerData: { ...data, beats: beats.memory } satisfies ThreadData },
+    jobs: threads.map(({ name, timeout, interval }) => ({ name, timeout, ...(interval && { interval }) })),
     // Bree calls this for the error, and again for the exit status; only the error counts.
     errorHandler: (error, { name }) => faults.has(name) || faults.set(name, error),
     workerMessageHandler: () => {},

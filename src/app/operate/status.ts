@@ -5,7 +5,7 @@ import { readProcesses } from '../../store/processes.ts'
 import { describeServer, schemaState } from '../../store/schema.ts'
 import type { OpenApp } from '../app.ts'
 import { type QueueDepth, readQueues } from '../queue-depths.ts'
-import { schedule } from '../schedule.ts'
+import { threads } from '../schedule.ts'
 
 const hourMs = 3_600_000
 /** An account is near a limit from this share of it on; at most `mostNear` are shown. */
@@ -69,8 +69,8 @@ export const readStatus = async (app: OpenApp, version: string): Promise<Status>
         version: of,
         connectedAt,
         api: parts.includes('daemon'),
-        jobs: parts.filter((part) => schedule.some(({ name }) => name === part)),
-        stalled: silent.filter((part) => schedule.some(({ name, interval }) => name === part && !interval)),
+        jobs: parts.filter((part) => threads.some(({ name }) => name === part)),
+        stalled: silent.filter((part) => threads.some(({ name, interval }) => name === part && !interval)),
       })),
     ...(schema.pending.length === 0 ? await readWork(app) : unknownWork),
   }

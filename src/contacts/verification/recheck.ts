@@ -1,3 +1,4 @@
+import { defineJob } from '../../store/background.ts'
 import { isUnavailable, type Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
@@ -84,3 +85,10 @@ export const recheckDomains = async (app: Rechecker, signal: AbortSignal): Promi
     if (fact !== 'timeout' && fact !== 'error') changed += await recheckDomain(app, domain, signal)
   return changed
 }
+
+export const jobs = [
+  defineJob('domain checks', {
+    does: 'Looks up domains that gave no answer again, and verifies their addresses',
+    runOnce: recheckDomains,
+  }),
+]

@@ -1,4 +1,3 @@
-export { recheckDomains } from './recheck.ts'
 export { isInconclusive, resultOf, type VerificationResult } from './result.ts'
 export { reverify } from './reverify.ts'
 export { type AddressSignal, addAddressSignal, removeAddressSignals, withSignals } from './signals.ts'

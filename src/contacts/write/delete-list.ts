@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { activeAccounts } from '../../accounts/accounts.ts'
+import { defineJob } from '../../store/background.ts'
 import { forceIndexOrder } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
@@ -214,3 +215,10 @@ export const finishListDeletions = async (
     await sweepList(app, accountId, id, { actor: 'job:housekeeping', signal })
   }
 }
+
+export const jobs = [
+  defineJob('list deletions', {
+    does: 'Continues interrupted deletions of lists',
+    runFor: finishListDeletions,
+  }),
+]

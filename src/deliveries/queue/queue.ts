@@ -1,4 +1,5 @@
 import { type Adapter, type Engine, runQueue } from '../../queue/engine.ts'
+import { defineJob } from '../../store/background.ts'
 import type { App, Report } from '../../store/work.ts'
 import { deliveriesChannel, readNotice } from '../deliveries.notices.ts'
 import type { ClaimedDelivery } from './claim.statement.ts'
@@ -135,3 +136,11 @@ const openDeliveries = (
  */
 export const runDeliveries = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
   runQueue<ClaimedDelivery>(app, signal, report, (queue) => openDeliveries(app, queue, signal, report))
+
+export const jobs = [
+  defineJob('deliveries', {
+    every: 'a notice, a due time',
+    does: 'Posts webhook deliveries and retries them',
+    run: runDeliveries,
+  }),
+]

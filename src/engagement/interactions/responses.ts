@@ -1,7 +1,8 @@
 import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
+import { daysBefore } from '../../lib/days.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { joinMessage, sourceOfMessage } from '../../messages/messages.ts'
-import { inBatches } from '../../store/in-batches.ts'
+import { defineJob, inBatches } from '../../store/background.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findProject, leavesOf, loadProject } from '../../studio/studio.ts'
@@ -151,3 +152,14 @@ export const dropTexts = (
   only: string | null = null,
 ): Promise<number> =>
   inBatches(batchSize, async () => (await sql(dropOldTexts, [before, batchSize, only])).length, signal)
+
+export const jobs = [
+  defineJob('response texts', {
+    does: 'Deletes texts of form answers after SVC_RESPONSE_RETENTION_DAYS',
+    async runFor(app, signal, only) {
+      const { responseRetentionDays } = app.config
+      if (responseRetentionDays === 0) return
+      await dropTexts(app, daysBefore(app.now(), responseRetentionDays), signal, undefined, only)
+    },
+  }),
+]

@@ -1,4 +1,5 @@
 import { runSchedule } from '../../queue/loop.ts'
+import { defineJob } from '../../store/background.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
@@ -155,3 +156,12 @@ export const runJourneys = (
       finish: () => units.idle(),
     }
   })
+
+export const jobs = [
+  defineJob('journeys', {
+    every: 'a notice, 2 s',
+    does: 'Walks journey runs whose step is due',
+    run: async (app, signal, report) =>
+      runJourneys(app, signal, { report, sendMails: async (...of) => (await app.journeyMails())(...of) }),
+  }),
+]

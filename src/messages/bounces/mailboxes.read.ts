@@ -2,6 +2,7 @@ import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { lockClasses } from '../../lib/locks.ts'
 import { MailboxFailure, withMailbox } from '../../net/imap.ts'
 import { createBell, repeatUntil } from '../../queue/loop.ts'
+import { defineJob } from '../../store/background.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
@@ -131,3 +132,11 @@ export const runMailboxes = (app: App, signal: AbortSignal, report: Report = () 
     await readMailboxes(app, signal, report)
     return everyMs
   })
+
+export const jobs = [
+  defineJob('mailboxes', {
+    every: '1 min',
+    does: 'Reads reports from bounce mailboxes',
+    run: runMailboxes,
+  }),
+]

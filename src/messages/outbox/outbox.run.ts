@@ -1,5 +1,6 @@
 import { runQueue } from '../../queue/engine.ts'
 import { settleMs, within } from '../../queue/loop.ts'
+import { defineJob } from '../../store/background.ts'
 import type { App, Report } from '../../store/work.ts'
 import type { Carrier } from './carrier.ts'
 import { createRelayQueues } from './outbox.capacity.ts'
@@ -75,3 +76,11 @@ export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}
       finish: () => carrier?.finish(finishMs) ?? within(settleMs, suppressor.close()),
     }
   })
+
+export const jobs = [
+  defineJob('messages', {
+    every: 'a notice, a due time',
+    does: 'Hands messages to relays and retries them',
+    run: runMail,
+  }),
+]

@@ -2,8 +2,8 @@ import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
 import { runSchedule } from '../../queue/loop.ts'
+import { defineJob, inBatches } from '../../store/background.ts'
 import { isUnavailable } from '../../store/database.ts'
-import { inBatches } from '../../store/in-batches.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report, Work } from '../../store/work.ts'
 import { batchSize, foldBatch } from './fold.statement.ts'
@@ -76,3 +76,11 @@ export const runResults = (app: App, signal: AbortSignal, report: Report): Promi
       return intervalMs
     },
   }))
+
+export const jobs = [
+  defineJob('results', {
+    every: '10 s',
+    does: 'Adds up the changes of the results of email, to one row for each day and number',
+    run: runResults,
+  }),
+]

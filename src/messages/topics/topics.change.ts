@@ -5,6 +5,7 @@ import { conflict, Problem, shown } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { oneLine } from '../../lib/strings.ts'
 import { text } from '../../lib/text.ts'
+import { defineJob } from '../../store/background.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findTopic, listTopics, type TopicView } from './topics.find.ts'
@@ -132,3 +133,13 @@ export const purgeTopics = async (
 ): Promise<void> => {
   await sql(deleteTopics, [before, only])
 }
+
+/** No transaction that still knew a topic lasts this long after its deletion. */
+const purgeDelayMs = 3_600_000
+
+export const jobs = [
+  defineJob('topic deletions', {
+    does: 'Deletes the records of who left a topic, an hour after its deletion',
+    runFor: (app, _, only) => purgeTopics(app, new Date(app.now().getTime() - purgeDelayMs), only),
+  }),
+]

@@ -3,6 +3,7 @@ import { Problem } from '../../lib/problem.ts'
 import { turnOfAccounts } from '../../queue/due.ts'
 import { isHeld } from '../../queue/holds.ts'
 import { runDue } from '../../queue/loop.ts'
+import { defineJob } from '../../store/background.ts'
 import { isBusy, isUnavailable } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
@@ -78,3 +79,11 @@ export const remindDue = async (app: App, signal: AbortSignal, report: Report, f
 /** Runs `remindDue` until `signal` is aborted. */
 export const runReminders = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
   runDue(app, signal, report, (failed) => remindDue(app, signal, report, failed))
+
+export const jobs = [
+  defineJob('reminders', {
+    every: '10 s',
+    does: 'Queues reminders of webinar sessions, and decides who attended one that has ended',
+    run: runReminders,
+  }),
+]

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { afterAll, expect, test } from 'vitest'
-import { schedule } from '../../../src/app/schedule.ts'
+import { threads } from '../../../src/app/schedule.ts'
 import { useApp } from '../../support/app.ts'
 import { startSvc, svc } from '../../support/cli.ts'
 import { type Daemon, startDaemon } from '../../support/daemon.ts'
@@ -20,7 +20,7 @@ const status = async () => {
 test('daemons and their jobs are detected by their connections, each separately, and disappear when they end', async () => {
   daemons.push(...(await Promise.all([startDaemon(t), startDaemon(t, { args: ['serve', '--no-jobs'] })])))
   const [both, api] = daemons.map(({ pid }) => `${pid}@${hostname()}`)
-  const queueJobs = schedule.filter(({ interval }) => !interval).map(({ name }) => name)
+  const queueJobs = threads.filter(({ interval }) => !interval).map(({ name }) => name)
   await eventually(async () => {
     const seen = (await status()).daemons
     const of = (process?: string) => seen.find((daemon: { process: string }) => daemon.process === process)
@@ -30,7 +30,7 @@ test('daemons and their jobs are detected by their connections, each separately,
   expect(seen).toHaveLength(2)
   for (const daemon of seen) expect(daemon).toMatchObject({ api: true, connectedAt: expect.any(Number), stalled: [] })
   const { jobs } = (await svc(t, ['jobs', 'status', '--json'])).json
-  expect(jobs.map(({ name }: { name: string }) => name)).toEqual(schedule.map(({ name }) => name).toSorted())
+  expect(jobs.map(({ name }: { name: string }) => name)).toEqual(threads.map(({ name }) => name).toSorted())
   for (const job of jobs) {
     if (job.name === 'housekeeping') continue
     expect(job).toMatchObject({ every: null, processes: [{ process: both, connectedAt: expect.any(Number) }] })
@@ -63,7 +63,7 @@ test('--watch repeats the status until it is stopped', async () => {
 test('the jobs of a frozen daemon are stalled after 15 s until it continues; those of other daemons are not', async () => {
   const [frozen, other] = await Promise.all([startDaemon(t), startDaemon(t)])
   daemons.push(frozen, other)
-  const queueJobs = schedule.filter(({ interval }) => !interval).map(({ name }) => name)
+  const queueJobs = threads.filter(({ interval }) => !interval).map(({ name }) => name)
   const viewOf = async ({ pid }: Daemon) =>
     (await status()).daemons.find(({ process }: { process: string }) => process === `${pid}@${hostname()}`)
   const stalledOf = async (daemon: Daemon) => (await viewOf(daemon))?.stalled

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { addAddressSignal, recheckDomains, reverify, writeContacts } from '../../../src/contacts/contacts.ts'
+import { addAddressSignal, reverify, writeContacts } from '../../../src/contacts/contacts.ts'
+import { recheckDomains } from '../../../src/contacts/verification/recheck.ts'
 import type { Sql } from '../../../src/store/database.ts'
 import type { TestAccount } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
