@@ -1,5 +1,5 @@
 // Generated from accounts.entities.ts by `npm run columns`: do not edit.
-import { table } from '../store/columns.ts'
+import { table } from '../store/tables.ts'
 
 export const accounts = table('accounts', {
   id: 'text',

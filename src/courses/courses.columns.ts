@@ -1,5 +1,5 @@
 // Generated from courses.entities.ts by `npm run columns`: do not edit.
-import { table } from '../store/columns.ts'
+import { table } from '../store/tables.ts'
 
 export const courseCompletions = table('course_completions', {
   accountId: 'text',

@@ -1,6 +1,6 @@
 // Generated from deals.entities.ts by `npm run columns`: do not edit.
-import { table } from '../store/columns.ts'
-import { typed } from '../store/types.ts'
+import { typed } from '../store/column-types.ts'
+import { table } from '../store/tables.ts'
 import type * as entities from './deals.entities.ts'
 
 export const deals = table('deals', {

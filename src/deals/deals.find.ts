@@ -1,7 +1,7 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { toNumber } from '../lib/money.ts'
-import { types } from '../store/columns.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { showDeal } from './deals.change.ts'
 import { deals } from './deals.columns.ts'

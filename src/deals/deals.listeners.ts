@@ -1,7 +1,7 @@
 import { leavingEffects, newestListsOf } from '../contacts/contacts.ts'
 import { addressPattern, erasedAddress } from '../lib/erased.ts'
-import { columns, types } from '../store/columns.ts'
 import { statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { onSharedBoard, shareBoard } from './deals.board.ts'
 import { deals } from './deals.columns.ts'

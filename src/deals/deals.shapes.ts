@@ -3,8 +3,8 @@ import { type Deal, DealShape } from '../events/shapes.ts'
 import { emailAddress } from '../lib/address.ts'
 import { parseAmount, toNumber } from '../lib/money.ts'
 import { idText, notBlank, text } from '../lib/text.ts'
-import { columns } from '../store/columns.ts'
-import type { RowOf } from '../store/types.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { columns } from '../store/tables.ts'
 import { deals } from './deals.columns.ts'
 
 export const stageKinds = ['open', 'won', 'lost'] as const

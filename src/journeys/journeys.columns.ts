@@ -1,6 +1,6 @@
 // Generated from journeys.entities.ts by `npm run columns`: do not edit.
-import { table } from '../store/columns.ts'
-import { typed } from '../store/types.ts'
+import { typed } from '../store/column-types.ts'
+import { table } from '../store/tables.ts'
 import type * as entities from './journeys.entities.ts'
 
 export const journeys = table('journeys', {

@@ -1,5 +1,5 @@
 // Generated from queue.entities.ts by `npm run columns`: do not edit.
-import { table } from '../store/columns.ts'
+import { table } from '../store/tables.ts'
 
 export const queueHolds = table('queue_holds', {
   queue: 'text',

@@ -1,5 +1,5 @@
 // Generated from clock.entities.ts by `npm run columns`: do not edit.
-import { table } from './columns.ts'
+import { table } from './tables.ts'
 
 export const developmentClock = table('development_clock', {
   id: 'int4',

@@ -1,7 +1,7 @@
 // Generated from installation.entities.ts by `npm run columns`: do not edit.
-import { table } from './columns.ts'
+import { typed } from './column-types.ts'
 import type * as entities from './installation.entities.ts'
-import { typed } from './types.ts'
+import { table } from './tables.ts'
 
 export const installation = table('installation', {
   id: 'int4',

@@ -1,26 +1,5 @@
+import type { ColumnType, RowOf, TypeMap, ValuesOf } from './column-types.ts'
 import { compiled } from './parameters.ts'
-import type { RowOf, TypeMap, ValuesOf } from './types.ts'
-
-/** The PostgreSQL types that node-postgres, as database.ts sets it, reads as a value of type `Value`. */
-type ColumnType<Value> = unknown extends Value
-  ? 'text' | 'json' | 'jsonb'
-  : [NonNullable<Value>] extends ['']
-    ? 'void'
-    : [NonNullable<Value>] extends [string]
-      ? 'text' | 'numeric'
-      : [NonNullable<Value>] extends [number]
-        ? 'int2' | 'int4' | 'int8' | 'float8'
-        : [NonNullable<Value>] extends [boolean]
-          ? 'bool'
-          : [NonNullable<Value>] extends [Date]
-            ? 'timestamptz'
-            : [NonNullable<Value>] extends [Buffer]
-              ? 'bytea'
-              : [NonNullable<Value>] extends [readonly string[]]
-                ? '_text' | 'json' | 'jsonb'
-                : [NonNullable<Value>] extends [readonly boolean[]]
-                  ? '_bool' | 'json' | 'jsonb'
-                  : 'json' | 'jsonb'
 
 /** A statement of fixed text. test/store/statements.test.ts prepares each declared one and compares its columns and parameters. */
 export interface Statement<Row extends object, Values extends object = readonly unknown[]> {

@@ -1,7 +1,7 @@
 // Generated from tallies.entities.ts by `npm run columns`: do not edit.
-import { table } from './columns.ts'
+import { typed } from './column-types.ts'
+import { table } from './tables.ts'
 import type * as entities from './tallies.entities.ts'
-import { typed } from './types.ts'
 
 export const dayCounts = table('day_counts', {
   accountId: 'text',

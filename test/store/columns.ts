@@ -6,7 +6,7 @@ import { globSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { type EntityClass, type EntityMetadata, type EntityProperty, MikroORM } from '@mikro-orm/postgresql'
-import { columnOf } from '../../src/store/columns.ts'
+import { columnOf } from '../../src/store/tables.ts'
 
 const src = join(import.meta.dirname, '../../src')
 
@@ -70,9 +70,9 @@ export const generateColumns = async (): Promise<Map<string, string>> => {
     const isTyped = body.includes('typed<')
     const lib = file.startsWith('store/') ? './' : '../store/'
     const imports = [
-      `import { table } from '${lib}columns.ts'`,
+      `import { table } from '${lib}tables.ts'`,
       ...(isTyped
-        ? [`import { typed } from '${lib}types.ts'`, `import type * as entities from './${basename(file)}'`]
+        ? [`import { typed } from '${lib}column-types.ts'`, `import type * as entities from './${basename(file)}'`]
         : []),
     ].sort((a, b) => (pathIn(a) < pathIn(b) ? -1 : 1))
     const heading = `// Generated from ${basename(file)} by \`npm run columns\`: do not edit.\n`

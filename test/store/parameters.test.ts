@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { columns, table } from '../../src/store/columns.ts'
 import { compiled } from '../../src/store/parameters.ts'
+import { columns, table } from '../../src/store/tables.ts'
 
 test.each([
   [

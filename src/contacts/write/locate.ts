@@ -1,6 +1,6 @@
-import { types } from '../../store/columns.ts'
+import type { ValuesOf } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
-import type { ValuesOf } from '../../store/types.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { contacts } from '../contacts.columns.ts'
 import { contactAt } from '../contacts.rows.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { RowOf, TypeMap } from './types.ts'
+import type { RowOf, TypeMap } from './column-types.ts'
 
 /** A table with its columns, by the names of their properties. `x.columns.ts` has those of the entities in `x.entities.ts`. */
 export interface Table<Columns extends TypeMap> {
