@@ -3,6 +3,7 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
+import { VideoUrl } from '../lib/video.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { Title } from './courses.edit.ts'
@@ -18,7 +19,6 @@ import {
   viewLesson,
 } from './courses.find.ts'
 import { renderMarkdown } from './courses.markdown.ts'
-import { VideoUrl } from './courses.video.ts'
 
 /*
  * Changes of lessons lock their course, so that positions stay 1, 2, 3. A member who finishes a lesson locks that lesson

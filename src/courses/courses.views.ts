@@ -1,11 +1,12 @@
 import { dateText, type Locale } from '../lib/dates.ts'
 import { maskedEmail } from '../lib/email.ts'
 import { number, quantity } from '../lib/quantity.ts'
+import { videoOf } from '../lib/video.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { PageView } from '../pages/page.ts'
+import { videoPlayer, videoStyle } from '../pages/player.ts'
 import { type Certificate, nameMaxLength } from './courses.certificates.ts'
 import type { Progress, SeenLesson } from './courses.progress.ts'
-import { videoOf } from './courses.video.ts'
 
 /** Links and forms are relative and contain the session, because a frame in another site keeps no cookies (courses.links.ts). */
 const style = `
@@ -50,17 +51,7 @@ input {
 button + p { margin-top: 1rem }
 `
 
-const lessonStyle = `${style}
-.video { margin: 0 0 1.5rem }
-.video iframe, .video video {
-  display: block;
-  width: 100%;
-  aspect-ratio: 16 / 9;
-  border: 0;
-  border-radius: .5rem;
-  background: #000
-}
-.lesson { margin: 1.25rem 0 1.75rem; line-height: 1.6 }
+const lessonStyle = `${style}${videoStyle}.lesson { margin: 1.25rem 0 1.75rem; line-height: 1.6 }
 .lesson h2 { font-size: 1.25rem }
 .lesson h3 { margin: 1.5rem 0 .5rem; font-size: 1.1rem }
 .lesson h4, .lesson h5, .lesson h6 { margin: 1.25rem 0 .5rem; font-size: 1rem }
@@ -206,20 +197,6 @@ ${
 <p class="quiet">Signed in as ${visitor.email}</p>`,
 })
 
-/** Returns the video with what the page loads for it, or null for a lesson without one. */
-const videoView = ({ title, videoUrl }: SeenLesson): { body: Html; loads: NonNullable<PageView['loads']> } | null => {
-  const video = videoUrl === null ? null : videoOf(videoUrl)
-  if (!video) return null
-  const { kind, src, origin } = video
-  // YouTube refuses to play without a referrer.
-  const body =
-    kind === 'frame'
-      ? html`<iframe src="${src}" title="Video: ${title}" loading="lazy" referrerpolicy="strict-origin-when-cross-origin"
-  allow="fullscreen; picture-in-picture; encrypted-media"></iframe>`
-      : html`<video src="${src}" aria-label="Video: ${title}" controls preload="metadata" playsinline></video>`
-  return { body: html`<div class="video">${body}</div>`, loads: { kind, origin } }
-}
-
 /** `content` is the lesson's HTML. */
 export const lessonView = (
   { session, lang }: Visitor,
@@ -230,18 +207,18 @@ export const lessonView = (
   const { course, lessons } = progress
   const place = lessons.indexOf(lesson)
   const [previous, next] = [lessons[place - 1], lessons[place + 1]]
-  const video = videoView(lesson)
+  const video = lesson.videoUrl === null ? null : videoOf(lesson.videoUrl)
   const link = ({ id, title }: SeenLesson) => html`<a href="?session=${session}&lesson=${id}">${title}</a>`
   const follow = ({ id, title }: SeenLesson) =>
     html`<a class="act" href="?session=${session}&lesson=${id}">Next: ${title}</a>`
   return {
     title: `${lesson.title} – ${course.title}`,
     style: lessonStyle,
-    ...(video && { loads: video.loads }),
+    ...(video && { loads: video }),
     body: html`<p><a href="?session=${session}">${course.title}</a></p>
 <h1>${lesson.title}</h1>
 <p class="quiet">Lesson ${number(place + 1, lang)} of ${number(lessons.length, lang)}</p>
-${video?.body}
+${video && videoPlayer(video, `Video: ${lesson.title}`)}
 <div class="lesson">
 ${content}</div>
 ${

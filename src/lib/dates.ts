@@ -19,7 +19,7 @@ const formats = new Map<string, Intl.DateTimeFormat>()
 /** Returns the cached format of a locale: `Intl` takes 40 µs and more to make one, as long as the rest of an email. */
 const formatOf = (
   { lang, timezone }: Locale,
-  style: Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle'>,
+  style: Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle' | 'month' | 'day'>,
 ): Intl.DateTimeFormat => {
   if (formats.size >= maxFormats) formats.clear()
   return formats.getOrInsertComputed(
@@ -41,3 +41,9 @@ export const spanTexts = (start: Date, end: Date, locale: Locale = plainLocale):
 /** Returns a text such as `23 November 2026`. */
 export const dateText = (time: Date, locale: Locale = plainLocale): string =>
   formatOf(locale, { dateStyle: 'long' }).format(time)
+
+/** Returns the parts of a date as on the sheet of a calendar, such as `Nov` and `23`. */
+export const datePartsOf = (time: Date, locale: Locale = plainLocale): { month: string; date: string } => ({
+  month: formatOf(locale, { month: 'short' }).format(time),
+  date: formatOf(locale, { day: 'numeric' }).format(time),
+})

@@ -53,7 +53,12 @@ button, .act {
   button:hover, .act:hover { filter: brightness(.93) }
   .plain:hover { filter: none; background: var(--ground) }
 }
-.notice { padding: .75rem 1rem; border-left: .25rem solid var(--act); border-radius: .5rem; background: color-mix(in srgb, var(--act) 9%, transparent) }
+.notice {
+  padding: .75rem 1rem;
+  border-left: .25rem solid var(--act);
+  border-radius: .5rem;
+  background: color-mix(in srgb, var(--act) 9%, transparent)
+}
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
 `
 

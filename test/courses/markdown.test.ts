@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { renderMarkdown } from '../../src/courses/courses.markdown.ts'
-import { videoOf } from '../../src/courses/courses.video.ts'
+import { videoOf } from '../../src/lib/video.ts'
 
 const web = (url: string, text: string) =>
   `<a href="${url}" target="_blank" rel="noopener noreferrer nofollow">${text}</a>`

@@ -58,7 +58,10 @@ describePages('the brand of an account', (openPage) => {
     const [, link] = /Join the session: (\S+)/.exec(mail!.text)!
     const page = await openPage()
     await page.goto(`${origin}${new URL(link!).pathname}`)
-    await page.getByText('Donnerstag, 1. Juli 2027 um 18:00 (Europe/Berlin)').waitFor()
+    const time = page.locator('time')
+    await time.waitFor()
+    expect(await time.textContent()).toContain('18:00–19:00 Uhr (Europe/Berlin)')
+    expect(await page.locator('.when').textContent()).toContain('Donnerstag, 1. Juli 2027')
     await expectGoodOnEveryScreen(page, 'brand-join')
     await page.close()
     const letter = await openPage()

@@ -6,7 +6,13 @@ import { remindDue } from '../../src/webinars/reminders/reminders.ts'
 import { endWebinar, listAttendees, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
-import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
+import {
+  describePages,
+  expectGoodOnEveryScreen,
+  expectNothingFromElsewhere,
+  faultsOf,
+  requestsOf,
+} from '../support/pages.ts'
 import { hour, mailsOf, makeWebinar, register } from '../webinars/support.ts'
 
 let t: TestApp
@@ -50,9 +56,9 @@ describePages('the join page', (openPage) => {
     expect(await page.locator('h1').textContent()).toContain('Growing <b>tomatoes</b>')
     expect(await page.locator('time').getAttribute('datetime')).toBe(new Date(scheduledAt).toISOString())
     const inNewYork = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'America/New_York' })
-    await says(/^For you \(America\/New_York\): /)
+    await says(/your time \(America\/New_York\)$/)
     expect(await page.locator('#local').textContent()).toContain(inNewYork.format(scheduledAt))
-    const count = page.getByRole('timer')
+    const count = page.getByRole('timer', { name: /^Starts in 1 day/ })
     expect(await count.textContent()).toMatch(/^1 day 0[12]:[0-5]\d:[0-5]\d$/)
     const first = await count.textContent()
     await expect.poll(() => count.textContent()).not.toBe(first)
@@ -65,6 +71,10 @@ describePages('the join page', (openPage) => {
     await page.getByRole('link', { name: 'Cancel my registration' }).press('Enter')
     await says('Cancel your registration?')
     await expectGoodOnEveryScreen(page, 'join-cancel')
+    await page.getByRole('link', { name: 'Keep my seat' }).click()
+    await says('You have a seat')
+    await page.getByRole('link', { name: 'Cancel my registration' }).press('Enter')
+    await says('Cancel your registration?')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
     await says('You cancelled your registration')
@@ -74,6 +84,45 @@ describePages('the join page', (openPage) => {
     // Chromium requests a favicon.
     expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
     expectNothingFromElsewhere(page, origin)
+  })
+
+  test('the page to register leads to thanks with a calendar, and shows one time to visitors in the zone of the host', async () => {
+    const { id, scheduledAt } = await prepare({ capacity: 9, description: 'Bring <b>tea</b>.' })
+    await open(`/webinar/${id}`)
+    await says(/your time \(America\/New_York\)$/)
+    await page.getByRole('timer', { name: /^Starts in/ }).waitFor()
+    await says('5+ seats left')
+    await expectGoodOnEveryScreen(page, 'register')
+    await page.getByLabel('Email').fill('cyd@people.example')
+    await page.getByLabel('Name').fill('Cyd')
+    await page.keyboard.press('Enter')
+    await says('We have sent you an email')
+    await expectGoodOnEveryScreen(page, 'register-thanks')
+    const google = await page.getByRole('link', { name: 'Google' }).getAttribute('href')
+    const begin = new Date(scheduledAt).toISOString().replace(/[-:]|\.\d+/g, '')
+    expect(new URL(google!).searchParams.get('dates')).toMatch(new RegExp(`^${begin}/`))
+    expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
+    expectNothingFromElsewhere(page, origin)
+    await page.context().close()
+    await open(`/webinar/${id}`, { timezoneId: 'UTC' })
+    await page.getByRole('timer').waitFor()
+    expect(await page.locator('#local').isVisible()).toBe(false)
+  })
+
+  test('embeds a stream on YouTube, and asks no other host', async () => {
+    const { id, path } = await prepare({ streamUrl: 'https://youtu.be/dQw4w9WgXcQ' })
+    await work((w) => startWebinar(w, id))
+    page = await openPage()
+    const youtube = 'https://www.youtube-nocookie.com'
+    await page.route(`${youtube}/**`, (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>A stream</title>' }),
+    )
+    await page.goto(origin + path)
+    await expect.poll(() => requestsOf(page)).toContain(`${youtube}/embed/dQw4w9WgXcQ`)
+    await expectGoodOnEveryScreen(page, 'join-embedded')
+    const others = requestsOf(page).filter((url) => !url.startsWith(origin) && !url.startsWith(youtube))
+    expect(others).toEqual([])
+    expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
   })
 
   test('counts by the server’s clock if the visitor’s is wrong', async () => {
@@ -133,7 +182,7 @@ describePages('the join page', (openPage) => {
     expect(await seen()).toEqual([])
     await page.clock.install()
     await page.reload()
-    await says('The session is live')
+    await says('Live now')
     const stream = page.getByRole('link', { name: 'Watch the stream' })
     expect(await stream.getAttribute('target')).toBe('_blank')
     await Promise.all([reported(), page.clock.fastForward(5_000)])
@@ -185,7 +234,7 @@ describePages('the join page', (openPage) => {
     await expectGoodOnEveryScreen(page, 'join-waitlist')
     await work((w) => startWebinar(w, id))
     await page.goto(origin + path)
-    await says('The session is live')
+    await says('Live now')
     await expectGoodOnEveryScreen(page, 'join-live')
     await work((w) => endWebinar(w, id))
     await page.reload()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cancelWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
+import { cancelWebinar, endWebinar, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { sendingAccount } from '../support/messages.ts'
@@ -94,6 +94,75 @@ test('a webinar has a page to register, which answers the same for known address
   expect((await t.request('GET', `/webinar/${id}`)).status).toBe(409)
   expect((await post({ email: 'c@people.example', name: 'C' })).status).toBe(409)
   expect((await t.request('GET', '/webinar/web_none')).status).toBe(404)
+})
+
+test('the page to register shows the free seats in steps, and a waitlist where all are taken', async () => {
+  const account = await sendingAccount(t)
+  const bodyOf = async (id: string) => (await ok(t.request('GET', `/webinar/${id}`))).body as unknown as string
+  const { id: open } = await makeWebinar(t, account, { scheduledAt: at() })
+  expect(await bodyOf(open)).not.toMatch(/seats left|waitlist/)
+  const { id } = await makeWebinar(t, account, { scheduledAt: at(), capacity: 21 })
+  expect(await bodyOf(id)).toContain('20+ seats left')
+  const seat = (n: number) => register(t, account, id, `p${n}@people.example`)
+  await ok(seat(1))
+  expect(await bodyOf(id)).toContain('20+ seats left')
+  await ok(seat(2))
+  expect(await bodyOf(id)).toContain('10+ seats left')
+  for (const [capacity, text] of [
+    [6, 'Fewer than 5 seats left'],
+    [2, 'Join the waitlist'],
+    [1, 'Join the waitlist'],
+  ] as const) {
+    await t.app.work(account.id, 'cli:test', (work) => updateWebinar(t.app, work, id, { capacity }))
+    expect(await bodyOf(id)).toContain(text)
+  }
+})
+
+test('the thanks offer a calendar entry for everyone, of the same event as the invitation', async () => {
+  const account = await sendingAccount(t)
+  const { id } = await makeWebinar(t, account, { scheduledAt: at(), description: 'Tea' })
+  await ok(register(t, account, id, 'ada@people.example'))
+  const thanks = (await ok(t.request('GET', `/webinar/${id}/thanks`))).body
+  for (const link of ['https://calendar.google.com/', 'https://outlook.live.com/', `/webinar/${id}/calendar.ics`])
+    expect(thanks).toContain(`href="${link}`)
+  const { body, headers } = await ok(t.request('GET', `/webinar/${id}/calendar.ics`))
+  expect(headers['content-type']).toBe('text/calendar; charset=utf-8; method=PUBLISH')
+  const [{ calendar } = { calendar: '' }] = await entriesOf(account)
+  expect(property(String(body), 'UID')).toBe(property(calendar, 'UID'))
+  expect(String(body)).not.toMatch(/join|ATTENDEE/i)
+  await t.app.work(account.id, 'cli:test', (work) => cancelWebinar(t.app, work, id))
+  expect((await t.request('GET', `/webinar/${id}/calendar.ics`)).status).toBe(404)
+  expect((await ok(t.request('GET', `/webinar/${id}/thanks`))).body).not.toContain('calendar.ics')
+  const { id: untimed } = await makeWebinar(t, account, {})
+  expect((await t.request('GET', `/webinar/${untimed}/calendar.ics`)).status).toBe(404)
+})
+
+test.each([
+  ['https://www.youtube.com/watch?v=dQw4w9WgXcQ', 'https://www.youtube-nocookie.com'],
+  ['https://youtube.com/live/dQw4w9WgXcQ', 'https://www.youtube-nocookie.com'],
+  ['https://vimeo.com/76979871', 'https://player.vimeo.com'],
+  ['https://stream.example/a.mp4', null],
+  ['https://youtube.com.example/watch?v=dQw4w9WgXcQ', null],
+  ['https://meet.example/room', null],
+])('the live page embeds %s only from YouTube and Vimeo, and links to others', async (streamUrl, host) => {
+  const account = await sendingAccount(t)
+  const { id } = await makeWebinar(t, account, { scheduledAt: at(), streamUrl })
+  const { joinUrl } = (await ok(register(t, account, id, 'ada@people.example'))).body
+  const { pathname } = new URL(joinUrl!)
+  const shown = async () => {
+    const { body, headers } = await ok(t.request('GET', pathname as `/${string}`))
+    const [, frames = null] = /frame-src ([^;]+)/.exec(String(headers['content-security-policy'])) ?? []
+    return { html: String(body), frames }
+  }
+  expect((await shown()).frames).toBeNull()
+  await t.app.work(account.id, 'cli:test', (work) => startWebinar(work, id))
+  const { html, frames } = await shown()
+  expect(frames).toBe(host)
+  expect(/<iframe src="(https:\/\/[^/]+)/.exec(html)?.[1] ?? null).toBe(host)
+  expect(html).toContain(`href="${streamUrl}"`)
+  await t.app.work(account.id, 'cli:test', (work) => updateWebinar(t.app, work, id, { replayUrl: streamUrl }))
+  await t.app.work(account.id, 'cli:test', (work) => endWebinar(work, id))
+  expect((await shown()).frames).toBe(host)
 })
 
 test('a program registers with JSON, and gets refusals as errors', async () => {

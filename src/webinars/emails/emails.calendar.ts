@@ -8,7 +8,9 @@ interface Entry {
   scheduledAt: Date
   durationMinutes: number
   sequence: number
+  /** The page to join; of an entry that is for everyone, the page to register. */
   joinUrl: string
+  isForEveryone?: boolean
   /** The time of the file's creation. */
   stamp: Date
 }
@@ -25,7 +27,7 @@ interface Invitation {
  * entry to download. The UID is that of the webinar, so calendars recognise a change by its higher SEQUENCE.
  */
 export const calendarOf = (session: Entry, invitation?: Invitation): string => {
-  const { id, title, description, scheduledAt, durationMinutes, sequence, joinUrl, stamp } = session
+  const { id, title, description, scheduledAt, durationMinutes, sequence, joinUrl, isForEveryone, stamp } = session
   const { isCancelled = false, organizer, attendee } = invitation ?? {}
   const method = isCancelled ? 'CANCEL' : invitation ? 'REQUEST' : 'PUBLISH'
   const calendar = new ICalCalendar({ prodId: '//svc//webinars//EN', method: ICalCalendarMethod[method] })
@@ -36,7 +38,7 @@ export const calendarOf = (session: Entry, invitation?: Invitation): string => {
     start: scheduledAt,
     end: new Date(scheduledAt.getTime() + durationMinutes * 60_000),
     summary: title,
-    description: [description, `Join: ${joinUrl}`].filter(Boolean).join('\n\n'),
+    description: [description, `${isForEveryone ? 'Register' : 'Join'}: ${joinUrl}`].filter(Boolean).join('\n\n'),
     url: joinUrl,
     ...(organizer &&
       attendee && {

@@ -1,18 +1,22 @@
-import { timeText } from '../../lib/dates.ts'
+import { videoOf } from '../../lib/video.ts'
+import { addToCalendar } from '../../pages/calendar.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { json, notFoundPage, type Page, type PageView } from '../../pages/page.ts'
+import { videoPlayer } from '../../pages/player.ts'
 import type { App } from '../../store/work.ts'
 import { recordPresence } from '../attendance/attendance.ts'
 import { calendarOf, linksOf } from '../emails/emails.ts'
 import { cancelRegistration } from '../seats/seats.ts'
-import { joinScript, presenceScript } from './join.script.ts'
+import { aboutView, calendarFile, countdown, eventOf, sessionStyle, timeScript, whenView } from '../view/view.ts'
+import { presenceScript } from './join.script.ts'
 import { type Place, placeOf } from './place.ts'
 
-const style = `
-.count { font-size: 1.75rem; font-weight: 600; font-variant-numeric: tabular-nums }
-`
-
-const view = (title: string, body: Html, more: Partial<PageView> = {}): PageView => ({ title, body, style, ...more })
+const view = (title: string, body: Html, more: Partial<PageView> = {}): PageView => ({
+  title,
+  body,
+  style: sessionStyle,
+  ...more,
+})
 
 const path = (app: App, { accountId, registrationId }: Place) => {
   const { join, calendar, cancel } = linksOf(app, accountId, registrationId)
@@ -38,70 +42,98 @@ const closedText = ({ status, registration }: Place): string | null => {
     : null
 }
 
-const timeOf = ({ scheduledAt, locale }: Place): Html | false =>
-  scheduledAt !== null &&
-  html`<p>It begins on <time id="time" datetime="${scheduledAt.toISOString()}"${
-    locale.lang && html` data-lang="${locale.lang}"`
-  }>${timeText(scheduledAt, locale)}</time>.</p>
-<p id="local" hidden></p>`
-
 /** What the script reports to, and the state that the page shows. */
 const presence = (app: App, place: Place): Html =>
   html`<p id="presence" data-url="${path(app, place).presence}" data-status="${place.status}" hidden></p>`
 
 const waiting = (app: App, place: Place): PageView => {
-  const { calendar, cancel } = path(app, place)
-  const { title, scheduledAt } = place
-  const nowMs = app.now().getTime()
+  const { join, calendar, cancel } = path(app, place)
+  const event = eventOf(place, join)
   return view(
-    title,
-    html`<h1>${title}</h1>
-<p>You have a seat.</p>
-${timeOf(place)}
-<p class="count" id="count" role="timer" data-now="${nowMs}" hidden></p>
-<p>The stream opens here when the session is live. <a href="">Reload</a></p>
-${scheduledAt !== null && html`<p><a href="${calendar}">Add to your calendar</a></p>`}
+    place.title,
+    html`<p class="badge">You have a seat</p>
+<h1>${place.title}</h1>
+${whenView(place)}${countdown(place, app.now(), { reloads: true })}
+<p>The stream opens on this page when the session is live. <a href="">Reload</a></p>
+${event && addToCalendar(event, calendar)}
+${aboutView(place)}
 <p><a href="${cancel}">Cancel my registration</a></p>
 ${presence(app, place)}`,
-    { script: joinScript + presenceScript },
+    { script: timeScript + presenceScript },
   )
+}
+
+/** A wider page, for a video. */
+const wideStyle = `${sessionStyle}
+main { max-width: 60rem; margin-top: 2vh }
+`
+
+/** Returns the video of a URL if its host allows other pages to embed it. */
+const embedded = (url: string | null) => {
+  const video = url === null ? null : videoOf(url)
+  return video?.kind === 'frame' ? video : null
+}
+
+/** Returns what a page with this video has besides its body. */
+const loading = (video: ReturnType<typeof embedded>): Partial<PageView> =>
+  video ? { loads: video, style: wideStyle } : {}
+
+const stream = (title: string, url: string): Html => {
+  const video = embedded(url)
+  const link = (label: string, look: 'act' | null) =>
+    html`<a${look && html` class="${look}"`} href="${url}" target="_blank" rel="noreferrer">${label}</a>`
+  if (!video)
+    return html`<p>${link('Watch the stream', 'act')}</p>
+<p>The stream opens in a new tab. Keep this page open while you watch: it shows the host that you attend.</p>`
+  return html`${videoPlayer(video, `Stream: ${title}`)}
+<p>Keep this page open while you watch: it shows the host that you attend.</p>
+<p>Does the video not play? ${link('Watch it on its own page', null)}.</p>`
 }
 
 const live = (app: App, place: Place): PageView => {
   const { title, streamUrl } = place
   return view(
     title,
-    html`<h1>${title}</h1>
-<p>The session is live.</p>
+    html`<p class="badge live">Live now</p>
+<h1>${title}</h1>
 ${
   streamUrl === null
-    ? html`<p>The stream is not available yet. <a href="">Reload</a></p>`
-    : html`<p><a class="act" href="${streamUrl}" target="_blank" rel="noreferrer">Watch the stream</a></p>
-<p>The stream opens in a new tab. Keep this page open while you watch: it shows the host that you attend.</p>`
+    ? html`<p>The session is live. The stream is not available yet. <a href="">Reload</a></p>`
+    : stream(title, streamUrl)
 }
+${aboutView(place)}
 <p><a href="${path(app, place).cancel}">Cancel my registration</a></p>
 ${presence(app, place)}`,
-    { script: presenceScript },
+    { script: presenceScript, ...loading(embedded(streamUrl)) },
   )
 }
 
-const onWaitlist = (place: Place): PageView =>
+const onWaitlist = (app: App, place: Place): PageView =>
   view(
     place.title,
-    html`<h1>${place.title}</h1>
+    html`<p class="badge">On the waitlist</p>
+<h1>${place.title}</h1>
 <p>You are on the waitlist. We’ll email you when a seat is free.</p>
-${timeOf(place)}
-<form method="post"><button type="submit">Leave the waitlist</button></form>`,
-    { script: joinScript },
+${whenView(place)}${countdown(place, app.now())}${aboutView(place)}
+<form method="post"><button type="submit" class="plain">Leave the waitlist</button></form>`,
+    { script: timeScript },
   )
 
+const recording = (title: string, url: string): Html => {
+  const video = embedded(url)
+  if (!video) return html`<p><a class="act" href="${url}" rel="noreferrer">Watch the recording</a></p>`
+  return html`${videoPlayer(video, `Recording: ${title}`)}
+<p><a href="${url}" rel="noreferrer">Watch the recording on its own page</a></p>`
+}
+
 const closed = ({ title, status, registration, replayUrl }: Place, text: string): PageView => {
-  const isReplayed = status === 'ended' && registration === 'confirmed' && replayUrl !== null
+  const replay = status === 'ended' && registration === 'confirmed' ? replayUrl : null
   return view(
     title,
     html`<h1>${title}</h1>
 <p>${text}</p>
-${isReplayed && html`<p><a class="act" href="${replayUrl}" rel="noreferrer">Watch the recording</a></p>`}`,
+${replay !== null && recording(title, replay)}`,
+    loading(embedded(replay)),
   )
 }
 
@@ -127,11 +159,7 @@ const calendar: Page = {
     const place = await placeOf(app, params.token!)
     if (!place?.scheduledAt || place.registration !== 'confirmed' || place.status === 'cancelled') return notFoundPage
     const { webinarId: id, scheduledAt } = place
-    return {
-      type: 'text/calendar; charset=utf-8; method=PUBLISH',
-      content: calendarOf({ ...place, id, scheduledAt, joinUrl: path(app, place).join, stamp: app.now() }),
-      headers: { 'content-disposition': 'attachment; filename="session.ics"' },
-    }
+    return calendarFile(calendarOf({ ...place, id, scheduledAt, joinUrl: path(app, place).join, stamp: app.now() }))
   },
 }
 
@@ -145,12 +173,13 @@ const askCancel: Page = {
     const text = closedText(place)
     if (text !== null) return closed(place, text)
     // Emails from before the waitlist had its own pages link here.
-    if (place.registration === 'waitlisted') return onWaitlist(place)
+    if (place.registration === 'waitlisted') return onWaitlist(app, place)
     return view(
       place.title,
       html`<h1>Cancel your registration?</h1>
 <p>Your seat in <strong>${place.title}</strong> goes to the next person on the waitlist.</p>
-<form method="post"><button type="submit">Cancel my registration</button></form>`,
+<form method="post" class="ways"><button type="submit">Cancel my registration</button>
+<a class="act plain" href="${new URL(path(app, place).join).pathname}">Keep my seat</a></form>`,
     )
   },
 }
@@ -177,7 +206,7 @@ const askLeave: Page = {
     if (!place) return notFoundPage
     const text = closedText(place)
     if (text !== null) return closed(place, text)
-    if (place.registration === 'waitlisted') return onWaitlist(place)
+    if (place.registration === 'waitlisted') return onWaitlist(app, place)
     return closed(place, 'You have a seat now. The link to join is in the email that confirmed it.')
   },
 }

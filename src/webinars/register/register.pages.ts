@@ -1,9 +1,10 @@
 import { requireAdmission, requirePublicWrite } from '../../accounts/accounts.ts'
 import { honeypotName } from '../../forms/forms.ts'
-import { type Locale, timeText } from '../../lib/dates.ts'
 import { recordOf } from '../../lib/file-faults.ts'
 import { parse } from '../../lib/parse.ts'
 import { conflict, notFound, Problem } from '../../lib/problem.ts'
+import { number } from '../../lib/quantity.ts'
+import { addToCalendar } from '../../pages/calendar.ts'
 import { type Html, html } from '../../pages/html.ts'
 import {
   formStyle,
@@ -16,27 +17,48 @@ import {
   type PageView,
 } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
+import { calendarOf } from '../emails/emails.ts'
 import { registerAttendees } from '../seats/seats.ts'
 import { RegistrationBody } from '../sessions/sessions.ts'
-import { findPublicWebinar, type PublicWebinar } from './register.ts'
+import { aboutView, calendarFile, countdown, eventOf, sessionStyle, timeScript, whenView } from '../view/view.ts'
+import { findPublicWebinar, type PublicWebinar, registerUrl } from './register.ts'
 
 /*
  * The page to register for a webinar (docs/reference/sessions.md#registration-page). Its answer does not depend on whether the
  * address is registered already.
  */
 
-const style = `${formStyle}
-.about { white-space: pre-line }
+const style = `${formStyle}${sessionStyle}
+h2 { margin: 1.75rem 0 .75rem; font-size: 1.15rem; line-height: 1.3 }
+.seats { margin: 0 0 1.25rem; font-weight: 600 }
 .fault { margin: 0 0 1rem }
 `
 
-const beginning = (at: Date, locale: Locale): Html =>
-  html`<p>It begins on <time datetime="${at.toISOString()}">${timeText(at, locale)}</time>.</p>`
+/** The numbers of free seats that the page shows. */
+const steps = [100, 50, 20, 10, 5]
 
-const about = ({ title, description, scheduledAt, locale }: PublicWebinar): Html =>
-  html`<h1>${title}</h1>
-${scheduledAt !== null && beginning(scheduledAt, locale)}
-${description !== '' && html`<p class="about">${description}</p>`}`
+/**
+ * Returns how many seats are free, rounded down to a step: from an exact number a visitor could see whether an address that they
+ * enter was registered before.
+ */
+const seatsText = (left: number, lang: string | null): string => {
+  const step = steps.find((one) => one <= left)
+  return step === undefined
+    ? `Fewer than ${number(steps.at(-1)!, lang)} seats left`
+    : `${number(step, lang)}+ seats left`
+}
+
+const isFull = ({ seatsLeft }: PublicWebinar): boolean => seatsLeft === 0
+
+const seats = ({ seatsLeft, locale }: PublicWebinar): Html | false => {
+  if (seatsLeft === null) return false
+  if (seatsLeft > 0) return html`<p class="seats">${seatsText(seatsLeft, locale.lang)}</p>\n`
+  return html`<p class="notice"><strong>All seats are taken.</strong>
+Join the waitlist: we’ll email you when a seat is free.</p>\n`
+}
+
+const heading = ({ title, status }: PublicWebinar): Html =>
+  html`${status === 'live' && html`<p class="badge live">Live now</p>\n`}<h1>${title}</h1>\n`
 
 const closedTexts: Partial<Record<PublicWebinar['status'], string>> = {
   ended: 'This session has ended.',
@@ -48,7 +70,9 @@ const closed = (webinar: PublicWebinar, text: string): PageView => ({
   title: webinar.title,
   accountId: webinar.accountId,
   style,
-  body: html`${about(webinar)}<p><strong>${text}</strong></p>`,
+  script: timeScript,
+  body: html`${heading(webinar)}<p class="notice"><strong>${text}</strong></p>
+${webinar.status !== 'cancelled' && whenView(webinar)}${aboutView(webinar)}`,
 })
 
 interface Entered {
@@ -57,12 +81,14 @@ interface Entered {
   fault: string
 }
 
-const formPage = (webinar: PublicWebinar, entered?: Entered): PageView => ({
+const formPage = (app: App, webinar: PublicWebinar, entered?: Entered): PageView => ({
   status: entered ? 400 : 200,
   title: entered ? `Please check: ${webinar.title}` : webinar.title,
   accountId: webinar.accountId,
   style,
-  body: html`${about(webinar)}
+  script: timeScript,
+  body: html`${heading(webinar)}${whenView(webinar)}${countdown(webinar, app.now())}${seats(webinar)}${aboutView(webinar)}
+<h2>${isFull(webinar) ? 'Join the waitlist' : 'Register'}</h2>
 ${entered && html`<p class="fault" role="alert" id="fault">${entered.fault}</p>`}
 <form method="post">
 <div class="field">
@@ -76,7 +102,7 @@ ${entered && html`<p class="fault" role="alert" id="fault">${entered.fault}</p>`
 <div class="trap" aria-hidden="true">
 <label>Leave this empty<input type="text" name="${honeypotName}" tabindex="-1" autocomplete="off"></label>
 </div>
-<button type="submit">Register</button>
+<button type="submit">${isFull(webinar) ? 'Join the waitlist' : 'Register'}</button>
 </form>`,
 })
 
@@ -94,7 +120,7 @@ const show: Page = {
     const webinar = await findPublicWebinar(app, params.id!)
     if (!webinar) return notFoundPage
     const text = closedText(webinar)
-    return text === undefined ? formPage(webinar) : closed(webinar, text)
+    return text === undefined ? formPage(app, webinar) : closed(webinar, text)
   },
 }
 
@@ -136,7 +162,7 @@ const take: Page = {
     const checked = RegistrationBody.safeParse({ email, name })
     if (!checked.success) {
       const isName = checked.error.issues.every(({ path: [field] }) => field === 'name')
-      return formPage(webinar, {
+      return formPage(app, webinar, {
         email,
         name,
         fault: isName ? 'Please enter your name.' : 'Please enter an email address.',
@@ -153,21 +179,46 @@ const take: Page = {
   },
 }
 
+/** Returns what a webinar's calendar entry is for a person who has no link to join yet; null without a time, or if it is over. */
+const entryOf = (app: App, webinar: PublicWebinar) =>
+  closedText(webinar) === undefined ? eventOf(webinar, registerUrl(app, webinar.id)) : null
+
 const thank: Page = {
   method: 'GET',
   path: '/webinar/:id/thanks',
+  accountOf,
   async handle({ app, params }) {
     const webinar = await findPublicWebinar(app, params.id!)
     if (!webinar) return notFoundPage
+    const entry = entryOf(app, webinar)
+    const page = ownPath(app, `/webinar/${webinar.id}`)
     return {
       title: webinar.title,
       accountId: webinar.accountId,
       style,
-      body: html`<h1>${webinar.title}</h1>
-<p>Thank you. We have sent you an email: it says whether you have a seat, and has your link to join.</p>
-<p class="quiet">If you had registered before, the email that you got then is still valid.</p>`,
+      script: timeScript,
+      body: html`<p class="done" aria-hidden="true">✓</p>
+<h1>Thank you</h1>
+<p>We have sent you an email: it says whether you have a seat, and has your link to join.</p>
+<h2>${webinar.title}</h2>
+${whenView(webinar)}${entry && addToCalendar(entry, `${page}/calendar.ics`)}
+<p class="quiet">If you had registered before, the email that you got then is still valid.</p>
+<p><a href="${page}">Back to the webinar</a></p>`,
     }
   },
 }
 
-export const pages: readonly Page[] = [show, take, thank]
+const calendar: Page = {
+  method: 'GET',
+  path: '/webinar/:id/calendar.ics',
+  accountOf,
+  async handle({ app, params }) {
+    const webinar = await findPublicWebinar(app, params.id!)
+    if (!webinar?.scheduledAt || !entryOf(app, webinar)) return notFoundPage
+    const { scheduledAt } = webinar
+    const joinUrl = registerUrl(app, webinar.id)
+    return calendarFile(calendarOf({ ...webinar, scheduledAt, joinUrl, isForEveryone: true, stamp: app.now() }))
+  },
+}
+
+export const pages: readonly Page[] = [show, take, thank, calendar]

@@ -4,8 +4,12 @@ import { preparedStatement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
 
-interface Row extends Pick<WebinarRow, 'id' | 'title' | 'description' | 'status' | 'scheduledAt' | 'timezone'> {
+type Shown = 'id' | 'title' | 'description' | 'status' | 'scheduledAt' | 'durationMinutes' | 'timezone' | 'sequence'
+
+interface Row extends Pick<WebinarRow, Shown> {
   accountId: string
+  /** null: no limit. */
+  seatsLeft: number | null
 }
 
 /** A webinar that anyone can register for. */
@@ -23,9 +27,14 @@ const readPublic = preparedStatement<Row>(
     description: 'text',
     status: 'text',
     scheduledAt: 'timestamptz',
+    durationMinutes: 'int4',
     timezone: 'text',
+    sequence: 'int4',
+    seatsLeft: 'int4',
   },
-  `select w.account_id as "accountId", w.id, w.title, w.description, w.status, w.scheduled_at as "scheduledAt", w.timezone
+  `select w.account_id as "accountId", w.id, w.title, w.description, w.status, w.scheduled_at as "scheduledAt",
+     w.duration_minutes as "durationMinutes", w.timezone, w.sequence,
+     case when w.capacity is not null then greatest(w.capacity - w.registered_count, 0) end as "seatsLeft"
    from webinars w join ${presentAccounts} a on a.id = w.account_id
    where w.id = $1 and w.access_mode = 'registration'`,
 )

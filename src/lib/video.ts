@@ -1,6 +1,6 @@
-import { text } from '../lib/text.ts'
+import { text } from './text.ts'
 
-/** A lesson's video as its page shows it. `origin` is the only other host that the page can load from. */
+/** A video as a page shows it. `origin` is the only other host that the page can load from. */
 export interface Video {
   kind: 'frame' | 'media'
   src: string
@@ -59,7 +59,7 @@ export const videoOf = (text: string): Video | null => {
   return file(url)
 }
 
-/** Schema of the URL of a lesson's video. An empty text means none. */
+/** Schema of the URL of a video. An empty text means none. */
 export const VideoUrl = text(2_000)
   .trim()
   .refine(
