@@ -86,6 +86,8 @@ export type ColumnType<Value> = unknown extends Value
                   : 'json' | 'jsonb'
 
 /** Returns the columns of a row whose type is declared elsewhere: their types are compared with it. */
-export const typedRow = <Row extends object>(columns: {
-  readonly [Column in keyof Row]-?: ColumnType<Row[Column]>
-}): { readonly [Column in keyof Row]-?: Typed<Row[Column]> } => columns as never
+export const typedRow = <Row extends object>(
+  columns: {
+    readonly [Column in keyof Row]-?: ColumnType<Row[Column]>
+  },
+): { readonly [Column in keyof Row]-?: Typed<Row[Column]> } => columns as never
