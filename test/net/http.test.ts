@@ -417,7 +417,8 @@ describe('a get', () => {
     const closed = Promise.withResolvers<void>()
     answer = (_, response) => {
       response.writeHead(200).write('a')
-      const more = setInterval(() => response.write('a'), 10)
+      // Fewer bytes than the limit until the deadline, on a slow machine too.
+      const more = setInterval(() => response.write('a'), limit(10))
       response.once('close', () => {
         clearInterval(more)
         closed.resolve()

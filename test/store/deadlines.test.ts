@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
 import { type Database, isUnavailable, openDatabase } from '../../src/store/database.ts'
 import { cloneDatabase } from '../support/database.ts'
@@ -280,39 +279,6 @@ describe.concurrent('a dedicated connection', () => {
     await sleep(12_000)
     expect((await session.query('select 1 as one')).rows).toEqual([{ one: 1 }])
     await session.end()
-  })
-})
-
-describe.concurrent('COPY', () => {
-  test.for([
-    ['still sends', 60_000],
-    ['has sent everything', 1000],
-  ] as const)('waits for a reader that pauses while the server %s', async ([, rows], context) => {
-    const { open } = await setUp(context)
-    const session = await open().connect()
-    const stream = session.query(copyTo(`copy (select repeat('x', 1000) from generate_series(1, ${rows})) to stdout`))
-    let bytes = 0
-    for await (const chunk of stream) {
-      if (bytes === 0) await sleep(32_000)
-      bytes += chunk.length
-    }
-    expect(bytes).toBe(rows * 1001)
-    await session.end()
-  })
-
-  test('waits for a source that pauses, and fails as unavailable if the connection goes silent', async (context) => {
-    const { open, proxy } = await setUp(context)
-    const session = await open().connect()
-    const sink = session.query(copyFrom('copy things from stdin'))
-    const failed = new Promise<Error>((resolve) => sink.on('error', resolve))
-    sink.write('100\n')
-    await sleep(13_000)
-    sink.write('101\n')
-    await sleep(500)
-    proxy.silence()
-    const more = setInterval(() => sink.write('9\n'.repeat(1_000_000)), 1000)
-    const error = await failed.finally(() => clearInterval(more))
-    expect(isUnavailable(error)).toBe(true)
   })
 })
 
