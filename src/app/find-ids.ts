@@ -1,4 +1,5 @@
 import type { Context } from '../cli/command.ts'
+import type { Lookups } from '../cli/run.ts'
 import { Problem } from '../lib/problem.ts'
 import { number } from '../lib/quantity.ts'
 import { forceIndexOrder } from '../store/database.ts'
@@ -79,6 +80,39 @@ export const onlyId = (noun: string, end: string, ids: readonly string[]): strin
   if (ids.length < 2) return ids[0]
   const shown = `${ids.toSorted().slice(0, namedIds).join(', ')}${ids.length > namedIds ? ' and others' : ''}`
   throw new Problem('usage', `Several ${noun} have an id that ends with ${end}: ${shown}`)
+}
+
+const naming = (table: string, name: string): Statement<{ id: string; name: string }> =>
+  statement<{ id: string; name: string }>(
+    `name-${table}`,
+    { id: 'text', name: 'text' },
+    `select id, ${name} as name from ${table} where account_id = $1 and id = any($2)`,
+  )
+
+/** The statements that name what people refer to by name, by the prefix of its ids. */
+const namings: Readonly<Record<string, Statement<{ id: string; name: string }>>> = {
+  bct: naming('broadcasts', 'name'),
+  crs: naming('courses', 'title'),
+  frm: naming('forms', 'name'),
+  jrn: naming('journeys', 'name'),
+  lst: naming('contact_lists', 'name'),
+  pipe: naming('pipelines', 'name'),
+  prj: naming('projects', 'name'),
+  seg: naming('segments', 'name'),
+  stg: naming('stages', 'name'),
+  top: naming('topics', 'name'),
+  web: naming('webinars', 'title'),
+}
+
+/** Returns the names of those ids whose things have one. */
+export const namesOf: Lookups['namesOf'] = async ({ app, account }, ids) => {
+  const names = new Map<string, string>()
+  const byPrefix = Map.groupBy(ids, (id) => id.slice(0, id.indexOf('_')))
+  for (const [prefix, those] of byPrefix) {
+    if (!Object.hasOwn(namings, prefix)) continue
+    for (const { id, name } of await app.sql(namings[prefix]!, [(await account()).id, those])) names.set(id, name)
+  }
+  return names
 }
 
 /**

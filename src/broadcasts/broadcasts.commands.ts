@@ -152,7 +152,8 @@ const startSending = async (
   const isJobRunning = await isMailJobRunning(app)
   if (isFollowed && isJobRunning) await follow(context, id)
   else if (!isJobRunning) out.note(noDaemon)
-  out.one(await work((w) => showBroadcast(w, id)))
+  out.one(await out.named(await work((w) => showBroadcast(w, id))))
+  await context.next(`svc broadcasts show ${id}`)
 }
 
 /** Returns the flags about recipients that were given. */
@@ -212,7 +213,7 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
     return startSending(context, sent, flags.follow)
   }
   const draft = await work((w) => createBroadcast(w, input))
-  out.one(draft)
+  out.one(await out.named(draft))
   out.note('This is a draft: nothing is sent yet.')
   out.next(`svc broadcasts test ${draft.id} --to <email>`)
   out.next(`svc broadcasts send ${draft.id}`)
@@ -337,7 +338,7 @@ export const commands: CommandSet = (cli) => {
       const given = { name, ...audience, ...without, project, topic, subject, ...contest, sender, replyTo, at, rate }
       if (Object.values(given).every((value) => value === undefined)) throw new Problem('usage', 'Nothing to change')
       const changes = parse(BroadcastChanges, given)
-      out.one(await work((w) => updateBroadcast(w, ref, changes)))
+      out.one(await out.named(await work((w) => updateBroadcast(w, ref, changes))))
     }),
   )
 
@@ -359,7 +360,7 @@ export const commands: CommandSet = (cli) => {
         import('../lib/parse.ts'),
       ])
       const parsed = parse(NewBroadcast.shape.name.unwrap(), name, 'name')
-      out.one(await work((w) => copyBroadcast(w, ref, parsed)))
+      out.one(await out.named(await work((w) => copyBroadcast(w, ref, parsed))))
     }),
   )
 
@@ -470,7 +471,7 @@ export const commands: CommandSet = (cli) => {
         const before = await show()
         if (flags.follow) await follow(context, before[0].id)
         const [view, { stats, ...compared }] = flags.follow ? await show() : before
-        printWithResults(out, view, stats, compared)
+        printWithResults(out, await out.named(view), stats, compared)
       }),
     )
 
@@ -498,7 +499,7 @@ export const commands: CommandSet = (cli) => {
         }
         const { id } = await work((w) => cancelBroadcast(w, ref))
         await queue(context, id, ended)
-        out.one(await work((w) => showBroadcast(w, id)))
+        out.one(await out.named(await work((w) => showBroadcast(w, id))))
       }),
     )
 }

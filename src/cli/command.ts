@@ -89,6 +89,8 @@ export interface Context {
    * `{ dryRun: true, ...planned }`, says what would happen and returns false.
    */
   confirm(what: string, options: Confirmation, planned?: object): Promise<boolean>
+  /** Suggests the next command to a person, and names the console where `svc dev` runs. Scripts get neither. */
+  next(command: string): Promise<void>
   /**
    * Asks for the named flags that are missing, on a terminal. Elsewhere throws Problem `usage` that names all of them. Answers are added to
    * `flags` itself, which it returns: no copy without them remains.

@@ -16,6 +16,7 @@ import {
   drawTrends,
   fitted,
   harmless,
+  idPattern,
   jsonText,
   type Money,
   moment,
@@ -74,6 +75,37 @@ export const printWithCounts = <Name extends string>(
   names: readonly Name[],
 ): void => printWith(out, thing, { stats }, (canvas) => drawCounts(stats, names, canvas))
 
+/** Columns of lists that name something else; on a terminal they show its name. */
+const references = /^(COURSE|FORM|JOURNEY|LIST|PIPELINE|PROJECT|SEGMENT|STAGE|TOPIC|WEBINAR)$/
+
+const isReference = (heading: string, cell: Cell): cell is string =>
+  typeof cell === 'string' && idPattern.test(cell) && (references.test(heading) || cell.includes(':'))
+
+/** Returns the columns of a list with names in the place of ids. */
+const withNames = async <Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  load: Names,
+): Promise<readonly Column<Row>[]> => {
+  const bare = (cell: string) => cell.slice(cell.indexOf(':') + 1)
+  const ids = columns.flatMap(([heading, cell]) =>
+    rows
+      .map(cell)
+      .filter((each) => isReference(heading, each))
+      .map(bare),
+  )
+  if (ids.length === 0) return columns
+  const names = await load([...new Set(ids)])
+  const named = (heading: string, cell: Cell): Cell => {
+    const name = isReference(heading, cell) ? names.get(bare(cell)) : undefined
+    return name === undefined ? cell : `${(cell as string).slice(0, (cell as string).indexOf(':') + 1)}${name}`
+  }
+  return columns.map(([heading, cell, ...where]) => [heading, (row) => named(heading, cell(row)), ...where])
+}
+
+/** Returns the names of those ids whose things have one. */
+export type Names = (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>
+
 export type Format = 'table' | 'plain' | 'json' | 'jsonl' | 'ids'
 
 export interface ListOptions<Row> {
@@ -98,6 +130,13 @@ export interface Output {
    * On a terminal a list of objects in it becomes a table, and other nested values are indented JSON.
    */
   one(thing: object, shown?: Readonly<Record<string, unknown>>): void
+  /**
+   * Returns an object for `one`. On a terminal without --wide and --fields, what it refers to is shown by name: `list` in the place of
+   * `listId`. Elsewhere it is the object itself.
+   */
+  named<Thing extends object>(thing: Thing): Promise<Thing>
+  /** Returns the names of those ids whose things have one; none where ids are printed. */
+  names: Names
   /** Prints an object whose property `name` is a secret that is shown only once. With -q, which prints the id, it goes to stderr. */
   secret(thing: object, name: string, shown?: Readonly<Record<string, unknown>>): void
   /** Prints rows under the noun of the command. `nextCursor` means that there are more. A list longer than the screen is paged. */
@@ -143,6 +182,7 @@ export interface Terminal {
   isWide?: boolean
   /** Returns the time that relative times refer to, in epoch ms. */
   now?: () => number
+  names?: Names
   /** Shows a text, in a pager if it is longer than the screen. */
   page?: (text: string) => Promise<void>
 }
@@ -166,6 +206,8 @@ export const createOutput = (terminal: Terminal): Output => {
     isWide = false,
   } = terminal
   const { now = Date.now, page = async (text) => void stdout.write(text) } = terminal
+  const showsNames = isTerminal && format === 'table' && !isWide && !fields
+  const names: Names = async (ids) => (showsNames && ids.length > 0 && (await terminal.names?.(ids))) || new Map()
   const line = (text: string) => void stdout.write(`${isTerminal ? harmless(text) : text}\n`)
   // A command to copy stays on one line.
   const isCommand = /^ *next: /
@@ -210,6 +252,22 @@ export const createOutput = (terminal: Terminal): Output => {
       for (const text of isTerminal ? drawObject(drawing, values) : plainRows(Object.entries(values), columns))
         line(text)
     },
+    names,
+    async named(thing) {
+      if (!showsNames) return thing
+      const ids = Object.entries(thing).flatMap(([property, value]) => (/Ids?$/.test(property) ? value : []))
+      const found = await names(ids.filter((value) => typeof value === 'string'))
+      const shown = Object.entries(thing).flatMap(([property, value]) => {
+        const kind = property.replace(/Id(s?)$/, '$1')
+        // A contact is known by its address.
+        if (kind === 'row' && 'email' in thing) return []
+        if (kind === property || ![value].flat().some((one) => found.has(one))) return [[property, value]]
+        // Some objects have the name beside the id.
+        if (kind in thing || `${kind}Name` in thing) return []
+        return [[kind, Array.isArray(value) ? value.map((one) => found.get(one) ?? one) : found.get(value)]]
+      })
+      return Object.fromEntries(shown)
+    },
     secret(thing, name, shown) {
       output.one(thing, shown)
       if (format === 'ids') note(`${name}: ${(thing as Record<string, unknown>)[name]}`)
@@ -245,7 +303,8 @@ export const createOutput = (terminal: Terminal): Output => {
       if (format !== 'table') await output.stream(columns, options)(rows)
       else if (rows.length === 0) note(`No ${options.called ?? noun}.`)
       else {
-        const { lines, remarks } = rowsDrawer(drawing, those?.map(({ column }) => column) ?? columns)(rows)
+        const shown = those?.map(({ column }) => column) ?? (await withNames(columns, rows, names))
+        const { lines, remarks } = rowsDrawer(drawing, shown)(rows)
         await page(`${lines.join('\n')}\n`)
         for (const remark of remarks) note(remark)
       }

@@ -4,17 +4,20 @@ import { Problem, shown } from '../lib/problem.ts'
 import type { ChoicesOf } from './choices.ts'
 import { type Cli, type CommandSet, isDefault } from './command.ts'
 import { fullCommand } from './next.ts'
-import { isPerson, type Open, reportFailure, runner } from './run.ts'
+import { isPerson, type Lookups, type Open, reportFailure, runner } from './run.ts'
 import { version } from './version.ts'
 
 /** Reads argv directly, since errors of the parser are printed as JSON, too. */
 const asksJson = (): boolean => process.argv.includes('--json') || process.argv.includes('--jsonl')
+
+const noLookups: Lookups = { namesOf: async () => new Map(), consoleUrl: async () => null }
 
 /** Builds the `svc` program: shared options and conventions here, commands from the features. */
 export const buildProgram = (
   sets: readonly CommandSet[],
   open: Open,
   loadChoices: () => Promise<ChoicesOf> = async () => () => undefined,
+  loadLookups: () => Promise<Lookups> = async () => noLookups,
 ): Command => {
   const program = new Command('svc')
   program
@@ -38,7 +41,7 @@ export const buildProgram = (
       // reportMisuse prints these errors, with a hint.
       outputError: () => {},
     })
-  const run = runner(open, loadChoices)
+  const run = runner(open, loadChoices, loadLookups)
   const cli: Cli = {
     noun: (name) => program.commands.find((command) => command.name() === name) ?? program.command(name),
     run: run as Cli['run'],

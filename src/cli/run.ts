@@ -8,7 +8,7 @@ import { type Context, isChanging, type RunOptions } from './command.ts'
 import { isAsciiOnly } from './draw/draw.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
 import { asTyped, declaredFlag, fullCommand, withFlags } from './next.ts'
-import { createOutput, type Format, jsonText, type Output, printable } from './output.ts'
+import { createOutput, type Format, jsonText, type Names, type Output, printable } from './output.ts'
 import { createProgress, noProgress } from './progress.ts'
 import { showPages } from './show-pages.ts'
 import { rolledBack, rollingBack } from './trial.ts'
@@ -46,6 +46,14 @@ interface GlobalOptions {
 
 export type Open = () => Promise<App>
 
+/** What the output of a command looks up for a person. */
+export interface Lookups {
+  /** Returns the names of those ids of the account whose things have one. */
+  namesOf(context: Context, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Returns the URL of the console of the running `svc dev`; null if none runs. */
+  consoleUrl(): Promise<string | null>
+}
+
 /** Whether a person can be asked: both ends are a terminal, outside CI. */
 export const isPerson = (): boolean => Boolean(process.stdin.isTTY && process.stdout.isTTY && !process.env.CI)
 
@@ -62,8 +70,8 @@ const fieldsOf = ({ fields, quiet }: GlobalOptions): string[] | null => {
   return fields.split(',').map((field) => field.trim())
 }
 
-/** Returns the output of a command with these options. `now` returns the time that relative times refer to. */
-const openOutput = (options: GlobalOptions, now: () => number): Output => {
+/** Returns the output of a command with these options. `now` returns the time that relative times refer to, `names` the names of ids. */
+const openOutput = (options: GlobalOptions, now: () => number, names: Names): Output => {
   const { stdout, stderr } = process
   const { isTTY = false } = stdout
   // A terminal whose size is unknown reports 0.
@@ -85,6 +93,7 @@ const openOutput = (options: GlobalOptions, now: () => number): Output => {
     columns,
     isWide: options.wide === true,
     now,
+    names,
     ...(isPerson() && options.pager !== false && { page }),
   })
 }
@@ -181,6 +190,7 @@ const createContext = (
   { signal }: Interruption,
   exit: (status: number) => void,
   loadChoices: () => Promise<ChoicesOf>,
+  loadLookups: () => Promise<Lookups>,
   run: RunOptions,
 ): Run => {
   const options = command.optsWithGlobals<GlobalOptions>()
@@ -217,6 +227,12 @@ const createContext = (
     pages: (...list) => showPages(context, ...list),
     progress: (noun) => (out.format === 'ids' ? noProgress : createProgress(process.stderr, noun)),
     asks: isPerson(),
+    next: async (command) => {
+      if (out.format !== 'table') return
+      out.next(command)
+      const url = await (await loadLookups()).consoleUrl()
+      if (url) out.note(`  console: ${url}`)
+    },
     confirm: async (what, { yes, dryRun }, planned) => {
       if (dryRun) {
         out.one({ dryRun: true, ...planned })
@@ -291,7 +307,7 @@ const closeApp = async (app: App | null, isAway: boolean): Promise<boolean> => {
 
 /** Returns the action for a function: opens the app, runs the function, closes the app, and turns errors into an exit status. */
 export const runner =
-  (open: Open, loadChoices: () => Promise<ChoicesOf>) =>
+  (open: Open, loadChoices: () => Promise<ChoicesOf>, loadLookups: () => Promise<Lookups>) =>
   <Args extends unknown[]>(act: (context: Context, ...args: Args) => Promise<void>, run: RunOptions = {}) =>
   async (...args: Args): Promise<void> => {
     const command = args.at(-1) as Command
@@ -305,13 +321,14 @@ export const runner =
     const interruption = watchInterruption(() => status)
     try {
       const aheadMs = (formatOf(options) === 'table' && (await run.aheadMs?.())) || 0
-      const out = openOutput(options, () => app?.now().getTime() ?? Date.now() + aheadMs)
+      const names: Names = async (ids) => (app && context ? (await loadLookups()).namesOf(context, ids) : new Map())
+      const out = openOutput(options, () => app?.now().getTime() ?? Date.now() + aheadMs, names)
       if (run.app !== 'none') app = await open()
       if (!interruption.signal.aborted) {
         const exit = (code: number) => {
           status = code
         }
-        const created = createContext(command, out, app, interruption, exit, loadChoices, run)
+        const created = createContext(command, out, app, interruption, exit, loadChoices, loadLookups, run)
         context = created.context
         // A command without the app closes its own connections, so it is never cut off.
         const isDry = isChanging(command) && command.opts<{ dryRun?: boolean }>().dryRun === true

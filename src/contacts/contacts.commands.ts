@@ -20,12 +20,17 @@ import type { AccessView, Narrow, ShownContact, TimelineEntry } from './contacts
 import { addImport } from './imports/imports.commands.ts'
 import { lists } from './lists/lists.commands.ts'
 
+/** Returns the name of a contact, from the fields that imports and forms write it to. */
+const nameOf = ({ fields }: ShownContact): string =>
+  fields.name ?? [fields.first_name, fields.last_name].filter(Boolean).join(' ')
+
 const contactColumns: Column<ShownContact>[] = [
   ['EMAIL', (contact) => contact.email],
+  ['NAME', nameOf, 'terminal'],
   ['LIST', (contact) => contact.listName],
   ['STATUS', (contact) => contact.status],
-  ['VERDICT', (contact) => contact.verification?.status],
-  ['REASONS', (contact) => contact.verification?.reasons.join(', ')],
+  ['VERDICT', (contact) => contact.verification?.status, 'wide'],
+  ['REASONS', (contact) => contact.verification?.reasons.join(', '), 'wide'],
   ['SUPPRESSION', (contact) => contact.suppression],
   ['UPDATED', (contact) => new Date(contact.updatedAt)],
 ]
@@ -177,7 +182,7 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
         if (out.format === 'table' && !out.fields && contacts.length > 0) {
           for (const [i, contact] of contacts.entries()) {
             if (i > 0) out.line('')
-            out.one(contact)
+            out.one(await out.named(contact))
           }
           return
         }

@@ -89,7 +89,7 @@ const addReads = (noun: Command, cli: Cli): void => {
         if (out.format !== 'table' || out.fields) return out.one(deal)
         const { history, nameOf } = await historyOf(context, id)
         const moves = history.map(({ at, actor, from, to }) => ({ at, actor, from: nameOf(from), to: nameOf(to) }))
-        out.one(deal, { ...deal, history: moves })
+        out.one(await out.named({ ...deal, history: moves }))
       }),
     )
 
@@ -168,7 +168,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
           const input = parse(NewDeal, { title, email, listId, rowId: flags.row, value, currency, pipelineId, stageId })
           return createDeal(w, input, { source: 'manual' })
         })
-        out.one(deal)
+        out.one(await out.named(deal))
       }),
     )
 }
@@ -205,7 +205,7 @@ const addUpdate = (noun: Command, cli: Cli): void => {
         const stageId = stage && (await findStage(w, stage, pipelineId)).id
         return changeDeal(w, id, parse(DealChange, { title, value, currency, stageId }))
       })
-      out.one(deal)
+      out.one(await out.named(deal))
     }),
   )
 }

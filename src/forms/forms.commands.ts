@@ -55,7 +55,7 @@ const addCreate = (noun: Command, cli: Cli): void => {
         const file = parse(FormFile, { name, list, fields, doubleOptIn, origins })
         // Read before anything is written: it throws if this process would make other links than the daemon.
         const { publicUrl } = app.config
-        out.one(viewForm(await work((w) => createForm(w, file)), publicUrl))
+        out.one(await out.named(viewForm(await work((w) => createForm(w, file)), publicUrl)))
       }),
     )
 }
@@ -112,7 +112,7 @@ const addUpdate = (noun: Command, cli: Cli): void => {
       const { updateForm, viewForm } = await import('./forms.ts')
       // Read before anything is written: it throws if this process would make other links than the daemon.
       const { publicUrl } = app.config
-      out.one(viewForm(await work((w) => updateForm(w, ref, change)), publicUrl))
+      out.one(await out.named(viewForm(await work((w) => updateForm(w, ref, change)), publicUrl)))
     }),
   )
 }
@@ -176,8 +176,12 @@ const addReads = (noun: Command, cli: Cli): void => {
       cli.run(async ({ app, out, work }, ref: string, { stats }: { stats?: boolean }) => {
         const { findForm, formStats, viewForm } = await import('./forms.ts')
         const view = viewForm(await work((w) => findForm(w, ref)), app.config.publicUrl)
-        if (!stats) return out.one(view)
-        printWithCounts(out, view, await work((w) => formStats(w, view.id)), ['submissions', 'confirmed', 'people'])
+        if (!stats) return out.one(await out.named(view))
+        printWithCounts(out, await out.named(view), await work((w) => formStats(w, view.id)), [
+          'submissions',
+          'confirmed',
+          'people',
+        ])
       }),
     )
 }

@@ -11,7 +11,7 @@ import {
   paged,
 } from '../cli/command.ts'
 import { readData, readSource } from '../cli/input.ts'
-import { type Column, printable, printWithResults } from '../cli/output.ts'
+import { type Column, type Output, printable, printWithResults } from '../cli/output.ts'
 import { rollingBack } from '../cli/trial.ts'
 import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
@@ -48,6 +48,15 @@ const runColumns: Column<RunView>[] = [
   ['ENDED', (run) => (run.endedAt === null ? null : new Date(run.endedAt))],
 ]
 
+/** Returns the command that a person runs after `apply`. */
+const nextStep = ([first, ...others]: readonly Applied[]): string => {
+  if (!first || others.length > 0) return 'svc journeys list'
+  const name = shellWord(first.name)
+  if (!first.enabled) return `svc journeys enable ${name}`
+  const isStarted = ['api', 'manual'].includes(first.triggerKind)
+  return isStarted ? `svc journeys trigger ${name} --list <list> --email <email>` : `svc journeys runs ${name}`
+}
+
 const addApply = (noun: Command, cli: Cli): void => {
   noun
     .command('apply')
@@ -60,7 +69,7 @@ const addApply = (noun: Command, cli: Cli): void => {
     .option('--yes', 'accepted for scripts; this command never asks')
     .option('--dry-run', 'check the file and show what would change')
     .action(
-      cli.run(async ({ app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
+      cli.run(async ({ app, next, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
         const { file } = await require(flags, 'file')
         const [{ applyJourneys, checkStepUrls }, { maxFileBytes, readDocuments }] = await Promise.all([
           import('./journeys.ts'),
@@ -72,7 +81,8 @@ const addApply = (noun: Command, cli: Cli): void => {
         const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
         if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
         else await out.list('journeys', applied, appliedColumns)
-        if (dryRun) out.note('Nothing was changed.')
+        if (dryRun) return out.note('Nothing was changed.')
+        await next(nextStep(applied))
       }),
     )
 }
@@ -87,9 +97,12 @@ const treeColumns = (labels: ReadonlyMap<TreeStep, string>, names: ReadonlyMap<s
 ]
 
 /** Returns the definition as a file for `apply`. */
-const fileOf = async ({ id, name, enabled, definition }: JourneyDetail): Promise<string> => {
+const fileOf = async ({ id, name, enabled, definition }: JourneyDetail, { names }: Output): Promise<string> => {
   const { stringify } = await import('yaml')
-  const { trigger, reentry, exitOn, steps } = definition
+  const text = JSON.stringify(definition)
+  // A file may refer to things by name. Where it is printed for a person, it does.
+  const named = await names((text.match(/"[a-z]{2,5}_[0-9a-z]{26}"/g) ?? []).map((id) => id.slice(1, -1)))
+  const { trigger, reentry, exitOn, steps } = JSON.parse(text, (_, value) => named.get(value) ?? value)
   const lines = stringify({ id, name, enabled, trigger, reentry, exitOn, steps }).trimEnd().split('\n')
   return lines.map(printable).join('\n')
 }
@@ -150,7 +163,7 @@ const addReads = (noun: Command, cli: Cli): void => {
           const shown = { ...(isDrawn ? view : journey), ...machines, ...(sides.length > 0 && { sides }) }
           return printWithResults(out, shown, results)
         }
-        if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey))
+        if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey, out))
         else out.one(journey)
       }),
     )
@@ -367,7 +380,7 @@ const addRuns = (noun: Command, cli: Cli): void => {
       const { parse } = await import('../lib/parse.ts')
       const { id: journeyId } = await work((w) => findJourney(w, ref))
       if (flags.run !== undefined) {
-        return out.one(await work((w) => showRun(w, journeyId, flags.run!)))
+        return out.one(await out.named(await work((w) => showRun(w, journeyId, flags.run!))))
       }
       const { status } = flags
       const load = (page: PageRequest) => {

@@ -6,7 +6,8 @@ const columns: Column<BindingView>[] = [
   ['SUBJECT', (binding) => binding.subject],
   ['EVENT', (binding) => binding.event],
   ['PROJECT', (binding) => binding.projectId],
-  ['NAME', (binding) => binding.projectName],
+  // On a terminal PROJECT shows the name.
+  ['NAME', (binding) => binding.projectName, 'pipe'],
   ['SUBJECT LINE', (binding) => binding.subjectLine],
   ['SENDER', (binding) => binding.sender],
 ]

@@ -149,7 +149,7 @@ const send: CommandSet = (cli) => {
     .option('--header <header>', 'a header, such as "X-Campaign: spring" (repeatable)', gather, [])
     .action(
       cli.run(async (context, flags: SendFlags) => {
-        const { app, account, actor, out, exit, timezone, work } = context
+        const { app, account, actor, next, out, exit, timezone, work } = context
         const input = await bodyOf(context, flags)
         const [{ SendBody, sendMessage }, { parse }, { parseTime }] = await Promise.all([
           import('./messages.ts'),
@@ -174,11 +174,12 @@ const send: CommandSet = (cli) => {
         const { reason } = result
         if (reason !== undefined) {
           const { explainUnsent } = await import('./suppression/suppression.ts')
-          const { why, next } = await work((w) => explainUnsent(w, { email: body.to, reason, topicId: body.topicId }))
-          out.note(`not sent: ${why}`)
-          out.next(next)
+          const unsent = await work((w) => explainUnsent(w, { email: body.to, reason, topicId: body.topicId }))
+          out.note(`not sent: ${unsent.why}`)
+          out.next(unsent.next)
         }
         if (result.status === 'failed') exit(1)
+        if (result.reason === undefined) await next(`svc sends show ${result.id}`)
       }),
     )
 }
@@ -242,7 +243,8 @@ const letterOf = async (context: Context, message: MessageDetail & BesideResults
     ...(queue && { queue: `${queue.state}, ${quantity(queue.tries, 'try', 'tries')}` }),
     ...(queue?.dueAt && { dueAt: queue.dueAt }),
   }
-  return { thing: message, headers, lack, ...(await partsOf(context, message)) }
+  const { text, html } = await partsOf(context, message)
+  return { thing: message, headers: await context.out.named(headers), lack, text, html }
 }
 
 const sends: CommandSet = (cli) => {

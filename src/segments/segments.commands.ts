@@ -43,10 +43,10 @@ export const commands: CommandSet = (cli) => {
           const segment = await createSegment(w, input)
           return { ...segment, count: await countSegment(w, segment) }
         })
-        return out.one(counted)
+        return out.one(await out.named(counted))
       }
       const segment = await work((w) => createSegment(w, input))
-      out.one(segment)
+      out.one(await out.named(segment))
       out.next(`svc contacts list --segment ${segment.id}`)
     }),
   )
@@ -71,7 +71,7 @@ export const commands: CommandSet = (cli) => {
       cli.run(async ({ out, work }, ref: string) => {
         const { countSegment, findSegment } = await import('./segments.ts')
         const segment = await work((w) => findSegment(w, ref))
-        out.one({ ...segment, count: await work((w) => countSegment(w, segment)) })
+        out.one(await out.named({ ...segment, count: await work((w) => countSegment(w, segment)) }))
       }),
     )
 

@@ -107,8 +107,9 @@ const addReads = (noun: Command, cli: Cli): void => {
           const webinar = await work((w) => findWebinar(w, ref))
           const counts = await work((w) => webinarStats(w, webinar.id))
           const names = ['registrations', 'confirmed', 'waitlisted', 'cancelled'] as const
-          if ('attended' in counts) return printWithCounts(out, webinar, counts, [...names, 'attended'])
-          return printWithCounts(out, webinar, counts, names)
+          const shown = await out.named(webinar)
+          if ('attended' in counts) return printWithCounts(out, shown, counts, [...names, 'attended'])
+          return printWithCounts(out, shown, counts, names)
         }
         const { webinar, stream, replay, details } = await work(async (w) => {
           const webinar = await findWebinar(w, ref)
@@ -122,7 +123,8 @@ const addReads = (noun: Command, cli: Cli): void => {
         // Each registration has a join page of its own: its link is in the emails.
         const shown = { ...webinar, ...details }
         const register = registerUrl(app, webinar.id)
-        out.one(shown, { ...shown, ...(webinar.accessMode === 'registration' && { register }), stream, replay })
+        const pages = { ...(webinar.accessMode === 'registration' && { register }), stream, replay }
+        out.one(shown, { ...(await out.named(shown)), ...pages })
       }),
     )
 
@@ -213,9 +215,9 @@ const addCreate = (noun: Command, cli: Cli): void => {
       .option('--access-mode <mode>', 'registration or subscribers (default: registration)')
       .option('--stream <url>', 'URL that the join page opens while the webinar is live'),
   ).action(
-    cli.run(async ({ app, out, require, timezone, work }, flags: CreateFlags) => {
+    cli.run(async ({ app, next, out, require, timezone, work }, flags: CreateFlags) => {
       const { title } = await require(flags, 'title')
-      const [{ createWebinar, NewWebinar }, { findCourseNamed }, { parse }, { parseTime }, { Problem }] =
+      const [{ createWebinar, NewWebinar, registerUrl }, { findCourseNamed }, { parse }, { parseTime }, { Problem }] =
         await Promise.all([
           import('./webinars.ts'),
           import('../courses/courses.ts'),
@@ -247,7 +249,10 @@ const addCreate = (noun: Command, cli: Cli): void => {
           }),
         ),
       )
-      out.one(webinar)
+      out.one(await out.named(webinar))
+      if (out.format === 'table' && webinar.accessMode === 'registration')
+        out.note(`People register at ${registerUrl(app, webinar.id)}`)
+      await next(`svc webinars registrations ${webinar.id}`)
     }),
   )
 }
@@ -332,7 +337,7 @@ const addUpdate = (noun: Command, cli: Cli): void => {
       const what = `change ${title}${mails > 0 ? ` and email ${quantity(mails, 'person', 'people')}` : ''}`
       const asked = { ...flags, yes: flags.yes || mails === 0 }
       if (!(await confirm(what, asked, { ...webinar, moved, promoted, mails }))) return
-      out.one((await work((w) => updateWebinar(app, w, id, change))).webinar)
+      out.one(await out.named((await work((w) => updateWebinar(app, w, id, change))).webinar))
     }),
   )
 }
@@ -355,7 +360,7 @@ const addRun = (noun: Command, cli: Cli): void => {
         import('../lib/parse.ts'),
       ])
       const streamUrl = flags.stream === undefined ? undefined : parse(StreamUrl, flags.stream, 'stream')
-      out.one(await work(async (w) => startWebinar(w, (await findWebinar(w, ref)).id, { streamUrl })))
+      out.one(await out.named(await work(async (w) => startWebinar(w, (await findWebinar(w, ref)).id, { streamUrl }))))
     }),
   )
 
@@ -376,7 +381,7 @@ const addRun = (noun: Command, cli: Cli): void => {
       const asked = { ...flags, yes: flags.yes || mails === 0 }
       const planned = flags.dryRun ? await trial((w) => endWebinar(w, id)) : {}
       if (!(await confirm(what, asked, { ...planned, mails }))) return
-      out.one(await work((w) => endWebinar(w, id)))
+      out.one(await out.named(await work((w) => endWebinar(w, id))))
     }),
   )
 
@@ -395,7 +400,7 @@ const addRun = (noun: Command, cli: Cli): void => {
       const { mails } = await work((w) => planCancellation(w, id))
       const what = `cancel ${title} and email ${quantity(mails, 'person', 'people')}`
       if (!(await confirm(what, flags, { id, title, mails }))) return
-      out.one(await work((w) => cancelWebinar(app, w, id)))
+      out.one(await out.named(await work((w) => cancelWebinar(app, w, id))))
     }),
   )
 }

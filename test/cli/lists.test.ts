@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mailFolder } from '../../src/app/config.ts'
 import { eventTypes } from '../../src/events/types.ts'
 import { newId } from '../../src/lib/ids.ts'
@@ -216,4 +216,145 @@ test.each(lists)('the hint of svc %s can be followed', async (name) => {
     expect([status, stderr]).toEqual([0, expect.not.stringContaining('error')])
     for (const heading of hidden.split(', ')) expect(`${stdout} ${stderr}`).toContain(heading)
   }
+})
+
+describe('what people named', () => {
+  const calls: [command: string, of: string, label: string, name: string][] = [
+    ['segments show', 'segment', 'list', 'Harbour list with'],
+    ['forms show', 'form', 'list', 'Harbour list with'],
+    ['deals show', 'deal', 'pipeline', 'Harbour pipeline with'],
+    ['deals show', 'deal', 'stage', 'Harbour new with'],
+    ['broadcasts show', 'broadcast', 'list', 'Harbour list with'],
+    ['broadcasts show', 'broadcast', 'project', 'Harbour project with'],
+  ]
+  test.each(calls)(
+    '%s of a %s prints its %s by name on a terminal, and its id with --wide, --fields and --json',
+    async (...call) => {
+      const [command, of, label, name] = call
+      const args = [...command.split(' '), things[of]![0]!, '--account', account.id]
+      const [narrow, wide, fields] = await Promise.all(
+        [[], ['--wide'], ['--fields', `${label}Id`]].map((flags) => svc(t, [...args, ...flags], { tty })),
+      )
+      const idOf = new RegExp(`^${label}[ a-z]*id +([a-z]+_\\S{26})$`, 'm')
+      const textOf = ({ stdout }: { stdout: string }) => stripVTControlCharacters(stdout).replaceAll('\r', '')
+      expect(textOf(narrow!)).toMatch(new RegExp(`^${label} +${name}`, 'm'))
+      expect(textOf(narrow!)).not.toMatch(idOf)
+      const [, id] = idOf.exec(textOf(wide!))!
+      const { json } = await svc(t, [...args, '--json'])
+      expect([textOf(fields!), json[`${label}Id`]]).toEqual([expect.stringContaining(id!), id])
+    },
+  )
+
+  test('journeys show prints names on a terminal, which apply takes, and ids elsewhere', async () => {
+    const file = join(folder, 'named.yaml')
+    const [list] = things.list!
+    await writeFile(
+      file,
+      `{name: Named, trigger: {kind: list-added, list: ${list}}, steps: [{kind: remove-from-list, list: ${list}}]}`,
+    )
+    const applied = await svc(t, ['journeys', 'apply', '-f', file, '--account', account.id], { tty })
+    expect(applied.text).toContain('next: svc journeys runs Named')
+    const args = ['journeys', 'show', 'Named', '--account', account.id]
+    const [narrow, wide, plain] = await Promise.all([
+      svc(t, args, { tty }),
+      svc(t, [...args, '--wide'], { tty }),
+      svc(t, args),
+    ])
+    expect(narrow.stdout.match(/list: Harbour list with/g)).toHaveLength(2)
+    for (const { stdout } of [wide, plain]) expect(stdout.match(/list: lst_/g)).toHaveLength(2)
+    await writeFile(file, stripVTControlCharacters(narrow.stdout).replaceAll('\r', ''))
+    const again = await svc(t, ['journeys', 'apply', '-f', file, '--account', account.id, '--json'])
+    expect(again.json).toMatchObject({ outcome: 'unchanged' })
+  })
+
+  test('a list shows the name of a list, and its id with --wide, --json and in a pipe', async () => {
+    const args = ['segments', 'list', '--account', account.id]
+    const [narrow, wide, plain, json] = await Promise.all([
+      svc(t, args, { tty }),
+      svc(t, [...args, '--wide'], { tty }),
+      svc(t, args),
+      svc(t, [...args, '--json']),
+    ])
+    const { listId } = json.json.segments[0]
+    expect(narrow.stdout).toContain('Harbour list with')
+    expect(narrow.stdout).not.toContain(listId.slice(-6))
+    for (const { stdout } of [wide, plain]) expect(stdout).toContain(listId)
+  })
+
+  test('contacts list shows the name of a person; verdicts and reasons only with --wide, --fields and in a pipe', async () => {
+    const args = ['contacts', 'list', '--account', account.id]
+    const named = await svc(t, [
+      'contacts',
+      'upsert',
+      '--list',
+      things.list![0]!,
+      '--email',
+      'ada@people.example',
+      '--account',
+      account.id,
+      '--field',
+      'first_name=Ada',
+      '--field',
+      'last_name=Okafor',
+      '--no-events',
+    ])
+    expect(named.status).toBe(0)
+    const [narrow, wide, fields, plain] = await Promise.all([
+      svc(t, args, { tty: { columns: 140, rows: 50 } }),
+      svc(t, [...args, '--wide'], { tty }),
+      svc(t, [...args, '--fields', 'email,verdict,reasons'], { tty }),
+      svc(t, args),
+    ])
+    expect(narrow.stdout).toMatch(/ada@people\.example +Ada Okafor +Harbour list/)
+    expect(narrow.stdout).not.toMatch(/VERDICT|REASONS/)
+    for (const { stdout } of [wide, fields]) expect(stdout).toMatch(/VERDICT +REASONS/)
+    expect(plain.stdout).toMatch(/^none\t[^\t]+\tactive\tinvalid\tbad_syntax\tinvalid\t/m)
+  })
+})
+
+test('a person at a terminal is told the next step; a script is not', async () => {
+  await writeFile(join(folder, 'next.csv'), 'email\nnext@people.example\n')
+  const [list] = things.list!
+  const sending = ['send', '--to', 'next@people.example', '--subject', 'Hello', '--text', 'Hi', '--at', '2d']
+  const steps: [args: string[], next: RegExp][] = [
+    [
+      ['contacts', 'import', join(folder, 'next.csv'), '--list', list!, '--yes'],
+      /next: svc contacts list --list 'Harbour list with/,
+    ],
+    [sending, /next: svc sends show msg_/],
+    [
+      ['webinars', 'create', '--title', 'Next', '--at', '2d'],
+      /People register at https:\/\/svc\.example\/webinar\/[\s\S]*next: svc webinars registrations web_/,
+    ],
+    [['broadcasts', 'copy', things.broadcast![0]!, '--name', 'Next'], /^id /],
+    [['broadcasts', 'send', 'Next', '--yes'], /next: svc broadcasts show bct_/],
+  ]
+  for (const [args, next] of steps) {
+    const { status, text } = await svc(t, [...args, '--account', account.id], { tty })
+    expect([status, text]).toEqual([0, expect.stringMatching(next)])
+  }
+  for (const flags of [[], ['--json'], ['-q']])
+    expect((await svc(t, [...sending, '--account', account.id, ...flags])).stderr).toBe('')
+})
+
+test('sends show prints the headers and the text of an email without a project', async () => {
+  const flags = ['--account', account.id]
+  const { json } = await svc(t, [
+    'send',
+    '--to',
+    'plain@people.example',
+    '--subject',
+    'Hello',
+    '--text',
+    'Hi there',
+    '--at',
+    '2d',
+    '--json',
+    ...flags,
+  ])
+  const { stdout } = await svc(t, ['sends', 'show', json.id, ...flags], { tty })
+  expect(stripVTControlCharacters(stdout)).toMatch(
+    /^id +msg_[\s\S]*^subject +Hello[\s\S]*^status +pending[\s\S]*^Hi there/m,
+  )
+  expect(stdout).not.toContain('merge data')
 })

@@ -96,7 +96,7 @@ test('a narrow table drops empty columns, then shortens ids, then wraps text, an
     return { lines: stdout.lines(), remarks: stderr.text() }
   }
   const hidden = 'Hidden columns: NOTE (use --fields or --wide)\n'
-  const short = 'Ids are shortened: commands accept them, --wide shows all.\n'
+  const short = 'Commands accept shortened ids. --wide shows them in full.\n'
   const whole = await shownIn(73)
   expect(whole.lines[1]).toBe('deal_01k9abcdefghijklmnopqrstuv  A title that gives way  won     2 h ago')
   expect(whole.remarks).toBe(hidden)

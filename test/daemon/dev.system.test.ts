@@ -4,6 +4,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { consoleUrl } from '../../src/tools/dev/dev.ts'
 import { startSvc, svc, svcProcess } from '../support/cli.ts'
 import { freePort, startDaemon } from '../support/daemon.ts'
 import { eventually, settlesWithin } from '../support/eventually.ts'
@@ -171,6 +172,9 @@ describe('while svc dev runs', () => {
     const console = await (await fetch(dev.console)).text()
     expect(console).toMatch(/1 caught[\s\S]*contact\.created[\s\S]*POST<[\s\S]*\/api\/v1\/contacts</)
     expect(console).not.toContain(dev.key)
+    // Commands in another terminal name the console.
+    expect(await consoleUrl({ SVC_DATA_DIR: folder })).toBe(dev.console)
+    expect(await consoleUrl({ SVC_DATA_DIR: folder, DATABASE_URL: 'postgres://db/svc' })).toBe(null)
   })
 
   test.each([
@@ -345,7 +349,8 @@ describe('a later start', () => {
     killed.kill('SIGKILL')
     await once(killed, 'exit')
     // As one leaves it that is killed later.
-    await writeFile(claim, 'http://127.0.0.1:9\n')
+    await writeFile(claim, 'http://127.0.0.1:9\nhttp://127.0.0.1:9\n')
+    expect(await consoleUrl({ SVC_DATA_DIR: target.env.SVC_DATA_DIR! })).toBe(null)
     const again = startDev(target)
     await isStarting()
     const second = await svcProcess(target, ['dev'])

@@ -30,6 +30,7 @@ export type Request = { run: Command } | { type: string }
 export type Report = { from: 'stdout' | 'stderr' | 'echo'; chunk: Buffer } | { status: number; endsHost: boolean }
 
 const loadChoices = async () => (await import('../../src/tools/choice-values.ts')).choicesOf
+const loadLookups = async () => (await import('../../src/tools/command-lookups.ts')).lookups
 const exit = process.exit.bind(process)
 
 const report = (message: Report, done?: () => void) => void process.send!(message, undefined, undefined, done)
@@ -86,7 +87,7 @@ const run = async ({ args, env, cwd, stdin, tty }: Command) => {
   replace('stderr', openOutput('stderr', tty))
   let failure: unknown
   try {
-    await runProgram(buildProgram(await loadCommands(args), openForCommand, loadChoices), process.argv)
+    await runProgram(buildProgram(await loadCommands(args), openForCommand, loadChoices, loadLookups), process.argv)
   } catch (error) {
     failure = error
     process.stderr.write(`${(error as Error).stack}\n`)

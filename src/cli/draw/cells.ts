@@ -10,8 +10,11 @@ export interface Money {
 /** A Date is relative on a terminal (with date and time if it is in the future), and RFC 3339 in a pipe. */
 export type Cell = string | number | boolean | Date | Money | null | undefined
 
-/** A column of a table: heading, cell of a row, and whether it is shown only in a pipe or only on a terminal. */
-export type Column<Row> = readonly [heading: string, cell: (row: Row) => Cell, only?: 'pipe' | 'terminal']
+/**
+ * A column of a table: heading, cell of a row, and where it is shown: only in a pipe, only on a terminal, or everywhere but on a
+ * terminal without --wide.
+ */
+export type Column<Row> = readonly [heading: string, cell: (row: Row) => Cell, only?: 'pipe' | 'terminal' | 'wide']
 
 // Stored text is untrusted: it must not move the cursor, colour the terminal, or change the direction of the text after it
 // (bidi overrides and isolates). Line ends become spaces.
@@ -105,12 +108,12 @@ export interface Shown {
 }
 
 /** An id, with or without a kind before it: `course:crs_…`. */
-const id = /^([a-z]+:)?[a-z]{2,5}_[0-9a-z]{20,}$/
+export const idPattern = /^([a-z]+:)?[a-z]{2,5}_[0-9a-z]{20,}$/
 /** A shortened id keeps this many characters of its end: ids of the same moment begin alike. */
 const idEnd = 6
 
 const shortIdOf = (text: string): string => {
-  const [whole, kind = ''] = id.exec(text) ?? []
+  const [whole, kind = ''] = idPattern.exec(text) ?? []
   return whole ? `${kind}…${text.slice(-idEnd)}` : text
 }
 

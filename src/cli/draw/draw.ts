@@ -17,6 +17,7 @@ export {
   type Column,
   cellOf,
   harmless,
+  idPattern,
   jsonText,
   type Money,
   moment,
@@ -114,8 +115,8 @@ const widest = (a: Shown, b: Shown): Shown => ({
 
 const remarksOn = ({ hidden, hasShortIds }: Layout, hasCut: boolean): string[] => [
   ...(hidden.length > 0 ? [`Hidden columns: ${hidden.join(', ')} (use --fields or --wide)`] : []),
-  ...(hasShortIds ? ['Ids are shortened: commands accept them, --wide shows all.'] : []),
-  ...(hasCut ? ['Texts are cut: --fields or --wide shows them in full.'] : []),
+  ...(hasShortIds ? [`Commands accept shortened ids. --wide shows ${hasCut ? 'ids and texts' : 'them'} in full.`] : []),
+  ...(hasCut && !hasShortIds ? ['Some texts are cut. --wide or --fields shows them in full.'] : []),
 ]
 
 /**
@@ -126,7 +127,7 @@ export const rowsDrawer = <Row>(
   { columns: width, isColoured, isWide, cutsTexts = false, now }: Drawing,
   all: readonly Column<Row>[],
 ): ((rows: readonly Row[]) => { lines: string[]; remarks: string[] }) => {
-  const columns = all.filter(([, , only]) => only !== 'pipe')
+  const columns = all.filter(([, , only]) => only !== 'pipe' && (only !== 'wide' || isWide))
   const head = columns.map(([heading]) => heading)
   let most: Shown[] | undefined
   let before: string | undefined

@@ -13,6 +13,7 @@ import type { Column } from '../../cli/output.ts'
 import type { PageFlags } from '../../lib/page-request.ts'
 import { Problem } from '../../lib/problem.ts'
 import { number, quantity } from '../../lib/quantity.ts'
+import { shellWord } from '../../lib/shell.ts'
 import type { Reject } from './batch.ts'
 import type { Counts } from './counts.ts'
 import type { ImportOptions, ImportView, OpenImport, Source } from './imports.ts'
@@ -115,6 +116,10 @@ const runAndReport = async (
   for (const warning of warnings) out.note(warning)
   out.one({ id, ...shown, rows, warnings }, { id, ...shown, rows, 'rows/s': rate })
   if (result.rejected > 0) await explainRejects(context, id, result.rejected)
+  else {
+    const list = (await out.names([opened.listId])).get(opened.listId) ?? opened.listId
+    await context.next(`svc contacts list --list ${shellWord(list)}`)
+  }
   if (result.rejected + result.skipped > 0) context.exit(5)
 }
 

@@ -5,6 +5,7 @@ import { openEmbedded, prepareFolder } from '../../embedded/embedded.ts'
 import type { Database } from '../../store/database.ts'
 import { claimFolder } from './dev.claim.ts'
 
+export { consoleUrl } from './dev.claim.ts'
 export { picturePath } from './picture.ts'
 
 export interface Development {
@@ -143,7 +144,7 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     const demo = await parts.prepareDemo(app, { url: console.hookUrl, token }, picture)
     secret.resolve(demo.secret)
     const { offsetMs: aheadMs } = await parts.showClock(app.sql)
-    await claim.publish(url!)
+    await claim.publish(url!, console.url)
     return {
       config,
       url: url!,
