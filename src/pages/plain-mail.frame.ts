@@ -43,7 +43,7 @@ p { display:block;margin:13px 0; }
 </style>
 <style type="text/css">
 @media (prefers-color-scheme: dark) {
-body, .ground, .ground > table { background: #101418 !important }
+body, .page, .ground, .ground > table { background: #101418 !important }
 .card, .card > table { background: #1a2027 !important }
 .card > table > tbody > tr > td { border-color: #39424d !important }
 .ink > div { color: #e6e9ed !important }
@@ -55,7 +55,7 @@ body, .ground, .ground > table { background: #101418 !important }
 </style>
 <meta name="color-scheme" content="light dark">
 </head>
-<body  style="word-spacing:normal;background-color:#f6f7f9;">
+<body  class="page" style="word-spacing:normal;background-color:#f6f7f9;">
 <div style="display:none;font-size:1px;color:#ffffff;line-height:1px;max-height:0px;max-width:0px;opacity:0;overflow:hidden;">{{preheader}}&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;&#847;&zwnj;&nbsp;</div>
 <div
 aria-label="{{title}}" aria-roledescription="email" role="article" lang="{{lang}}" dir="auto" style="word-spacing:normal;background-color:#f6f7f9;"
@@ -141,7 +141,7 @@ align="left" class="ink" style="font-size:0px;padding:4px 0 20px;word-break:brea
 <div
 style="font-family:'Segoe UI', Roboto, Helvetica, Arial, sans-serif;font-size:16px;line-height:1.5;text-align:left;color:#1b1f24;"
 ><table role="presentation" border="0" cellpadding="0" cellspacing="0" width="100%" style="border-collapse:separate">
-<tr><td class="panel" bgcolor="#f6f7f9" style="padding:12px 16px;border-left:4px solid {{act}};border-radius:4px;background:#f6f7f9"><strong>{{title}}</strong>{{lines}}</td></tr>
+<tr><td class="panel" bgcolor="#f6f7f9" style="padding:14px 18px;border-left:4px solid {{act}};border-radius:4px;background:#f6f7f9"><strong style="font-size:18px;line-height:1.35">{{title}}</strong>{{lines}}</td></tr>
 </table></div>
 </td>
 </tr>

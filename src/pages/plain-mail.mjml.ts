@@ -30,16 +30,16 @@ const logoStyle = styleOf(
 const logo = `<img src="{{src}}" alt="{{alt}}" width="{{width}}" height="{{height}}" ${logoStyle}>`
 
 const panelStyle = styleOf(
-  ...['padding:12px 16px', `border-left:4px solid ${standIns.act}`, 'border-radius:4px', `background:${light.ground}`],
+  ...['padding:14px 18px', `border-left:4px solid ${standIns.act}`, 'border-radius:4px', `background:${light.ground}`],
 )
 const grid = 'role="presentation" border="0" cellpadding="0" cellspacing="0" width="100%"'
 const panel = `<table ${grid} style="border-collapse:separate">
-<tr><td class="panel" bgcolor="${light.ground}" ${panelStyle}><strong>{{title}}</strong>{{lines}}</td></tr>
+<tr><td class="panel" bgcolor="${light.ground}" ${panelStyle}><strong style="font-size:18px;line-height:1.35">{{title}}</strong>{{lines}}</td></tr>
 </table>`
 
 /** Dark mode. Clients that drop the style sheet use the inline styles. */
 const dark = `@media (prefers-color-scheme: dark) {
-body, .ground, .ground > table { background: ${palette.dark.ground} !important }
+body, .page, .ground, .ground > table { background: ${palette.dark.ground} !important }
 .card, .card > table { background: ${palette.dark.card} !important }
 .card > table > tbody > tr > td { border-color: ${palette.dark.line} !important }
 .ink > div { color: ${palette.dark.ink} !important }
@@ -120,7 +120,7 @@ const imprint = node('mj-section', { padding: '16px 28px 0' }, [
 
 const mail = node('mjml', { lang: '{{lang}}' }, [
   head,
-  node('mj-body', { width: '600px', 'background-color': light.ground }, [
+  node('mj-body', { width: '600px', 'background-color': light.ground, 'css-class': 'page' }, [
     node('mj-wrapper', { padding: '24px 16px', 'css-class': 'ground' }, [
       node('mj-section', card, [content]),
       piece('imprint'),
