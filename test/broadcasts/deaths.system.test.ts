@@ -64,11 +64,15 @@ test('two workers that are killed between batches: each address of two lists get
   }
   const change = (n: number) =>
     run((work) => applyProjects(work, [{ ...plainProject(`Spring ${n}`), id: who.projectId }]))
-  for (const [n, most] of [500, 1000, 2000].entries()) {
+  for (const [n, most] of [500, 1000, 1500].entries()) {
     const workers = [await startJob(t, 'mail'), await startJob(t, 'mail')]
     await eventually(async () => (await queued()) >= most)
-    await change(n)
-    for (const worker of workers) await worker.kill()
+    await t.app.database.transaction(async (sql) => {
+      // No batch begins until both are gone.
+      await sql('select from broadcasts where account_id = $1 and id = $2 for update', [accountId, id])
+      await change(n)
+      for (const worker of workers) await worker.kill()
+    })
   }
   expect(await queued()).toBeLessThan(people + 500 - excluded)
   await startJob(t, 'mail')
@@ -164,6 +168,8 @@ test('killed at any moment, with erasures, a deleted list, people who leave and 
     // These may be on a connection at this moment, so they may get one.
     for (const email of some(3)) await erase(email)
     await kill()
+    // What a killed worker had written to its connections still arrives.
+    await eventually(() => sink.open === 0)
     await change()
   }
   const before = new Set(arrived())
