@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadPages, loadRoutes } from '../src/app/features.ts'
 import { buildProgram } from '../src/cli/program.ts'
-import { eventTypes, firesWhen } from '../src/events/types.ts'
+import { eventTypes } from '../src/events/events.ts'
 import { exitRules, triggerKinds } from '../src/journeys/definition/definition.ts'
 import { lockClasses, singleLocks, textLocks } from '../src/lib/locks.ts'
 import { loadCommands } from '../src/tools/commands.ts'
@@ -102,12 +102,6 @@ test('the reference names every page', async () => {
     .map(({ path }) => `/${path.split('/')[1]!}`)
     .filter((name) => !name.startsWith('/:'))
   expect([...new Set(first)].filter((name) => !text.includes(name === '/' ? '| `/` |' : `\`${name}/`))).toEqual([])
-})
-
-test('the reference names every event type', () => {
-  const text = read('docs/reference/events.md')
-  expect(eventTypes.filter((type) => text.split(`\`${type}\` |`).length < 3)).toEqual([])
-  expect(eventTypes.filter((type) => !text.includes(`| \`${type}\` | ${firesWhen[type]} |`))).toEqual([])
 })
 
 test('the reference names every setting', () => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { countingByStatus } from '../accounts/accounts.ts'
+import type { EmittedEvent } from '../events/events.ts'
 import { EventName } from '../events/shapes.ts'
-import type { EmittedEvent } from '../events/types.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page-request.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { EmittedEvent } from '../events/types.ts'
+import type { EmittedEvent } from '../events/events.ts'
 import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
 import { SerializationConflict } from '../store/database.ts'

@@ -2,8 +2,7 @@ import { newId } from '../lib/ids.ts'
 import type { Statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
-import { buildData, type EventInput } from './builders.ts'
-import type { EmittedEvent, EventType } from './types.ts'
+import { buildData, type EmittedEvent, type EventData, type EventType } from './events.ts'
 
 declare module '../store/work.ts' {
   interface Listener {
@@ -53,7 +52,7 @@ export const isWanted = async (work: Work, type: EventType): Promise<boolean> =>
 export const emit = async <T extends EventType>(
   work: Work,
   type: T,
-  build: () => readonly EventInput<T>[],
+  build: () => readonly EventData<T>[],
 ): Promise<void> => {
   const receivers = await interested(work, type)
   if (receivers.length === 0) return

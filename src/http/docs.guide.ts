@@ -1,5 +1,5 @@
 import { type Scope, scopes, scopesOf } from '../accounts/accounts.ts'
-import { eventTypes, firesWhen } from '../events/types.ts'
+import { eventTypes, firesWhen } from '../events/events.ts'
 import { idempotencyKeyHeader, signatureHeader, timestampHeader } from '../lib/signature.ts'
 import { type Html, type HtmlPart, html } from '../pages/html.ts'
 import { marked } from './docs.fields.ts'

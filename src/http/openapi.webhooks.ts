@@ -1,7 +1,7 @@
 import type { z } from 'zod'
+import { eventTypes } from '../events/events.ts'
 import { sampleEvent } from '../events/samples.ts'
 import { eventShape } from '../events/shapes.ts'
-import { eventTypes } from '../events/types.ts'
 import { idempotencyKeyHeader, signatureHeader, timestampHeader } from '../lib/signature.ts'
 
 const header = (name: string, description: string) => ({

@@ -1,7 +1,7 @@
 import type { RecordedActivity } from '../activity/activity.ts'
 import { leavingEffects, locateContact, lockContacts, newestListsOf, rowIdsOf } from '../contacts/contacts.ts'
 import { eraseCalls } from '../deliveries/deliveries.ts'
-import { type EmittedEvent, type EventType, eventTypes } from '../events/types.ts'
+import { type EmittedEvent, type EventType, eventTypes } from '../events/events.ts'
 import { normalizeEmail } from '../lib/email.ts'
 import type { SuppressionReason } from '../messages/messages.ts'
 import { preparedStatement, statement } from '../store/statement.ts'

@@ -1,5 +1,5 @@
 import { type CallEnd, cancelCalls } from '../deliveries/deliveries.ts'
-import type { EmittedEvent } from '../events/types.ts'
+import type { EmittedEvent } from '../events/events.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type AwaitedWhere, matchesWhere, type RunStatus } from './definition/definition.ts'

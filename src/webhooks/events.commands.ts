@@ -2,8 +2,8 @@ import { type CommandSet, type Context, examples, followed, paged, requireNoPage
 import { readInput, readText } from '../cli/input.ts'
 import { type Column, jsonText, type Output } from '../cli/output.ts'
 import type { newEvents } from '../deliveries/deliveries.ts'
+import type { EmittedEvent, EventType } from '../events/events.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
-import { type EmittedEvent, type EventType, firesWhen } from '../events/types.ts'
 import type { PageFlags } from '../lib/page-request.ts'
 import { Problem, shown } from '../lib/problem.ts'
 
@@ -162,6 +162,7 @@ export const commands: CommandSet = (cli) => {
     .action(
       cli.run(
         async ({ out }) => {
+          const { firesWhen } = await import('../events/events.ts')
           const types = Object.entries(firesWhen).map(([type, when]) => ({ type, firesWhen: when.replaceAll('`', '') }))
           await out.list('types', types, [
             ['TYPE', (row) => row.type],
@@ -182,7 +183,7 @@ export const commands: CommandSet = (cli) => {
         async ({ out }, name: string | undefined) => {
           const [{ sampleEvent }, { eventTypes }] = await Promise.all([
             import('../events/samples.ts'),
-            import('../events/types.ts'),
+            import('../events/events.ts'),
           ])
           const now = Date.now()
           const samples = (name === undefined ? eventTypes : [await eventName(name)]).map((type) =>

@@ -1,6 +1,6 @@
 import { type CommandSet, type Context, examples } from '../cli/command.ts'
 import { jsonText, printable } from '../cli/output.ts'
-import { type EventType, eventTypes } from '../events/types.ts'
+import type { EventType } from '../events/events.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { ListenSummary, ReceivedDelivery, Reply } from './listen.ts'
@@ -19,7 +19,8 @@ const parsePort = (text: string): number => {
   throw new Problem('usage', `--port takes a number up to 65535, not ${shown(text)}`)
 }
 
-const parseEvents = (text: string): EventType[] => {
+const parseEvents = async (text: string): Promise<EventType[]> => {
+  const { eventTypes } = await import('../events/events.ts')
   const names = [...new Set(text.split(',').map((name) => name.trim()))]
   const unknown = names.filter((name) => !eventTypes.includes(name as EventType))
   if (unknown.length === 0) return names as EventType[]
@@ -77,7 +78,7 @@ const run = async (context: Context, options: Options): Promise<void> => {
     throw new Problem('usage', 'Give either --forward-to, whose answer is returned, or --reply')
   }
   const forwardTo = options.forwardTo === undefined ? null : parseForward(options.forwardTo)
-  const events = options.events === undefined ? null : parseEvents(options.events)
+  const events = options.events === undefined ? null : await parseEvents(options.events)
   const port = parsePort(options.port ?? '0')
   const reply = parseReplies(options.reply ?? '200')
   const { listen } = await import('./listen.ts')

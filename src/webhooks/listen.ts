@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type EventType, eventTypes } from '../events/types.ts'
+import { type EventType, eventTypes } from '../events/events.ts'
 import type { Verdict } from '../lib/signature.ts'
 import { openRepeats } from '../lib/webhooks.ts'
 import { type Forwarder, openForwarder } from '../net/forward.ts'

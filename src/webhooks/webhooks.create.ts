@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { lockAccount, lockActiveKey } from '../accounts/accounts.ts'
 import { createTarget, publicUrl } from '../deliveries/deliveries.ts'
-import { type EventType, eventTypes } from '../events/types.ts'
+import { type EventType, eventTypes } from '../events/events.ts'
 import { newId } from '../lib/ids.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'

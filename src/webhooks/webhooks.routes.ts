@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { eventTypes } from '../events/events.ts'
 import { sampleEvent } from '../events/samples.ts'
 import { EventName, WebhookEventShape } from '../events/shapes.ts'
-import { eventTypes } from '../events/types.ts'
 import { created, ok, route } from '../http/route.ts'
 import { idText } from '../lib/text.ts'
 import { createWebhook, deleteWebhook, listWebhooks, NewSubscription, NewWebhook, Subscription } from './webhooks.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DeliveryDetail, showDelivery } from '../deliveries/deliveries.ts'
-import type { EventType } from '../events/types.ts'
+import type { EventType } from '../events/events.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import { readHeld } from '../queue/holds.ts'
 import { isRunning } from '../queue/lease.ts'

@@ -11,8 +11,8 @@ import {
   reviveTarget,
   showDelivery,
 } from '../deliveries/deliveries.ts'
+import type { EmittedEvent, EventType } from '../events/events.ts'
 import { sampleEvent } from '../events/samples.ts'
-import type { EmittedEvent, EventType } from '../events/types.ts'
 import { conflict, invalid } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { EventType } from '../../src/events/events.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
-import type { EventType } from '../../src/events/types.ts'
 import { verify } from '../../src/lib/signature.ts'
 import { deliverEvents } from '../../src/webhooks/webhooks.listeners.ts'
 import { type TestAccount, useApp } from '../support/app.ts'

@@ -1,14 +1,16 @@
 /*
  * `npm run reference` writes the tables of properties in docs/reference/api.md from the OpenAPI document, and the table of jobs in
- * docs/architecture.md from the schedule. In the reference, a table stands in the section of
+ * docs/architecture.md from the schedule, and the tables of docs/reference/events.md from the events. In the reference, a table stands in the section of
  * a component (`### Contact`) or of a route (`### POST /deals`), and its first column says what it lists: property, request or response; `*`
  * is the whole body.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
 import { loadRoutes } from '../../src/app/features.ts'
 import { threads } from '../../src/app/schedule.ts'
+import { events } from '../../src/events/events.ts'
 import { boundsOf, describeReferences, typeParts } from '../../src/http/docs.fields.ts'
 import { type JsonSchema, type OpenApi, openApiOf } from '../../src/http/openapi.ts'
 
@@ -163,7 +165,43 @@ export const generateArchitecture = async (): Promise<string> => {
   return (await readFile(architecturePage, 'utf8')).replace(jobTable, () => table)
 }
 
+/**
+ * Returns how the table of payloads shows an object: with its properties, unless it is a resource of the API or an earlier row has
+ * shown it. References such as `{ id, name }` are short enough to be repeated.
+ */
+const payloadText = (schema: JsonSchema, shown: Set<string>): string =>
+  `{ ${Object.entries(schema.properties as Properties)
+    .map(([name, property]) => {
+      const items = property.items as JsonSchema | undefined
+      const object = items?.properties ? items : property
+      const names = Object.keys(object.properties ?? {})
+      const isKnown = shown.has(names.join()) && names.length > 2
+      if (names.length === 0 || isKnown) return name
+      shown.add(names.join())
+      return `${name}: ${items ? `[${payloadText(items, shown)}]` : payloadText(property, shown)}`
+    })
+    .join(', ')} }`
+
+/** Returns docs/reference/events.md with its tables of event types and of payloads. */
+export const generateEvents = async (given = events): Promise<string> => {
+  const shown = new Set<string>()
+  const rowsOf = (cellOf: (event: (typeof events)[number]) => string) =>
+    given.map((event) => `| \`${event.type}\` | ${cell(cellOf(event))} |\n`).join('')
+  const payloadOf = ({ data }: (typeof events)[number]) =>
+    `\`${payloadText(z.toJSONSchema(data()) as JsonSchema, shown)}\``
+  const tables = { 'fires when': rowsOf(({ summary }) => summary), '`data`': rowsOf(payloadOf) }
+  return Object.entries(tables).reduce(
+    (text, [heading, rows]) =>
+      text.replace(
+        new RegExp(`(^\\| type \\| ${heading} \\|\\n\\|---\\|---\\|\\n)(?:\\|.*\\n)*`, 'm'),
+        (_, head: string) => head + rows,
+      ),
+    await readFile(eventsPage, 'utf8'),
+  )
+}
+
 if (import.meta.main) {
   await writeFile(target, await generateReference())
   await writeFile(architecturePage, await generateArchitecture())
+  await writeFile(eventsPage, await generateEvents())
 }

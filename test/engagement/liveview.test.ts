@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { noteContention } from '../../src/contacts/write/contention.ts'
 import { summarizeResponses } from '../../src/engagement/interactions/responses.ts'
-import type { EventType } from '../../src/events/types.ts'
+import type { EventType } from '../../src/events/events.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'

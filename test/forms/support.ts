@@ -1,6 +1,6 @@
 import { createList } from '../../src/contacts/contacts.ts'
+import type { EventType } from '../../src/events/events.ts'
 import type { Contact, EventData } from '../../src/events/shapes.ts'
-import type { EventType } from '../../src/events/types.ts'
 import { createForm, FormFile, type FormView, viewForm } from '../../src/forms/forms.ts'
 import { addSender } from '../../src/messages/identity/identity.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadRoutes } from '../../src/app/features.ts'
-import { eventTypes } from '../../src/events/types.ts'
+import { eventTypes } from '../../src/events/events.ts'
 
 const folder = join(import.meta.dirname, '..')
 

@@ -1,5 +1,5 @@
 import PostalMime from 'postal-mime'
-import { eventTypes } from '../../src/events/types.ts'
+import { eventTypes } from '../../src/events/events.ts'
 import { applyProjects, loadTemplate, sampleProject } from '../../src/studio/studio.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { ok, type StartOptions, startApp, type TestAccount, type TestApp } from './app.ts'

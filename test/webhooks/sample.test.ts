@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { eventTypes } from '../../src/events/events.ts'
 import { WebhookEventShape } from '../../src/events/shapes.ts'
-import { eventTypes } from '../../src/events/types.ts'
 import { ok, useAccount, useApp } from '../support/app.ts'
 import type { Query } from '../support/replies.ts'
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { revokeKey } from '../../src/accounts/accounts.ts'
-import { eventTypes } from '../../src/events/types.ts'
+import { eventTypes } from '../../src/events/events.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { routes } from '../../src/webhooks/webhooks.routes.ts'
 import { createWebhook, disableWebhook, enableWebhook } from '../../src/webhooks/webhooks.ts'

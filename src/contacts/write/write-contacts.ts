@@ -93,7 +93,10 @@ const emitChanges = async (
   if (added.length > 0) await emit(work, 'contact.created', () => added.map((contact) => ({ contact })))
   if (updated.length > 0) {
     await emit(work, 'contact.updated', () =>
-      updated.map((contact) => ({ contact, previous: previousValues(changed.get(contact.email)!, contact.fields) })),
+      updated.map((contact) => {
+        const previous = previousValues(changed.get(contact.email)!, contact.fields)
+        return { contact, changed: Object.keys(previous), previous }
+      }),
     )
   }
 }

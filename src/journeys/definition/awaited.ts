@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import type { EmittedEvent, EventType } from '../../events/events.ts'
 import { dataShapes } from '../../events/shapes.ts'
-import type { EmittedEvent, EventType } from '../../events/types.ts'
 import { isEpochMs } from '../../lib/common-shapes.ts'
 import { recordOf } from '../../lib/file-faults.ts'
 import { meets } from '../../lib/filter.match.ts'

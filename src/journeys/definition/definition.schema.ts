@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
 
 import { z } from 'zod'
+import { eventTypes } from '../../events/events.ts'
 import { dataShapes } from '../../events/shapes.ts'
-import { eventTypes } from '../../events/types.ts'
 import { emailAddress } from '../../lib/address.ts'
 import { eventName } from '../../lib/event-name.ts'
 import { parseAmount } from '../../lib/money.ts'

@@ -1,5 +1,5 @@
+import type { EmittedEvent, EventType } from '../../events/events.ts'
 import type { EventData } from '../../events/shapes.ts'
-import type { EmittedEvent, EventType } from '../../events/types.ts'
 import type { Trigger, TriggerKind } from '../definition/definition.ts'
 
 /** The person that an event is about. Without `listId`, the list where the address was changed last applies. */

@@ -1,4 +1,4 @@
-import { eventTypes } from '../../events/types.ts'
+import { eventTypes } from '../../events/events.ts'
 import {
   type Checked,
   type Fault,
