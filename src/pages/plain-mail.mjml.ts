@@ -33,8 +33,9 @@ const panelStyle = styleOf(
   ...['padding:14px 18px', `border-left:4px solid ${standIns.act}`, 'border-radius:4px', `background:${light.ground}`],
 )
 const grid = 'role="presentation" border="0" cellpadding="0" cellspacing="0" width="100%"'
+const panelTitle = '<strong style="font-size:18px;line-height:1.35">{{title}}</strong>'
 const panel = `<table ${grid} style="border-collapse:separate">
-<tr><td class="panel" bgcolor="${light.ground}" ${panelStyle}><strong style="font-size:18px;line-height:1.35">{{title}}</strong>{{lines}}</td></tr>
+<tr><td class="panel" bgcolor="${light.ground}" ${panelStyle}>${panelTitle}{{lines}}</td></tr>
 </table>`
 
 /** Dark mode. Clients that drop the style sheet use the inline styles. */

@@ -1,10 +1,10 @@
-import { mixed, readableOn } from '../lib/colors.ts'
+import { mixed, readableOn, textContrast, visibleOn } from '../lib/colors.ts'
 import type { Block } from './studio.blocks.ts'
 import type { FullTheme } from './studio.theme.ts'
 
 /*
  * Dark mode for a theme that was designed for light mode: backgrounds become dark and keep their hue, text becomes light. Colours that
- * are already dark stay. Buttons stay, because they have a background of their own.
+ * are already dark stay. Buttons stay, because they have a background of their own, except those in an outline.
  */
 
 const isLight = (color: string): boolean => readableOn(color) === '#000000'
@@ -20,6 +20,9 @@ export const darkTheme = (theme: FullTheme): FullTheme | null =>
 
 /** The class of a block that keeps its colours in dark mode: those of its author, on a light background. */
 export const ownColors = 'own-colors'
+
+/** The class of buttons in an outline, which take the colours of dark mode. */
+export const outlined = 'outlined'
 
 /** Returns the class of elements with this background. */
 export const groundClass = (color: string): string => `on-${color.slice(1).toLowerCase()}`
@@ -40,9 +43,11 @@ export const darkStyle = (theme: FullTheme, blocks: readonly Block[]): string =>
     const name = `.${groundClass(color)}`
     return `${name}, ${name} > table, ${name} > table > tbody > tr > td { background-color: ${darkGround(color)} !important }`
   })
+  const ink = visibleOn([dark.background], theme.primary, textContrast)
   return `@media (prefers-color-scheme: dark) {
 body, div[role='article'] { background-color: ${dark.background} !important }
 .ink > div, .ink > table, .ink-link { color: ${dark.text} !important }
 ${rules.join('\n')}
+.${outlined} td, .${outlined} a { background-color: transparent !important; border-color: ${ink} !important; color: ${ink} !important }
 }`
 }

@@ -1,7 +1,7 @@
 import { usableLang } from '../lib/common-shapes.ts'
 import type { Block, ColumnsBlock, Content, SectionBlock } from './studio.blocks.ts'
 import { conditionOf } from './studio.conditions.ts'
-import { darkStyle, groundClass, ownColors } from './studio.dark.ts'
+import { darkStyle, groundClass, outlined, ownColors } from './studio.dark.ts'
 import { leafNodes, type RenderContext } from './studio.leaves.ts'
 import { compileMjml } from './studio.mjml.ts'
 import { createPlaceholders, type Node, node, type Placeholders } from './studio.nodes.ts'
@@ -32,6 +32,12 @@ const nestedIn = (
 const isBox = (block: Block | undefined): block is SectionBlock | ColumnsBlock =>
   block?.type === 'section' || block?.type === 'columns'
 
+/** Returns the classes of an element of a column on a background, from its own. */
+const classesOn = (background: string, own = ''): string => {
+  if (own === ownColors) return own
+  return `${own === outlined ? outlined : 'ink'} ${groundClass(background)}`
+}
+
 /**
  * Returns the elements of a column. Sections inside a column are flattened: each of their blocks gets their background. `around` is that of
  * the column.
@@ -53,7 +59,7 @@ const columnNodes = (
         attributes: {
           ...one.attributes,
           'container-background-color': background,
-          'css-class': one.attributes['css-class'] === ownColors ? ownColors : `ink ${groundClass(background)}`,
+          'css-class': classesOn(background, one.attributes['css-class']),
         },
       })),
     )
@@ -139,8 +145,9 @@ const logoRow = (theme: FullTheme, name: string, placeholders: Placeholders): No
     src: placeholders.html([{ url: urlParts(theme.logo), kind: 'image' }]),
     alt: placeholders.text(name),
     width: '160px',
+    align: 'left',
   }
-  return [row({ side: 0 }, [12, 0], [node('mj-column', {}, [node('mj-image', image)])])]
+  return [row({ side: 0 }, [16, 0], [node('mj-column', {}, [node('mj-image', image)])])]
 }
 
 const footerLink = (link: 'view' | 'unsubscribe', theme: FullTheme): Part[] => [
@@ -190,7 +197,11 @@ const head = ({ name, preheader, blocks }: Content, { theme, placeholders }: Ren
         { 'css-class': 'ink', color: theme.text, 'font-size': '16px', 'line-height': '1.5', padding: '8px 20px' },
         [],
       ),
-      node('mj-button', { 'font-size': '16px', padding: '8px 20px', 'border-radius': '6px' }, []),
+      node(
+        'mj-button',
+        { 'font-size': '16px', 'font-weight': 'bold', padding: '8px 20px', 'border-radius': '6px' },
+        [],
+      ),
       node('mj-table', { 'css-class': 'ink' }, []),
       node('mj-image', { padding: '8px 20px' }, []),
     ]),

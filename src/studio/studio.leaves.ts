@@ -1,8 +1,8 @@
-import { readableOn } from '../lib/colors.ts'
+import { readableOn, textContrast, visibleOn } from '../lib/colors.ts'
 import { escapeHtml } from '../lib/escape-html.ts'
 import { tagParts } from '../lib/tags.ts'
 import type { LeafBlock } from './studio.blocks.ts'
-import { ownColors } from './studio.dark.ts'
+import { outlined, ownColors } from './studio.dark.ts'
 import { markupParts, setsColors } from './studio.markup.ts'
 import { type Node, node, type Placeholders } from './studio.nodes.ts'
 import { type Look, richHtml } from './studio.rich.ts'
@@ -85,51 +85,59 @@ const image = ({ src, alt, href, width }: Props<'image'>, placeholders: Placehol
 const buttonNode = (href: string, label: string, theme: FullTheme, align: string): Node =>
   node('mj-button', { href, 'background-color': theme.primary, color: readableOn(theme.primary), align }, label)
 
+/** The colours of the buttons that answer a block: outlined, so that the author's own button is the main one. */
+const outline = ({ primary, background }: FullTheme, ground: Ground): { ink: string; ground: string } => ({
+  ink: visibleOn([ground ?? background], primary, textContrast),
+  ground: ground ?? background,
+})
+
 const question = (text: string, placeholders: Placeholders): Node =>
   node('mj-text', { 'font-weight': 'bold', padding: '16px 20px 8px' }, placeholders.text(text))
 
 const answerLink = (blockId: string, value: string): Part => ({ answer: blockId, value: tagParts(value) })
 
 /** A button as wide as its column. With MJML's own button only the label could be clicked. */
-const wideButton = (href: string, label: string, { primary, font }: FullTheme): Node => {
-  const cell = `border-radius:6px;background:${primary};mso-padding-alt:10px 16px`
+const wideButton = (href: string, label: string, theme: FullTheme, around: Ground): Node => {
+  const { ink, ground } = outline(theme, around)
+  const cell = `border:1px solid ${ink};border-radius:6px;background:${ground};mso-padding-alt:10px 16px`
   const link = [
-    `display:block;padding:10px 16px;border-radius:6px;color:${readableOn(primary)};font-family:${fontFamily(font)}`,
-    'font-size:16px;line-height:120%;text-decoration:none',
+    `display:block;padding:10px 16px;border-radius:6px;color:${ink};font-family:${fontFamily(theme.font)}`,
+    'font-size:16px;font-weight:bold;line-height:120%;text-decoration:none',
   ].join(';')
   return node(
     'mj-text',
-    { padding: '4px 20px' },
+    { padding: '4px 20px', 'css-class': outlined },
     `<table role="presentation" border="0" cellpadding="0" cellspacing="0" width="100%" style="border-collapse:separate">
-<tr><td align="center" bgcolor="${primary}" style="${cell}"><a href="${href}" target="_blank" style="${link}">${label}</a></td></tr>
+<tr><td align="center" bgcolor="${ground}" style="${cell}"><a href="${href}" target="_blank" style="${link}">${label}</a></td></tr>
 </table>`,
   )
 }
 
 /** A vote or a quiz: a button for each option. */
-const choice = (id: string, props: Props<'vote'>, theme: FullTheme, placeholders: Placeholders): Node[] => [
+const choice = (id: string, props: Props<'vote'>, { theme, placeholders }: RenderContext, ground: Ground): Node[] => [
   question(props.question, placeholders),
   ...props.options.map((option) =>
-    wideButton(placeholders.html([answerLink(id, option)]), placeholders.text(option), theme),
+    wideButton(placeholders.html([answerLink(id, option)]), placeholders.text(option), theme, ground),
   ),
 ]
 
 /** Outlook ignores the padding of links, so there each number is in a cell of its own. */
-const rating = (id: string, props: Props<'rating'>, theme: FullTheme, placeholders: Placeholders): Node[] => {
+const rating = (id: string, props: Props<'rating'>, { theme, placeholders }: RenderContext, around: Ground): Node[] => {
+  const { ink, ground } = outline(theme, around)
   const style = [
     'display:inline-block;min-width:40px;margin:0 4px 6px 0;padding:8px 0;border-radius:6px;text-align:center',
-    `background:${theme.primary};color:${readableOn(theme.primary)};text-decoration:none;font-weight:bold`,
+    `border:1px solid ${ink};background:${ground};color:${ink};text-decoration:none;font-weight:bold`,
   ].join(';')
   const links = Array.from({ length: props.max }, (_, i) => {
     const value = String(i + 1)
     const link = `<a href="${placeholders.html([answerLink(id, value)])}" title="${value} / ${props.max}" style="${style}">${value}</a>`
-    const cell = `<td bgcolor="${theme.primary}" align="center" width="40" style="mso-padding-alt:8px 0">`
+    const cell = `<td bgcolor="${ground}" align="center" width="40" style="border:1px solid ${ink};mso-padding-alt:8px 0">`
     return `<!--[if mso]>${cell}<![endif]-->${link}<!--[if mso]></td><td width="4"></td><![endif]-->`
   })
   const row = ['<!--[if mso]><table role="presentation" cellpadding="0" cellspacing="0"><tr><![endif]-->', ...links]
   return [
     question(props.question, placeholders),
-    node('mj-text', {}, [...row, '<!--[if mso]></tr></table><![endif]-->'].join('\n')),
+    node('mj-text', { 'css-class': outlined }, [...row, '<!--[if mso]></tr></table><![endif]-->'].join('\n')),
   ]
 }
 
@@ -137,15 +145,21 @@ const rating = (id: string, props: Props<'rating'>, theme: FullTheme, placeholde
 const invitation = (
   id: string,
   block: { title: string; lines: string[]; label: string },
-  theme: FullTheme,
-  placeholders: Placeholders,
-): Node[] => [
-  question(block.title, placeholders),
-  ...(block.lines.length > 0 ? [node('mj-text', { padding: '0 20px 8px' }, block.lines.join('<br>'))] : []),
-  buttonNode(placeholders.html([{ link: 'view', at: id }]), block.label, theme, 'left'),
-]
+  { theme, placeholders }: RenderContext,
+  around: Ground,
+): Node[] => {
+  const { ink, ground } = outline(theme, around)
+  const look = { 'background-color': ground, color: ink, border: `1px solid ${ink}`, 'css-class': outlined }
+  const href = placeholders.html([{ link: 'view', at: id }])
+  return [
+    question(block.title, placeholders),
+    ...(block.lines.length > 0 ? [node('mj-text', { padding: '0 20px 8px' }, block.lines.join('<br>'))] : []),
+    node('mj-button', { href, align: 'left', ...look }, block.label),
+  ]
+}
 
-const checkout = (id: string, props: Props<'checkout'>, { theme, placeholders, lang }: RenderContext): Node[] => {
+const checkout = (id: string, props: Props<'checkout'>, context: RenderContext, ground: Ground): Node[] => {
+  const { theme, placeholders, lang } = context
   const { items, total } = priceLines(props, lang)
   const cells = (name: string, price: string, weight: string) =>
     `<tr><td style="padding:4px 0;font-weight:${weight}">${name}</td><td style="padding:4px 0;text-align:right;white-space:nowrap;font-weight:${weight}">${price}</td></tr>`
@@ -155,7 +169,7 @@ const checkout = (id: string, props: Props<'checkout'>, { theme, placeholders, l
     { padding: '0 20px 8px', color: theme.text, 'font-size': '16px', role: 'presentation' },
     [...rows, cells('Total', total, 'bold')].join('\n'),
   )
-  const [title, button] = invitation(id, { title: props.title, lines: [], label: words.checkout }, theme, placeholders)
+  const [title, button] = invitation(id, { title: props.title, lines: [], label: words.checkout }, context, ground)
   return [title!, table, button!]
 }
 
@@ -189,22 +203,22 @@ export const leafNodes = (block: LeafBlock, context: RenderContext, ground: Grou
       return [node('mj-spacer', { height: `${block.props.height ?? 24}px` })]
     case 'vote':
     case 'quiz':
-      return choice(block.id, block.props, theme, placeholders)
+      return choice(block.id, block.props, context, ground)
     case 'rating':
-      return rating(block.id, block.props, theme, placeholders)
+      return rating(block.id, block.props, context, ground)
     case 'form': {
       const { title, fields } = block.props
       const lines = [fields.map(({ label }) => placeholders.text(label)).join(' · ')]
-      return invitation(block.id, { title, lines, label: words.form }, theme, placeholders)
+      return invitation(block.id, { title, lines, label: words.form }, context, ground)
     }
     case 'booking':
       return invitation(
         block.id,
         { title: block.props.title, lines: [bookingLine(block.props, context.lang)], label: words.booking },
-        theme,
-        placeholders,
+        context,
+        ground,
       )
     case 'checkout':
-      return checkout(block.id, block.props, context)
+      return checkout(block.id, block.props, context, ground)
   }
 }

@@ -2,12 +2,12 @@ const weekdays = [1, 2, 3, 4, 5]
 
 /**
  * Returns the file of the sample project `Welcome` of `svc dev`, with a block of every type. Its merge tags are `name` and `email`.
- * `imageUrl` must be an image of 560 by 200 pixels.
+ * `imageUrl` must be an image of 560 by 200 pixels, and `logo.png` beside it one of 160 by 40.
  */
 export const sampleProject = (imageUrl: string) => ({
   name: 'Welcome',
   preheader: 'Three short questions, and a mug at the end',
-  theme: { width: 600 },
+  theme: { width: 600, logo: new URL('logo.png', imageUrl).href },
   blocks: [
     {
       id: 'intro',

@@ -85,7 +85,8 @@ describePages('a rendered mail', (openPage) => {
     expect(widest).toBeLessThanOrEqual(width)
     // The whole button of an option is clickable, not only its label.
     expect((await box('Red')).width).toBeGreaterThan(Math.min(width, 600) - 60)
-    expect([...new Set(fetched)].sort()).toEqual([imageUrl, 'https://svc.test/t/o/token.gif'])
+    const logo = 'https://images.example/logo.png'
+    expect([...new Set(fetched)].sort()).toEqual([imageUrl, logo, 'https://svc.test/t/o/token.gif'])
     expect(faultsOf(page)).toEqual([])
     const folder = process.env.SCREENSHOTS
     if (folder) await page.screenshot({ path: `${folder}/mail-${width}.png`, fullPage: true })

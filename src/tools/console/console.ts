@@ -3,7 +3,7 @@ import type { Answered } from '../../http/answered.ts'
 import { readBody } from '../../net/loopback.ts'
 import { type Arrival, openReceiver, type Receiver } from '../../webhooks/receiver.ts'
 import { readMode } from '../catcher/catcher.ts'
-import { picturePath } from '../dev/dev.ts'
+import { logoPath, picturePath } from '../dev/dev.ts'
 import { act, type ConsoleClock } from './console.acts.ts'
 import { createCalls, createDeliveries, createStream } from './console.feed.ts'
 import { type ConsoleView, consoleDocument, consoleHeaders, type Surroundings } from './console.frame.ts'
@@ -17,7 +17,7 @@ const mailsOnPage = 100
 const mailsBeside = 50
 const formLimit = 4096
 /** Requests of probes, scrapers and the sample picture, which the console does not list. */
-const hiddenPaths = ['/healthz', '/readyz', '/metrics', picturePath]
+const hiddenPaths = ['/healthz', '/readyz', '/metrics', picturePath, logoPath]
 
 interface ConsoleOptions {
   port: number

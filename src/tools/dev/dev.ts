@@ -6,7 +6,7 @@ import type { Database } from '../../store/database.ts'
 import { claimFolder } from './dev.claim.ts'
 
 export { consoleUrl } from './dev.claim.ts'
-export { picturePath } from './picture.ts'
+export { logoPath, picturePath } from './picture.ts'
 
 export interface Development {
   config: Config

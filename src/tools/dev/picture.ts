@@ -61,14 +61,77 @@ const encoded = [
   'CTCSACNJgJEEGEmAkSTASAKMJMBIEmAkAUYSYCQJMJIAIwkwknRe/wdEEAnlxUf3VwAAAABJRU5ErkJggg==',
 ]
 
+/** The logo of the sample project: 160 by 40 pixels, at double density. */
+const encodedLogo = [
+  'iVBORw0KGgoAAAANSUhEUgAAAUAAAABQCAYAAABoMayFAAAQAElEQVR4nOzdC3xU1Z0H8N+5M5AHBCkkE+QRESxFfHzUFYmKlu3iq1qlUF1dVwWyouB2',
+  '18fmgUo4vNSM9VE/VAEbdMWKrV21W6q4BpdPRRSrq59aBW0tlZVHJhDABCLJ3Hv6PzcJJTD3zkxmktw7+X/5TJKZ+77M/d9z7nkFkaS8WdPHWiJwhRBq',
+  'Mr0dSq9BEBgkIHLgIwqqiX7U05/6tUMpUWMoc03Diqe3gDHWK4hEZ+w/e8YsoYwyWmI0MpnC5/SjqmHZyifBGMtocQNgv1tK/sEw8Dj9OQa9iFJqC6US',
+  'bz+w7KnXwBjLSM4BcNasPv0D0ccoa3srejEKgssaC4tug5QWGGMZJXYALCkZlNdX/Zomnwemg2BNY7P4R1RX14MxljGOCYB5s2d+i674tRBiJNjfKPUX',
+  'OluXNjyx8lMwxjKC0eGdnBSEEtUc/GJoPSeP2OeIMZYROgTA/rtGL6VUzvlgDsRl9jlijGWEw1lgKu29lEp7XwWLy7Jw2YHl1WvBGPO11hSglIYQ6iGw',
+  'hNC5CoMx5nt2AOy3a9uNQohxYAmhc3Va/1tLrgVjzNfsAGgI9Oq6fp1BqcDbwRjzNaPfnOlDlMI58LjJ406Fl+hzljtr1vFgjPmWIZQxhbJ0CbcJ7imL',
+  'p15NO+ud3dTnzAhErwJjzLco9yuK4QPjhg7DdRPOhacocQYYY75lKKWGwCcqLr8SWUFP1UP2zbljjB1LF4L45iI+YXA+5nznIniHGgnGmG/pLPBI+Mhd',
+  'l34X+f3z4AV+O3eMsY4MuoqPg48MyM7Bvd+bAk/w2bljjHVkwIduOv8CFA0aDMYYS4XnAuDE4d+IO0/AMLDg+z8AY4ylwnMBcN55iQ05Mu3vxmPCqMwe',
+  'noQx1rU8FQAvHx3CuUPjpwDbLZp6NRhjrLM8EwCpOBr3Fo9KapniUSfZKUHGGOsMz9Qqvu7k43FKQfLVW+SUaXjp/96DpRQySSgsl9M9YZbT9BbLOLW+',
+  'ovJjJCg/vPDbAVjrnabT2VsYKZPz4TP5D8hrAwZWO023FK6uK5e/BGMxeCIFmBUQKJ/Qued5unL09IkXgjHGkuWJAFhy+giMPC4HnXXPFVchLzsbjDGW',
+  'jB4PgAP6BnHn2SORioK8AfiPSy8HY4wlo8cD4G1nFSHULwupmv33k7lyNGMsKT0aAAty+2LOmScgHbL79MHcK7h7PsZY4no0AN519ok4Lit9BdHXnlOM',
+  'k48fCsYYS0SPVYM5YUAOZp4+DOmkm8gtmXYNpi59FKyLKSUGP7JkaLAlOsIUaD4U7ftFw91370FXkdIIZWGkFUSRUIZZF+z/Hu68swmdNKhKDg8axgil',
+  'rK11ZXIX0mX58j6h+p0jIDDEDBotyrR21jdhB+2/hUwgZd/CfhijQMcnjP17Gq33/XxsPRYAK4pHITsYQLrpsUP0q+aTP4ClEQW8gvCCaYbADHp3igov',
+  'GCYEfX8E3Xjog9xgM3Kr5EF6v43eboRlPFpbUfmR2yoLw3Iz/RrrMHllbZks0X+EqhbcQDvwIG2vMGBX97QQin61IgLcgiSEwotGQ5kLaD2X0Nt8KMse',
+  'GDtUJXfQZ2uViSWRufLPSFLhg4tOVLBupHN0pdi/8yy0fa2DlmWPvF2Yg2YVluuFJX5p5anVdbfJRrf19b/vvoJ+weaI03Sl8HikXN7muD9hWU2/ZjpN',
+  'rw0OyG2/ecTdlsANkVL5rA58BbmYZyiUQaGvPm9BOn/52bhuN/A8fKpHssDjBvfHtWO7bjwhr40f4nf5VYu+Vfig3ETB7wV6+116nWAHv6MJ5KI1oM2E',
+  'Yf0+FJav51fJs5GCwvD8u4VQz+jghxRQkHsAMD+l9VwPHfyOQJ/p5yYzhYHNBVULyhNe5/1yVGGV/LmyzD8JpSR9486KOaOwA8bFMNQK0YhtFNDn4eGH',
+  'O1/vq7vp1HcufkXB4l59LMggPRIAdYcHAaPrApQnxw/xqRCl+gLC/ICu4qTbHNL/8OSAwAYKhBejE0IPysm0liVIEQW/JyjIlbclVp3RxW0I9QAFtZ8i',
+  'Dt2yhtb2Pi1zDa074euI5v0GBfSFlILdqFNf8AFKwS6mc3cpMlC3B8DioQPtTg+6mgfHD/EdSqlcRJkgnepLJbWSRRfPy/kPyTHHTFEu7RcV/bMwD3EI',
+  'ilhxZjlfJDvutUAJBc05TpP1eTGUVUPHNRCdRMueQY8N3h74iOz0OtJB9G12P38KuTTDDx2Xj3/+Pa3bI0Tled3ThVX7+CGP/M+ryEQBw5pAKaTEnyOY',
+  '1ulJ3e6kzKZv/yphX6spywmYWEG/J3X41HU4VnUeTT4ZcShLuaa/KKPRqQHsac9+RNn3l3eXyx1Hfj7wfjmStvrzmI8Akt0GMDqrBS/RjeA7tMEeCSSq',
+  'mXLn9PzWCe3jHfSjv+Py+vz7WLcGwMknDMbE4YPQXfT4Ias2bsDuxgZkGrrmq5HMJZNkWr8gR1xH16TjczdKu/2WvvthE1kbgurrAhFQUwWEhHNq8du6',
+  '5LW+XH6JRCQQ/JJFp+uP9CuiUzUUwM6MM3sOBc876HfpkR9mGVhKAcGtz7ZDtJ0qmufNto3OoAjxTy7zTwqFF/4zlUKsgjeNRQbr1gC4aOI30Z3axw+5',
+  'fbVXv1veRTmby5ymUfB7NVI2//IjUi376RWmUuIDBtRSp+X6GNC9VjyHZCk8Txt6kwqit1KgbVGWGEHbSbzKjcJBSqfcESmd/2T7PueH5RX0QPApHFUg',
+  '0nE5dTOlhOfSK2ovowt0BC53nl3tNxE8d0/5vM1HfFxDWeZXaLPPwnlDlbSNn3m6OomCzisvpfP4kVBiux5Qlz47IwAj4R6JvKjbAuC0MYWd6u4qVXr8',
+  'kIdfewXb6ruuilpGEsZDyrKeo5LRXJ1isiByBKwc+pxe6qVYWTZDGK9AmY6rVBbGIAlKZ9yBKZQNXYMU0HpuiJTJF1EmD3+2u0yuCT0gr6Lje8tpOcqC',
+  'HxfqZ4yn1Nnb+j2lCG+GK1FxVPCzRcrn/4yeKerCkitjbwcnFWRjYh3wW3jTF2YQF+++S3521Oc18LluCYC6wHf++d2b+mvXPn7IjOrlYImrLa3chCRR',
+  'wDwvTu2j5O6ACvelHPwUXouUU/CLIVIhN1Jgep322XmwaWVegLYASId2ocu+NkeasBLOdGrzSqeJFIgnwaMB0LJwI90wPkMG6pYAOP20YSl1d5Uq3Wv0',
+  'sv+twaY/fw6WouXL+wzeFzkpYJjDYFKG1LDONCDyKNBMpERhWjtmPGRlPYIUKSF+4zadsnMv0I+LXKbbz8Ds0toWl+dhgoKklI6lCRZy1gXg2nDFm/W2',
+  'FD6uq5BeTZmmrMsDoO7s9O4JPT94kR4/5OIfPQCWPLsFBcxKyvReqPbtLLLrvekMsKH04PD2POmud04Bdcf+uXP3IkX0qOp3btOjQfFh0HKrjQO7i6Fg',
+  'c6AQwnSb71O42F1e3kCpzVqnCt1CqfT0CpJ+HyGDdXkA1L29pKO7q1S1jx/yX+//DpmAno2ViNZmZ4kxcTplsx5CEgY9Jgf0acKjSpk32UEvTXViEkHb',
+  'q0caRBHY7zZdBAJf6jyey37YActQ5mC3g6eAfRBxCCg6JhEzANKtZDg8iAJ7Wv4fvKpLA6Dd2en4E+EVmTR+iGkZm5IcE6QlgMQLGXUrhT5fN6+nq3ac',
+  'nyt6GcJ0vfuahwIHA0aLyxyqtQJRgJK7ynLZDuI2bKfseIvTuUxHvUKWvC5tCXLXOSPT2t1Vqnj8kMTlBpr/k36NS2Reup/U0uu/6TK+E15jYYDb5L6B',
+  'FteKqZQys7PhSondrvMp9+1o9AhhoMvyiVdTEHES4gp+vmd1qy4LgLqz09lnFMFrePyQ+AofXDiBUiRu9QCjdJEt1SOuUR5yFJWyDqHXVabKjtuGtrsJ',
+  'Q5ziNt1Uput0Clp2FtDMNmvhzr2ag5S6SZlzNlcggkQpuPcjJ5Dc+LK9WJcFwHuKR3dJd1ep4vFD4lPK+oHL5CaKKpNqy+UP9XCTtaXztrZPOBRo6vmH',
+  'vUdTyrWbcPqGft91cQG7Xl/9v8mv2lqSODlnwMPSMTUZ6oepcTpNOFztqI9hNLvMZ7cjxi9+EfvikjJbKXUGWEK6JADqzk5vOjW9nZ2mE48f4o4usBFO',
+  '0yj192KkrDJm5eFcJTxXlUP3/Vdw/8KYzd7yq+RQSk25NVPTbV3f+NsbrHPZTjAn2rHZ3GFS6lLzUrjtp8La9r/3VlTs1/UKnWdGUWjr5piPGwpzMU9X',
+  '4AZLSJcEQDnxpC7t7ipVPH6IO0rpOD4jcOxSSsogRYu4vbf0BBGwXji6N5rBDy8eRl/R39ABuT0Pqa/7WrzT/sZsrczsiG4OZQVheUy3UaEcLKPzdrrL',
+  'opHaJrzSYV0C/+8yv26IEw6F5YKC8KJv6uy1bqYXqpJP0//dXLCEpb2EQnd2Om3MEHidHj/ksdfXYvPOHWAd2c+9nO9fU0LhhecfmQrUlYSzWvBMZ/oM',
+  '7A661xUjis2FYanrQL1LgepMtESLEyh5XdXeDljbUy7fpSDzDi1XHHM7QjehxkuFVXI1JS1qdMfVtHF9p53kthEKWj85cjtt9PkdHee4KgXMysJcsE5K',
+  'ewBcfEHPNHlLFo8f4owuyHfp4poRcyKlmASsDRRM1tN8H9AFP0w14wL6vOu6+E6DtudvE/QrkUrbyi4fwTEdO1DwLKdjXe9YJbI1RTlD9wKTUFmswrYW',
+  'lf3jGOtZRdNuRCfQvv8+ToqTtUl7AJz68gfoCgPm/AtY96ALcnUf8XUVXURuVTsmCZ2yOSoSUIDYK9y7i0qr1g45net1WkroLvWXJF2HW2Fx3Vz5p6M/',
+  '1s3CCqoW3EPrvA+pa7Iohbi3vOKYytqRUllDWdw3aacvQDIU6uicVNJ/xMtgcfX4wOjMe9oewif9LMnOygm8gW4Ur0NOJcRG+pVUMp+O46VIExY6Ta8r',
+  'n38/zbMQKaDl9ykLk+vK5IdO80RbC2gSrx5jr1fcoaAOgCWEAyCLKVIuH1dKVCr72X98NN9zkZHj/h0eFCmdfxf9Wh1vvrZjvY/mnxavb75ImZxvWriO',
+  'Urw7kSRaZh1lr8fr3mjc5tOdxzZbarzO0iL+OqN087led70FljAOgMwRXUyLlGmMp4trg/NcaiulOuZQQLge11yTULDsdpRfrS2dfz0lFqfr/T16sv28',
+  'j1J9pgqcVlsm70m0e/rdFfJ5SikW6eO3O2x1uVnozlL1TYLy7MV0c5kcK3sdy96KBdsoIOt6fTfrXriP2UZrdZmVVNQ9trZUJt/ZbC8n8maX+L9hbA9q',
+  'eKK6VzQ70nXmqNxoHGXbxhoCAyl59KWhsKW2XL4Dn9HtnHNEdLgIWnZl0KiFLQl31e9CV4TOiqJY6BYfShRCWIegjJ0U/L6oGzXurbTcINoHJlfGcc2m',
+  'tX3foOO345ZbWsA6hQNginpLAGQsE6VcCvxUyS12N1N+prvI4h6jGet9Un4GeMdzvNDQFgAAAk9JREFUq7Br/z74ld53fQyMsd4n5QC4r+kgbn1mJSzL',
+  'uwNaOdH7rPddHwNjrPdJSynwG5s/wY9rXoPf6H3W+84Y652oIA+HkAaLf/0yPt6eckFat9H7qvc5JQr7wRjzLd1nyy6kQYtpouSpJ9EcjcLr9D7qfdX7',
+  'nBKh0nLuGGM9g7LA6buIP9mxHUvW/Apep/dR72uqVJpuHoyxnmEoJdJ6ET/6+lqs+yThsXq6nd43vY/pICD+AsaYb1EWWKW1Jr9Syi5Z3XvQe+2x9T7p',
+  'fVNpGhXOgvoQjDHfMprNwIsqXRGhTe1X+3Hn6mfhNXqf9L6lg33OWoy4DewZY95lN+PKmz2TUoFiAlgS1KaGJ1YWgzHmW3Y9QEthGVhS6NkpdyXNmM/Z',
+  'AfDAkKJnKEf3EVhC6Fz9oXFZ9fNgjPlaa0sQKS0hRCVYQij1VwrGmO8dHuKw+b0PtvQ9+6zhQuAsMEdU9LH8wPJqzv4ylgE6tAVuHPL5bCi8BRabUm/T',
+  'OfpXMMYyQsfOEOT6KKzAFPrrM7COlPojAtHv2eeIMZYRjukNpmHFit0NzThXQdWA2ajQ442GFlHc8JNn9oAxljFid4dVXV3fWFh0CQXBXl89hp75/bRx',
+  'SNFF+pyAMZZR4o5n0e/WGZcIiEeplHgsehFd1YVKe2+nAo91YIxlpIQH9Mm7debNNHs5LTEamUzhcyWscOMTT60AYyyjJT2iWd6s6WMtEbhCCDWZ3g6l',
+  '1yBayyBKJebARyh730Q/dLZWv3ZQaq/GUOaahhVPbwFjrFf4KwAAAP//NG0gZwAAAAZJREFUAwAJVQD++xgXpAAAAABJRU5ErkJggg==',
+]
+
 export const harbourPng: Buffer = Buffer.from(encoded.join(''), 'base64')
 
+const logoPng: Buffer = Buffer.from(encodedLogo.join(''), 'base64')
+
 export const picturePath = '/sample/harbour.png'
+export const logoPath = '/sample/logo.png'
 
 /** Returns the URL of the sample project's picture, which `samplePages` serve. */
 export const pictureUrl = (publicUrl: string): string => new URL(picturePath, publicUrl).href
 
-/** A page that only `svc dev` serves: the picture of the sample project. */
+/** Pages that only `svc dev` serves: the picture and the logo of the sample project. */
 export const samplePages: readonly Page[] = [
   { method: 'GET', path: picturePath, handle: async () => ({ type: 'image/png', content: harbourPng }) },
+  { method: 'GET', path: logoPath, handle: async () => ({ type: 'image/png', content: logoPng }) },
 ]
