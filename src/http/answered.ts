@@ -10,6 +10,18 @@ export interface Answered {
   requestId: string
 }
 
+/** The content of a call of the API, with its confidential parts: its observer masks them, and keeps it in memory only. */
+export interface Content {
+  /** With its `?`; empty if there is none. */
+  query: string
+  /** The parsed body as the client sent it; undefined if there is none or the call was refused before. */
+  sent: unknown
+  /** The JSON of the response; null if there is none. */
+  received: string | null
+}
+
+export type OnAnswered = (answered: Answered, content: Content | null) => void
+
 const maxPathLength = 200
 
 /** In a path without a route, a segment longer than any id may be a token. */
@@ -52,15 +64,22 @@ export const logAtEnd = (request: FastifyRequest, reply: FastifyReply): void => 
   })
 }
 
-/** Calls `onAnswered` for each answered request. */
-export const observeAnswers = (server: FastifyInstance, onAnswered: (answered: Answered) => void): void => {
+const isCall = ({ url }: FastifyRequest): boolean => url.startsWith('/api/')
+
+/** Calls `onAnswered` for each answered request; `content` is null for pages, whose paths and forms hold tokens. */
+export const observeAnswers = (server: FastifyInstance, onAnswered: OnAnswered): void => {
+  const sent = new WeakMap<FastifyRequest, unknown>()
+  const received = new WeakMap<FastifyRequest, string>()
+  // The validation replaces the body by what the route makes of it.
+  server.addHook('preValidation', async (request) => void sent.set(request, request.body))
+  server.addHook('onSend', async (request, _reply, payload) => {
+    if (isCall(request) && typeof payload === 'string') received.set(request, payload)
+  })
   server.addHook('onResponse', async (request, reply) => {
-    onAnswered({
-      method: request.method,
-      path: pathOf(request),
-      status: reply.statusCode,
-      ms: msOf(reply),
-      requestId: request.id,
-    })
+    const { method, url, id: requestId } = request
+    const answered = { method, path: pathOf(request), status: reply.statusCode, ms: msOf(reply), requestId }
+    const query = url.includes('?') ? url.slice(url.indexOf('?')) : ''
+    const content = { query, sent: sent.get(request), received: received.get(request) ?? null }
+    onAnswered(answered, isCall(request) ? content : null)
   })
 }

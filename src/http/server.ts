@@ -18,7 +18,7 @@ import { readHeld } from '../queue/holds.ts'
 import { isUnavailable } from '../store/database.ts'
 import { requireWritable, schemaProblem, schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
-import { type Answered, logAtEnd, observeAnswers } from './answered.ts'
+import { logAtEnd, type OnAnswered, observeAnswers } from './answered.ts'
 import { parseAttached } from './attached.ts'
 import { authenticate } from './auth.ts'
 import { bodyLimits, createBodyReader, isJson, type ReadBody, textOf, tooLarge } from './bodies.ts'
@@ -240,7 +240,7 @@ export interface Server {
 /** Observers of the server, and the state that it shows. */
 interface Observers {
   /** Called for each answered request. */
-  onAnswered?: ((answered: Answered) => void) | undefined
+  onAnswered?: OnAnswered | undefined
   metrics?: Metrics | undefined
   /** Returns the states of this process's jobs for `/readyz`. */
   jobs?: () => Readonly<Record<string, string>> | undefined

@@ -77,3 +77,7 @@ export const newId = (prefix: IdPrefix, epochMs: number): string => `${prefix}_$
 
 /** Returns the smallest id of a time: `id < idAt('dlv', t)` selects every row created before `t`. */
 export const idAt = (prefix: IdPrefix, epochMs: number): string => `${prefix}_${timePart(epochMs)}`
+
+/** Returns the epoch ms of an id of `newId`. */
+export const timeOfId = (id: string): number =>
+  [...id.slice(id.indexOf('_') + 1).slice(0, 10)].reduce((ms, letter) => ms * 32 + alphabet.indexOf(letter), 0)

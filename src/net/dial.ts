@@ -21,7 +21,7 @@ export class AddressRefused extends Error {
   }
 }
 
-const loopback: Address[] = [
+export const loopback: Address[] = [
   { address: '127.0.0.1', family: 4 },
   { address: '::1', family: 6 },
 ]

@@ -1,5 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type AddressInfo, isIP, type LookupFunction } from 'node:net'
+import { bareHost } from './addresses.ts'
+import { isThisMachine, loopback } from './dial.ts'
 
 export interface LoopbackServer {
   port: number
@@ -68,3 +70,21 @@ export const readBody = async (request: IncomingMessage, limitBytes: number): Pr
   }
   return Buffer.concat(chunks, bytes)
 }
+
+/** Resolves a name of this machine without a resolver. */
+const lookHere: LookupFunction = (_name, _options, done) => done(null, loopback)
+
+/**
+ * Returns the status of a HEAD request, whose redirects are not followed; null if there is no answer in time. A URL of another host, by
+ * its name or address, is not requested. No name is looked up.
+ */
+export const statusHere = (url: URL, timeoutMs: number): Promise<number | null> =>
+  new Promise((resolve) => {
+    if (url.protocol !== 'http:' || !isThisMachine(url.hostname)) return resolve(null)
+    const options = { method: 'HEAD', agent: false, signal: AbortSignal.timeout(timeoutMs) } as const
+    const isName = isIP(bareHost(url.hostname)) === 0
+    request(url, { ...options, ...(isName && { lookup: lookHere }) })
+      .on('response', (answer) => resolve(answer.resume().statusCode ?? null))
+      .on('error', () => resolve(null))
+      .end()
+  })

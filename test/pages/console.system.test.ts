@@ -37,9 +37,10 @@ describePages('the console of svc dev', (openPage) => {
 
   const go = (path: string) => page.goto(c.console.url + path)
   const shows = (text: string | RegExp) => page.getByText(text).first().waitFor()
+  const content = { query: '?email=ada%40people.example', sent: { title: 'Annual plan' }, received: '{"error":"No"}' }
   const call = (status: number, path: string) =>
-    c.console.addCall({ method: 'GET', path, status, ms: 12.3, requestId: 'req_01m80h0mcx04rxxvxgbf0v50ys' })
-  const subjects = () => page.locator('#mails .subject').allTextContents()
+    c.console.addCall({ method: 'GET', path, status, ms: 12.3, requestId: 'req_01m80h0mcx04rxxvxgbf0v50ys' }, content)
+  const subjects = () => page.locator('#mails .subject, #activity .subject').allTextContents()
 
   test('each page is accessible and fits every screen, empty and full, and loads nothing from other hosts', async () => {
     await go('/mail')
@@ -53,21 +54,24 @@ describePages('the console of svc dev', (openPage) => {
     await c.mail({ subject: 'Your order has shipped', text: 'It is on its way. '.repeat(30) })
     await c.mail({
       subject: `A long one ${'x'.repeat(120)}`,
-      html: '<p>Hello</p>',
+      html: '<p>Hello, <a href="#">here</a> and <a href="http://127.0.0.1:1/u/x">there</a></p>',
       attachments: [{ filename: 'call.ics', content: 'BEGIN:VCALENDAR' }],
     })
     setMode(c.folder, 'defer', 3)
     const id = caughtIds(c.folder).at(-1)
     const pages = {
-      overview: '/',
+      all: '/',
       mail: '/mail',
       one: `/mail/${id}`,
+      phone: `/mail/${id}?width=phone`,
+      links: `/mail/${id}?show=links`,
       headers: `/mail/${id}?show=headers`,
       calls: '/calls',
     }
     for (const [name, path] of Object.entries(pages)) {
       await go(path)
       await shows('Email is deferred')
+      if (name === 'calls') await page.locator('summary').first().click()
       await expectGoodOnEveryScreen(page, `console-${name}`)
     }
     expectNothingFromElsewhere(page, c.console.url)
@@ -109,16 +113,16 @@ describePages('the console of svc dev', (openPage) => {
 
   test('the page updates without a reload: emails, calls, switches and the clock', async () => {
     await go('/')
-    await shows('0 caught')
+    await shows('0 emails')
     await c.mail({ subject: 'First' })
     await shows('First')
     await c.mail({ subject: 'Second' })
-    await shows('2 caught')
+    await shows('2 emails')
     expect(await subjects()).toEqual(['Second', 'First'])
     call(200, '/api/v1/contacts')
     await shows('/api/v1/contacts')
     removeCaught(c.folder, caughtIds(c.folder))
-    await shows('0 caught')
+    await shows('0 emails')
     expect(await subjects()).toEqual([])
     setMode(c.folder, 'refuse', null)
     await shows('Email is refused')
@@ -129,13 +133,64 @@ describePages('the console of svc dev', (openPage) => {
     expect(faultsOf(page)).toEqual([])
   })
 
+  test('nothing moves while a row is open or an email is read; new rows are shown when asked for', async () => {
+    call(200, '/api/v1/first')
+    await c.mail({ subject: 'First' })
+    await go('/')
+    const opened = page.locator('summary', { hasText: '/api/v1/first' })
+    await opened.click()
+    const body = page.locator('details[open] pre').first()
+    await body.waitFor()
+    await page.mouse.move(0, 0)
+    const before = await opened.boundingBox()
+    await c.mail({ subject: 'Second' })
+    const news = page.getByRole('button', { name: '1 new: show' })
+    await news.waitFor()
+    await shows('2 emails')
+    expect(await opened.boundingBox()).toEqual(before)
+    await news.press('Enter')
+    await shows('Second')
+    expect(await news.count()).toBe(0)
+    expect(await page.evaluate('document.activeElement.textContent')).toContain('Second')
+    expect(await body.isVisible()).toBe(true)
+
+    await go(`/mail/${caughtIds(c.folder)[1]}`)
+    await c.mail({ subject: 'Third' })
+    await news.waitFor()
+    expect(await subjects()).toEqual(['Second', 'First'])
+    expect(await page.locator('[aria-current="true"] .subject').textContent()).toBe('Second')
+    await news.click()
+    await page.locator('#mails .subject', { hasText: 'Third' }).waitFor()
+    expect(await page.locator('[aria-current="true"] .subject').textContent()).toBe('Second')
+
+    // A pointer that rests on a list holds new rows until it leaves.
+    await go('/mail')
+    await page.locator('#mails').hover()
+    await c.mail({ subject: 'Fourth' })
+    await news.waitFor()
+    await page.mouse.move(0, 0)
+    await shows('Fourth')
+    expect(await news.count()).toBe(0)
+    expect(faultsOf(page)).toEqual([])
+  })
+
+  test('the view for phones is 375 px wide on every screen', async () => {
+    await c.mail({ subject: 'Narrow', html: '<meta name="viewport" content="width=device-width"><p id="x">Hello</p>' })
+    for (const width of [320, 1200]) {
+      await page.setViewportSize({ width, height: 700 })
+      await go(`/mail/${caughtIds(c.folder)[0]}?width=phone`)
+      const frame = page.frameLocator('iframe').locator('html')
+      expect((await frame.boundingBox())?.width).toBe(375)
+    }
+  })
+
   test('it works with only the keyboard: find and read an email, and clear all', async () => {
     await c.mail({ subject: 'Apples', html: '<p>Red</p>', text: 'Red' })
     await c.mail({ subject: 'Pears', text: 'Green' })
     await go('/mail')
     await page.keyboard.press('Tab')
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content')
-    await page.getByLabel('Search subject').focus()
+    await page.getByLabel('Search address').focus()
     await page.keyboard.type('apples')
     await page.keyboard.press('Enter')
     await shows('1 of 2 found')

@@ -29,7 +29,7 @@ const open = (port = 0) =>
     dataDir: folder,
     clock: { advance: noClock, reset: noClock },
     held: () => null,
-    imageOrigins: () => [],
+    daemonOrigins: () => [],
   })
 
 const post = (id: string, data: unknown = {}, { signedWith = secret, type = 'contact.created' } = {}) => {

@@ -13,6 +13,10 @@ export interface TestConsole {
   console: Console
   catcher: Catcher
   folder: string
+  /** The signing secret of its receiver. */
+  secret: string
+  /** The origin of svc's own pages, where no server listens. */
+  daemonOrigin: string
   /** Sends an email directly to the catcher. */
   mail(mail: SendMailOptions): Promise<unknown>
   close(): Promise<void>
@@ -24,6 +28,7 @@ export const startConsole = async (): Promise<TestConsole> => {
   const catcher = await openCatcher(0, folder, () => new Date())
   const t = await startApp({ env: { SVC_SMTP_URL: catcher.url }, development: true })
   const secret = newSigningSecret()
+  const daemonOrigin = 'http://127.0.0.1:1'
   const console = await openConsole({
     port: 0,
     token: 'token',
@@ -32,7 +37,7 @@ export const startConsole = async (): Promise<TestConsole> => {
     dataDir: folder,
     clock: { advance: (byMs) => advanceClock(t.app.database, byMs), reset: () => resetClock(t.app.database) },
     held: catcher.held,
-    imageOrigins: () => [],
+    daemonOrigins: () => [daemonOrigin],
   })
   const transport = createTransport({ url: catcher.url, pool: true, maxConnections: 1 })
   return {
@@ -40,6 +45,8 @@ export const startConsole = async (): Promise<TestConsole> => {
     console,
     catcher,
     folder,
+    secret,
+    daemonOrigin,
     mail: (mail) => transport.sendMail({ from: 'shop@sample.example', to: 'ada@people.example', text: 'Hi', ...mail }),
     async close() {
       transport.close()

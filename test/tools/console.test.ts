@@ -1,5 +1,8 @@
-import { request } from 'node:http'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Content } from '../../src/http/answered.ts'
+import { newSigningSecret, signedHeaders } from '../../src/lib/signature.ts'
 import { showClock } from '../../src/store/clock.ts'
 import { readMode, setMode } from '../../src/tools/catcher/catcher.mode.ts'
 import { caughtIds, removeCaught } from '../../src/tools/catcher/catcher.ts'
@@ -29,11 +32,12 @@ const firstId = () => caughtIds(c.folder).at(-1)!
 
 test('a page without scripts shows email, webhooks, API calls and the clock', async () => {
   await c.mail({ subject: 'Grüße & <b>Küsse</b>' })
-  c.console.addCall({ method: 'PATCH', path: '/api/v1/deals/deal_1', status: 404, ms: 3.14, requestId: 'req_1' })
+  c.console.addCall({ method: 'PATCH', path: '/api/v1/deals/deal_1', status: 404, ms: 3.14, requestId: 'req_1' }, null)
   const { text, headers } = await get('/')
   expect(text).toContain('Grüße &amp; &lt;b&gt;Küsse&lt;/b&gt;')
-  expect(text).toMatch(/PATCH[\s\S]*\/api\/v1\/deals\/deal_1[\s\S]*404[\s\S]*3\.1 ms[\s\S]*req_1/)
-  expect(text).toContain('Nothing has arrived yet')
+  expect(text).toMatch(/PATCH[\s\S]*\/api\/v1\/deals\/deal_1[\s\S]*req_1[\s\S]*404[\s\S]*3\.1 ms/)
+  expect(text).toContain('1 email · 0 webhooks · 1 API call<')
+  expect((await get('/webhooks')).text).toContain('Nothing has arrived yet')
   expect(text).toContain('system time')
   expect(headers.get('content-security-policy')).toMatch(/default-src 'none'; script-src 'self'; style-src 'self'/)
   expect((await get('/calls')).text).toContain('1 request<')
@@ -145,7 +149,7 @@ test('a request that changes something is refused unless the console itself post
     { origin: `${c.console.url}0` },
   ] as Record<string, string>[]
   for (const headers of strangers)
-    for (const path of ['/mail/clear', '/mail/mode', '/clock'])
+    for (const path of ['/mail/clear', '/mail/mode', '/mail/links', '/clock'])
       expect((await post(path, { mode: 'refuse', by: '1d' }, headers)).status).toBe(403)
   expect([caughtIds(c.folder).length, readMode(c.folder).mode]).toEqual([1, 'accept'])
   expect((await showClock(c.t.app.sql)).offsetMs).toBe(0)
@@ -164,9 +168,119 @@ test('a request by another host name that resolves to this machine is refused', 
   expect(await status(`localhost:${c.console.port}`)).toBe(200)
 })
 
-test('health checks are not shown as API calls', async () => {
+test('health checks and icons are not shown as API calls', async () => {
   const before = (await get('/calls')).text.match(/(\d+) requests?</)![1]
-  for (const path of ['/healthz', '/readyz', '/sample/harbour.png'])
-    c.console.addCall({ method: 'GET', path, status: 200, ms: 1, requestId: 'req_2' })
+  for (const path of ['/healthz', '/readyz', '/favicon.ico', '/sample/harbour.png'])
+    c.console.addCall({ method: 'GET', path, status: 200, ms: 1, requestId: 'req_2' }, null)
   expect((await get('/calls')).text.match(/(\d+) requests?</)![1]).toBe(before)
+})
+
+const call = (path: string, content: Content | null = null, status = 200) =>
+  c.console.addCall({ method: 'POST', path, status, ms: 1, requestId: 'req_2' }, content)
+const deliver = async (type: string, data: object) => {
+  const body = JSON.stringify({ id: `evt_${type}`, type, createdAt: Date.now(), data })
+  const headers = { ...signedHeaders(c.secret, c.t.app.systemNow().getTime(), 'evt_key', body) }
+  expect((await fetch(c.console.hookUrl, { method: 'POST', headers, body })).status).toBe(204)
+}
+
+test('an API call shows its query and its bodies without secrets, and keeps nothing else of them', async () => {
+  const secret = newSigningSecret()
+  call('/api/v1/webhooks', {
+    query: '?email=ada%40people.example&token=hunter2',
+    sent: { url: 'http://127.0.0.1:9/x', secret, note: '<b>' },
+    received: JSON.stringify({ secret, subscription: { id: 'whk_1' } }),
+  })
+  const { text } = await get('/calls')
+  expect(text).toContain('?email=ada@people.example&amp;token=…')
+  expect(text).toMatch(/Request[\s\S]*http:\/\/127\.0\.0\.1:9\/x[\s\S]*&lt;b&gt;[\s\S]*Response[\s\S]*whk_1/)
+  for (const path of ['/', '/calls', '/deliveries']) expect((await get(path)).text).not.toMatch(/whsec_\w|hunter2/)
+  expect((await get(`/calls?q=${secret}`)).text).toContain('Nothing matches')
+})
+
+test('all kinds are on one page in the order of their arrival, with what they are about', async () => {
+  call('/api/v1/deals')
+  await deliver('deal.created', { deal: { title: 'Annual plan', stage: 'New', email: 'ada@people.example' } })
+  await c.mail({ subject: 'Thank you', to: 'ada@people.example' })
+  const { text } = await get('/')
+  const places = ['>Thank you<', 'Annual plan · New · ada@people.example', '/api/v1/deals<'].map((part) =>
+    text.indexOf(part),
+  )
+  expect(places.every((place) => place > 0)).toBe(true)
+  expect(places).toEqual(places.toSorted((a, b) => a - b))
+})
+
+test('a search finds an address in emails, webhooks and the bodies of calls, and stays while the kind changes', async () => {
+  const content = { query: '', sent: { email: 'zoe@people.example' }, received: null }
+  call('/api/v1/contacts', content)
+  call('/api/v1/lists')
+  await deliver('contact.created', { contact: { email: 'zoe@people.example' } })
+  await deliver('contact.created', { contact: { email: 'bob@people.example' } })
+  await c.mail({ subject: 'For her', to: 'zoe@people.example' })
+  await c.mail({ subject: 'For him', to: 'bob@people.example' })
+  const { text } = await get('/?q=ZOE@')
+  expect(text).toContain('3 found')
+  expect(text).not.toMatch(/For him|>bob@|\/api\/v1\/lists/)
+  for (const path of ['/mail', '/webhooks', '/calls']) {
+    expect(text).toContain(`href="${path}?q=ZOE%40"`)
+    expect((await get(`${path}?q=zoe@`)).text).toMatch(/>1 of \d+ found</)
+  }
+  const one = await get(/href="(\/mail\/msg_\w+\?q=ZOE%40)"/.exec(text)![1]!)
+  expect(one.text).toContain('For her')
+  expect(one.text).not.toContain('For him')
+  expect((await get('/?q=%3Cscript%3E')).text).toContain('Nothing matches “&lt;script&gt;”')
+})
+
+test('the links of an email are listed by what they lead to, and only this machine is asked about them', async () => {
+  const asked: string[] = []
+  const target = createServer((incoming, answer) => {
+    asked.push(`${incoming.method} ${incoming.url}`)
+    answer.writeHead(incoming.url === '/gone' ? 404 : 302, { location: 'https://elsewhere.example.net/' }).end()
+  })
+  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve))
+  const port = (target.address() as AddressInfo).port
+  const [here, own] = [`http://localhost:${port}`, c.daemonOrigin]
+  const html = `<a href="${here}/gone">Gone</a> <a href="${here}/moved">Moved</a> <a href="${own}/t/c/x">Tracked</a>
+    <a href="${own}/u/token"><img alt="Leave" src="x"></a> <a href="https://elsewhere.org/?a=1&amp;b=2">Other</a>
+    <a href="#">Later</a> <a>Never</a> <a href="javascript:alert(1)">Script</a> <a href="/pricing">Relative</a>
+    <a href="https://example.com/start">Start</a> <a href="{{ url }}">Unfilled</a> <a href="mailto:a@b.example">Write</a>
+    <a href="#end">End</a> <h2 id="end">End</h2> <!-- <a href="https://comment.example.net/">Comment</a> -->`
+  await c.mail({ subject: 'Links', html })
+  const path = `/mail/${firstId()}`
+  const rows = async () => {
+    const { text } = await get(`${path}?show=links`)
+    return Array.from(
+      text.matchAll(
+        /<span class="kind [^"]*">([^<]*)<\/span>\n<span class="what"><span class="subject">([^<]*)<[\s\S]*?<span class="end">([\s\S]*?)<\/span>\n<\/li>/g,
+      ),
+      ([, kind, name, status]) => [name, kind, status!.replace(/<[^>]*>/g, '')],
+    )
+  }
+  const kinds = [
+    ['Gone', 'this machine', ''],
+    ['Moved', 'this machine', ''],
+    ['Tracked', 'page of svc, counts clicks', ''],
+    ['Leave', 'page of svc', ''],
+    ['Other', 'other host, not called', ''],
+    ['Later', 'leads nowhere', ''],
+    ['Never', 'leads nowhere', ''],
+    ['Script', 'leads nowhere', ''],
+    ['Relative', 'leads nowhere', ''],
+    ['Start', 'placeholder', ''],
+    ['Unfilled', 'placeholder', ''],
+    ['Write', 'address', ''],
+    ['End', 'in this email', ''],
+  ]
+  expect(await rows()).toEqual(kinds)
+  expect((await get(`${path}?show=links`)).text).toContain('6 of 13 links to fix')
+  expect(asked).toEqual([])
+  const answer = await post('/mail/links', { id: firstId(), back: `${path}?show=links` })
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, `${path}?show=links`])
+  expect(asked.toSorted()).toEqual(['HEAD /gone', 'HEAD /moved'])
+  const statuses = Object.fromEntries((await rows()).map(([name, , status]) => [name, status]))
+  expect(statuses).toMatchObject({ Gone: '404', Moved: '302', Tracked: '', Leave: 'no answer', Other: '' })
+  await new Promise((resolve) => target.close(resolve))
+})
+
+test('the page of all email says how many are kept', async () => {
+  expect((await get('/mail')).text).toContain('The newest 1,000 emails are kept')
 })

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { version } from '../../cli/version.ts'
 import type { Recovery } from '../../embedded/embedded.ts'
-import type { Answered } from '../../http/answered.ts'
+import type { OnAnswered } from '../../http/answered.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { Page } from '../../pages/page.ts'
 import { keepDaemonSettings, keepPublicUrl } from '../../store/installation.ts'
@@ -28,7 +28,7 @@ export interface DaemonParts {
   /** Pages beside those of the features. */
   pages?: readonly Page[]
   /** Called after each answered request to the API or a page. */
-  onAnswered?: (answered: Answered) => void
+  onAnswered?: OnAnswered
 }
 
 export interface Daemon {

@@ -19,7 +19,7 @@ export {
 } from './catcher.read.ts'
 
 /** The catcher keeps the newest emails and deletes older ones. */
-const keptMails = 1000
+export const keptMails = 1000
 /** How often the setting is checked while messages are held. */
 const lookMs = 100
 

@@ -14,6 +14,8 @@ interface Ports {
   dataDir: string
   clock: ConsoleClock
   now(): Date
+  /** Checks the links of an email. */
+  checkLinks(id: string): Promise<void>
 }
 
 interface ActAnswer {
@@ -34,7 +36,7 @@ const isOurs = ({ headers }: IncomingMessage): boolean =>
     ? headers['sec-fetch-site'] === 'same-origin'
     : headers.origin === `http://${headers.host}`
 
-const pages = /^\/(mail(\/msg_[0-9a-z]+)?|webhooks|calls)?$/
+const pages = /^\/(mail(\/msg_[0-9a-z]+)?|webhooks|calls)?(\?[\w=&%+.*-]*)?$/
 
 const refused = (status: number, text: string): ActAnswer => ({
   status,
@@ -57,6 +59,10 @@ const change = async (path: string, form: URLSearchParams, ports: Ports): Promis
     removeCaught(ports.dataDir, caughtIds(ports.dataDir))
     return true
   }
+  if (path === '/mail/links') {
+    await ports.checkLinks(form.get('id') ?? '')
+    return true
+  }
   if (path === '/clock') return moveClock(ports, form.get('by') ?? '')
   const mode = mailModes.find((known) => known === form.get('mode'))
   if (path !== '/mail/mode' || !mode) return false
@@ -71,7 +77,8 @@ export const act = async (
   body: Buffer | null,
   ports: Ports,
 ): Promise<ActAnswer> => {
-  if (!['/mail/clear', '/mail/mode', '/clock'].includes(path)) return refused(405, 'This page accepts no form')
+  if (!['/mail/clear', '/mail/mode', '/mail/links', '/clock'].includes(path))
+    return refused(405, 'This page accepts no form')
   if (!isOurs(request)) return refused(403, 'Only pages of the console may send this form')
   if (body === null) return refused(413, 'The form is too large')
   const form = new URLSearchParams(body.toString())

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import type { Answered } from '../../http/answered.ts'
+import type { Answered, Content } from '../../http/answered.ts'
 import type { Arrival } from '../../webhooks/receiver.ts'
+import { shownJson, shownJsonText, shownQuery, subjectOf } from './console.shown.ts'
 
 const kept = 200
 const maxShownBody = 64 * 1024
@@ -13,14 +14,26 @@ export interface Shown {
   seq: number
   /** epoch ms */
   at: number
+  /** epoch ms of the system's clock, which only moves forward: the order of the pages */
+  arrived: number
   type: string
   id: string
+  /** What the event is about, such as the title of a deal and the address of its contact; empty if unknown. */
+  subject: string
   status: number
   verified: boolean
   verdict: Arrival['verdict']
   /** The raw body as text, cut at 64 Ki characters. */
   body: string
   truncated: boolean
+}
+
+const jsonOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }
 
 /** Keeps the last deliveries and counts all of them. */
@@ -34,7 +47,9 @@ export const createDeliveries = () => {
       if (!verified) counts.notVerified++
       const text = body.toString('utf8', 0, maxShownBody)
       const truncated = body.length > maxShownBody
-      deliveries.push({ seq: counts.total, at, type, id, status, verified, verdict, body: text, truncated })
+      const subject = truncated ? '' : subjectOf(jsonOf(text))
+      const [seq, arrived] = [counts.total, Date.now()]
+      deliveries.push({ seq, at, arrived, type, id, subject, status, verified, verdict, body: text, truncated })
       if (deliveries.length > kept) deliveries.shift()
     },
     /** Newest first. */
@@ -47,16 +62,30 @@ export interface ShownCall extends Answered {
   seq: number
   /** epoch ms */
   at: number
+  /** epoch ms of the system's clock */
+  arrived: number
+  query: string
+  /** The bodies without keys, secrets and tokens, cut at 16 Ki characters; null: none. */
+  sent: string | null
+  received: string | null
 }
 
-/** Keeps the last answered requests and counts all of them. */
+/** Keeps the last answered requests and counts all of them. Masks their content before it keeps it. */
 export const createCalls = () => {
   const calls: ShownCall[] = []
   let total = 0
   return {
-    add(call: Answered, at: number) {
+    add(call: Answered, content: Content | null, at: number) {
       total++
-      calls.push({ ...call, seq: total, at })
+      calls.push({
+        ...call,
+        seq: total,
+        at,
+        arrived: Date.now(),
+        query: shownQuery(content?.query ?? ''),
+        sent: content?.sent === undefined || content.sent === null ? null : shownJson(content.sent),
+        received: content?.received ? shownJsonText(content.received) : null,
+      })
       if (calls.length > kept) calls.shift()
     },
     /** Newest first. */

@@ -9,6 +9,8 @@ export interface ConsoleView {
   section: '/' | '/mail' | '/webhooks' | '/calls' | null
   /** The topics whose changes reload it. */
   topics: readonly Topic[]
+  /** What the list is searched for; the navigation keeps it. */
+  search?: string
   body: Html
 }
 
@@ -46,11 +48,25 @@ export const consoleHeaders: Readonly<Record<string, string>> = {
 }
 
 const sections = [
-  ['/', 'Overview'],
+  ['/', 'All'],
   ['/mail', 'Email'],
   ['/webhooks', 'Webhooks'],
   ['/calls', 'API calls'],
 ] as const
+
+/** Returns a URL of the console with the given parameters, without empty ones. */
+export const urlWith = (path: string, parameters: Readonly<Record<string, string | undefined>>): string => {
+  const given = Object.entries(parameters).filter(([, value]) => value)
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given as [string, string][])}`
+}
+
+export const searchForm = (path: string, search: string): Html =>
+  html`<form class="search" role="search" action="${path}">
+<label class="unseen" for="search">Search address, subject, text</label>
+<input id="search" name="q" type="search" value="${search}" placeholder="Address, subject, text">
+<button>Search</button>
+${search !== '' && html`<a href="${path}">Clear</a>`}
+</form>`
 
 const spans: readonly [ms: number, name: string][] = [
   [86_400_000, 'd'],
@@ -143,7 +159,7 @@ export const consoleDocument = (view: ConsoleView, surroundings: Surroundings): 
 <ul>
 ${sections.map(
   ([path, name]) =>
-    html`<li><a href="${path}"${view.section === path && html` aria-current="page"`}>${name}</a></li>
+    html`<li><a href="${urlWith(path, { q: view.search })}"${view.section === path && html` aria-current="page"`}>${name}</a></li>
 `,
 )}</ul>
 </nav>
@@ -154,6 +170,7 @@ ${clockBar(surroundings)}
 <main id="main">
 ${view.body}
 </main>
+<p id="news" role="status"></p>
 </body>
 </html>
 `.text

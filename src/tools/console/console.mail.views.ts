@@ -1,21 +1,38 @@
 import { invocation } from '../../cli/next.ts'
-import { type Html, html } from '../../pages/html.ts'
-import { type MailMode, mailModes } from '../catcher/catcher.ts'
-import { backTo, type ConsoleView, number, type Surroundings, timeOf } from './console.frame.ts'
+import { quantity } from '../../lib/quantity.ts'
+import { type Html, type HtmlPart, html } from '../../pages/html.ts'
+import { keptMails, type MailMode, mailModes } from '../catcher/catcher.ts'
+import { backTo, type ConsoleView, number, type Surroundings, searchForm, timeOf, urlWith } from './console.frame.ts'
+import { isCheckable, isFaulty, type MailLink } from './console.links.ts'
 import type { MailDigest, MailPage, ShownMail } from './console.mails.ts'
 
 const attachmentCount = (count: number): Html =>
   html` <span class="pill">${count} ${count === 1 ? 'attachment' : 'attachments'}</span>`
 
-export const mailRow = (mail: MailDigest, now: number, current = ''): Html =>
+/** Returns the URL of an email; the list beside it keeps the search. */
+export const mailUrl = (
+  id: string,
+  { tab = 'html', isNarrow = false, search = '' }: { tab?: MailTab; isNarrow?: boolean; search?: string } = {},
+): string =>
+  urlWith(`/mail/${id}`, {
+    show: tab === 'html' ? '' : tab,
+    width: isNarrow ? 'phone' : '',
+    q: search,
+  })
+
+const mailRow = (mail: MailDigest, now: number, search: string, current: string): Html =>
   html`<li id="${mail.id}">
-<a href="/mail/${mail.id}"${mail.id === current && html` aria-current="true"`}>
+<a href="${mailUrl(mail.id, { search })}"${mail.id === current && html` aria-current="true"`}>
 <span class="subject">${mail.subject || '(no subject)'}</span>
 ${timeOf(mail.at, now)}
 <span class="to">to ${mail.to}${mail.attachments > 0 && attachmentCount(mail.attachments)}</span>
 <span class="beginning">${mail.beginning}</span>
 </a>
 </li>`
+
+const mailList = ({ mails }: MailPage, now: number, search: string, current = ''): Html =>
+  html`<ol id="mails" class="rows mails" data-live="mail" data-rows>
+${mails.map((one) => mailRow(one, now, search, current))}</ol>`
 
 /** The empty state, with a command to try. */
 export const noMail = html`<p>No email yet. Nothing leaves this machine: every email is caught here. Send the first one:</p>
@@ -37,13 +54,6 @@ ${backTo(path)}
 </fieldset>
 </form>`
 
-const searchForm = (search: string): Html =>
-  html`<form class="search" role="search" action="/mail">
-<label class="unseen" for="search">Search subject, address, text</label>
-<input id="search" name="q" type="search" value="${search}" placeholder="Subject, address, text">
-<button>Search</button>
-</form>`
-
 const clearForm = (path: string, total: number): Html =>
   html`<form id="clear" method="post" action="/mail/clear" data-live="mail">
 ${backTo(path)}
@@ -54,8 +64,9 @@ const countText = ({ total, found }: MailPage, search: string): string =>
   search ? `${number.format(found)} of ${number.format(total)} found` : `${number.format(total)} caught`
 
 const olderLink = ({ next }: MailPage, search: string): Html => {
-  const query = next && new URLSearchParams({ ...(search && { q: search }), before: next }).toString()
-  return html`<p id="older" data-live="mail" class="foot">${query && html`<a href="/mail?${query}">Older</a>`}</p>`
+  return html`<p id="older" data-live="mail" class="foot">${
+    next && html`<a href="${urlWith('/mail', { q: search, before: next })}">Older</a>`
+  }</p>`
 }
 
 const nothingFound = (search: string): Html =>
@@ -65,24 +76,27 @@ export const mailsView = (page: MailPage, search: string, surroundings: Surround
   title: 'Email',
   section: '/mail',
   topics: ['mail', 'clock'],
+  search,
   body: html`<div class="head">
 <h1>Email</h1>
-<p class="tools"><span id="count" role="status" data-live="mail">${countText(page, search)}</span></p>
+<p class="tools"><span id="count" role="status" data-live="mail">${countText(page, search)}</span>
+<button id="pause" type="button" aria-pressed="false" hidden>Pause</button></p>
 </div>
 <div class="bar">
-${searchForm(search)}
+${searchForm('/mail', search)}
 ${surroundings.mail && modeForm(surroundings)}
 ${clearForm('/mail', page.total)}
 </div>
 <div id="no-mail" data-live="mail">${page.found === 0 && nothingFound(search)}</div>
-<ol id="mails" class="rows mails" data-live="mail" data-rows>${page.mails.map((mail) => mailRow(mail, surroundings.now))}</ol>
-${olderLink(page, search)}`,
+${mailList(page, surroundings.now, search)}
+${olderLink(page, search)}
+<p class="foot">The newest ${number.format(keptMails)} emails are kept, in the data folder; older ones are deleted.</p>`,
 })
 
 /** The views of an email. */
-export const mailTabs = ['html', 'text', 'headers', 'source'] as const
+export const mailTabs = ['html', 'text', 'links', 'headers', 'source'] as const
 type MailTab = (typeof mailTabs)[number]
-const tabNames = { html: 'HTML', text: 'Text', headers: 'Headers', source: 'Source' }
+const tabNames = { html: 'HTML', text: 'Text', links: 'Links', headers: 'Headers', source: 'Source' }
 
 interface MailLook {
   tab: MailTab
@@ -90,6 +104,10 @@ interface MailLook {
   isNarrow: boolean
   /** The origins of images that the console does not load. */
   blocked: readonly string[]
+  links: readonly MailLink[]
+  /** The statuses of the links that were checked. */
+  checked: ReadonlyMap<string, number | null>
+  search: string
 }
 
 const blockedNote = (origins: readonly string[]): Html =>
@@ -97,20 +115,59 @@ const blockedNote = (origins: readonly string[]): Html =>
 Not loaded here: images from ${origins.join(', ')}. The console fetches nothing from other hosts.
 </p>`
 
-const htmlTab = ({ id, subject, html: document }: ShownMail, { isNarrow, blocked }: MailLook): Html => {
+const htmlTab = ({ id, subject, html: document }: ShownMail, { isNarrow, blocked, search }: MailLook): Html => {
   if (document === null) return html`<p class="empty">This email has no HTML part.</p>`
   const width = (narrow: boolean, name: string) =>
-    html`<a href="/mail/${id}${narrow && '?width=phone'}"${narrow === isNarrow && html` aria-current="true"`}>${name}</a>`
-  return html`<p class="widths">${width(false, 'Wide')}${width(true, 'Phone')}</p>
+    html`<a href="${mailUrl(id, { isNarrow: narrow, search })}"${narrow === isNarrow && html` aria-current="true"`}>${name}</a>`
+  return html`<p class="widths">${width(false, 'Full width')}${width(true, 'Phone, 375 px')}</p>
 ${blocked.length > 0 && blockedNote(blocked)}
-<iframe
+<div class="frame"${isNarrow && html` tabindex="0" role="group" aria-label="375 px wide"`}><iframe
 class="${isNarrow ? 'phone' : 'wide'}" title="HTML of ${subject}"
 src="/mail/${id}/html" sandbox="allow-popups allow-popups-to-escape-sandbox" referrerpolicy="no-referrer"
-></iframe>`
+></iframe></div>`
+}
+
+const linkKinds = {
+  own: 'page of svc',
+  tracked: 'page of svc, counts clicks',
+  here: 'this machine',
+  other: 'other host, not called',
+  address: 'address',
+  inside: 'in this email',
+  empty: 'leads nowhere',
+  sample: 'placeholder',
+}
+
+const linkStatus = (link: MailLink, checked: MailLook['checked']): HtmlPart => {
+  if (!checked.has(link.url)) return null
+  const status = checked.get(link.url)!
+  if (status === null) return html`<span class="bad">no answer</span>`
+  return html`<span class="${status < 400 ? 'good' : 'bad'}">${status}</span>`
+}
+
+const linkRow = (link: MailLink, checked: MailLook['checked']): Html =>
+  html`<li class="row">
+<span class="kind ${isFaulty(link) && 'warn'}">${linkKinds[link.kind]}</span>
+<span class="what"><span class="subject">${link.text || '(no text)'}</span>
+<code>${link.url || '(no address)'}</code></span>
+<span class="end">${linkStatus(link, checked)}</span>
+</li>`
+
+const linksTab = ({ id }: ShownMail, { links, checked, search }: MailLook): Html => {
+  if (links.length === 0) return html`<p class="empty">This email has no links.</p>`
+  const faulty = links.filter(isFaulty).length
+  const sentence = `${number.format(faulty)} of ${quantity(links.length, 'link')} to fix.`
+  return html`<form class="check" method="post" action="/mail/links">
+${backTo(mailUrl(id, { tab: 'links', search }))}
+<p>${sentence} The console calls no other host, and no link that counts clicks.</p>
+${links.some(isCheckable) && html`<button name="id" value="${id}">Check the links to this machine</button>`}
+</form>
+<ol class="rows links">${links.map((link) => linkRow(link, checked))}</ol>`
 }
 
 const tabBody = (mail: ShownMail, look: MailLook): Html => {
   if (look.tab === 'html') return htmlTab(mail, look)
+  if (look.tab === 'links') return linksTab(mail, look)
   if (look.tab === 'text')
     return mail.text === null ? html`<p class="empty">This email has no text part.</p>` : html`<pre>${mail.text}</pre>`
   if (look.tab === 'source')
@@ -130,9 +187,14 @@ const attachmentList = ({ id, attachments }: ShownMail): Html =>
 </li>`,
   )}</ul>`
 
-const tabLink = (id: string, tab: MailTab, isCurrent: boolean): Html => {
-  const url = `/mail/${id}${tab === 'html' ? '' : `?show=${tab}`}`
-  return html`<li><a href="${url}"${isCurrent && html` aria-current="page"`}>${tabNames[tab]}</a></li>`
+const tabLink = (id: string, tab: MailTab, { tab: current, links, search }: MailLook): Html => {
+  const faulty = links.filter(isFaulty).length
+  const count =
+    tab === 'links' && links.length > 0 && html` <span class="pill ${faulty > 0 && 'warn'}">${links.length}</span>`
+  const isCurrent = tab === current
+  return html`<li>
+<a href="${mailUrl(id, { tab, search })}"${isCurrent && html` aria-current="page"`}>${tabNames[tab]}${count}</a>
+</li>`
 }
 
 /** Returns the page of an email, with the newest emails beside it on wide screens. */
@@ -140,12 +202,13 @@ export const mailView = (mail: ShownMail, look: MailLook, page: MailPage, now: n
   title: mail.subject || '(no subject)',
   section: '/mail',
   topics: ['mail', 'clock'],
+  search: look.search,
   body: html`<div class="beside">
 <nav class="others" aria-label="Newest email">
-<ol id="mails" class="rows mails" data-live="mail" data-rows>${page.mails.map((one) => mailRow(one, now, mail.id))}</ol>
+${mailList(page, now, look.search, mail.id)}
 </nav>
 <article>
-<p class="back"><a href="/mail">All email</a></p>
+<p class="back"><a href="${urlWith('/mail', { q: look.search })}">All email</a></p>
 <h1>${mail.subject || '(no subject)'}</h1>
 <dl class="facts">
 <dt>From</dt>
@@ -157,7 +220,7 @@ export const mailView = (mail: ShownMail, look: MailLook, page: MailPage, now: n
 </dl>
 ${mail.attachments.length > 0 && attachmentList(mail)}
 <nav aria-label="Parts of the email">
-<ul class="tabs">${mailTabs.map((tab) => tabLink(mail.id, tab, tab === look.tab))}</ul>
+<ul class="tabs">${mailTabs.map((tab) => tabLink(mail.id, tab, look))}</ul>
 </nav>
 ${tabBody(mail, look)}
 </article>

@@ -14,6 +14,10 @@ export const consoleStyle = `
   --bad: light-dark(#b3261e, #ff8a80);
   --warn-ground: light-dark(#fff4d6, #3a2f10);
   --warn-ink: light-dark(#6b4a00, #ffd977);
+  --email-ground: light-dark(#e3edfb, #16304f);
+  --email-ink: light-dark(#1a4f9c, #9cc7ff);
+  --webhook-ground: light-dark(#dff3ef, #0f3a34);
+  --webhook-ink: light-dark(#0b5f56, #6fdccd);
   --mono: ui-monospace, "SF Mono", Menlo, Consolas, monospace;
 }
 * { box-sizing: border-box; }
@@ -121,40 +125,72 @@ main { max-width: 90rem; margin: 0 auto; padding: 1.25rem; }
 .empty pre { margin-block-start: .5rem; color: var(--ink); }
 .note { margin-block-end: .75rem; color: var(--soft); }
 
-.panels { display: grid; gap: 1.25rem; }
-.panel { min-width: 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: .625rem; }
-.panel h2 a { color: inherit; text-decoration: none; }
-.panel h2 a:hover { text-decoration: underline; }
-.panel h2 a::after { content: " →"; color: var(--soft); }
-.panel .head { margin-block-end: .5rem; }
-
 .rows > li { border-block-start: 1px solid var(--line); }
 .rows:empty { display: none; }
 main > .rows { padding: 0 1rem; background: var(--card); border: 1px solid var(--line); border-radius: .625rem; }
 .rows > li:first-child { border-block-start: 0; }
-summary {
-  display: flex;
-  flex-wrap: wrap;
-  gap: 0 .875rem;
+summary { cursor: pointer; list-style: none; }
+summary::-webkit-details-marker { display: none; }
+.row {
+  display: grid;
+  grid-template-columns: 4.75rem minmax(0, 1fr) auto;
+  gap: 0 .75rem;
   align-items: baseline;
-  padding: .4375rem .25rem;
-  cursor: pointer;
+  padding: .5rem .25rem;
+  color: inherit;
+  text-decoration: none;
 }
-summary:hover { background: var(--well); }
+summary.row:hover, a.row:hover { background: var(--well); }
 details[open] { padding-block-end: .75rem; }
-.type { font-weight: 600; min-width: 9.5rem; overflow-wrap: anywhere; }
-.id { flex: 1 1 16rem; color: var(--soft); overflow-wrap: anywhere; }
+details[open] > summary { background: var(--well); box-shadow: inset 3px 0 var(--act); padding-inline-start: .75rem; }
+.kind {
+  justify-self: start;
+  padding: .0625rem .4375rem;
+  border-radius: .25rem;
+  background: var(--well);
+  color: var(--soft);
+  font-size: .75rem;
+  font-weight: 600;
+}
+.kind.email { background: var(--email-ground); color: var(--email-ink); }
+.kind.webhook { background: var(--webhook-ground); color: var(--webhook-ink); }
+.kind.call { font-family: var(--mono); }
+.kind.warn { background: var(--warn-ground); color: var(--warn-ink); }
+.what { display: flex; flex-wrap: wrap; gap: 0 .75rem; align-items: baseline; min-width: 0; overflow-wrap: anywhere; }
+.what > * { min-width: 0; }
+.type { font-weight: 600; }
+.id { color: var(--soft); font-size: .75rem; margin-inline-start: auto; }
+.query { color: var(--soft); }
+.end { display: flex; gap: .75rem; align-items: baseline; }
+.row .end::after { content: "›"; width: .5rem; color: var(--soft); }
+details[open] > .row .end::after { content: "⌄"; }
+div.row .end::after { visibility: hidden; }
+.links .row .end::after { content: none; }
 .status { color: var(--soft); font-variant-numeric: tabular-nums; }
-summary time { margin-inline-start: auto; }
-.panel summary .id { order: 1; flex-basis: 100%; }
-.panel summary .type { flex: 1; }
-
-.calls > li { display: flex; flex-wrap: wrap; gap: 0 .875rem; align-items: baseline; padding: .4375rem .25rem; }
-.method { min-width: 3.25rem; font-weight: 600; }
-.path { flex: 1 1 14rem; overflow-wrap: anywhere; }
 .code { font-weight: 600; font-variant-numeric: tabular-nums; }
-.ms { min-width: 4.5rem; color: var(--soft); text-align: end; font-variant-numeric: tabular-nums; }
-.calls .id { flex: 0 1 auto; }
+.ms { min-width: 4rem; color: var(--soft); text-align: end; font-size: .8125rem; font-variant-numeric: tabular-nums; }
+.of-webhooks .row { grid-template-columns: minmax(0, 1fr) auto; }
+.of-webhooks .kind { display: none; }
+.bodies h2 { margin: 0 0 .25rem; color: var(--soft); font-size: .8125rem; }
+.bodies { display: grid; gap: .75rem; padding-block-start: .5rem; }
+.bodies > div { min-width: 0; }
+.bodies > div:empty { display: none; }
+.links .row { grid-template-columns: 13rem minmax(0, 1fr) auto; }
+.links .what { display: grid; }
+.links .subject { font-weight: 400; }
+.links code { color: var(--soft); }
+.check { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; justify-content: space-between; }
+
+#news { position: fixed; z-index: 1; inset: auto 0 1rem; display: grid; justify-content: center; pointer-events: none; }
+#news button {
+  padding: .5rem 1.25rem;
+  border-color: var(--act);
+  border-radius: 2rem;
+  background: var(--act);
+  color: var(--on-act);
+  box-shadow: 0 .25rem 1rem #0004;
+  pointer-events: auto;
+}
 
 .mails a {
   display: grid;
@@ -178,7 +214,8 @@ summary time { margin-inline-start: auto; }
 }
 
 .bar { display: flex; flex-wrap: wrap; gap: .75rem 1.5rem; align-items: end; margin-block-end: 1rem; }
-.search { display: flex; gap: .375rem; flex: 1 1 16rem; max-width: 30rem; }
+.search { display: flex; gap: .375rem; align-items: center; flex: 1 1 16rem; max-width: 34rem; }
+main > .search { margin-block-end: 1rem; }
 input[type="search"] {
   flex: 1;
   min-width: 0;
@@ -229,7 +266,8 @@ iframe {
   color-scheme: light;
   resize: vertical;
 }
-iframe.phone { width: 377px; max-width: 100%; }
+.frame { overflow-x: auto; }
+iframe.phone { width: 377px; }
 
 @media (max-width: 40rem) {
   main { padding: .75rem; }
@@ -239,15 +277,20 @@ iframe.phone { width: 377px; max-width: 100%; }
   .brand { font-size: .875rem; }
   .clock { margin: 0; }
   .clock .now { font-size: .875rem; }
-  .panel .calls .id { display: none; }
-  .calls time { margin-inline-start: auto; }
-  .ms { min-width: 0; }
-  .path { flex-basis: 11rem; }
+  .row { grid-template-columns: auto minmax(0, 1fr); gap: .125rem .75rem; }
+  .row .what { grid-area: 2 / 1 / auto / -1; }
+  .row .end { grid-area: 1 / 2; justify-content: end; }
+  .row .id { display: none; margin: 0; }
+  .type, .subject, .about, .path { flex-basis: 100%; }
+  details[open] .id, .about:empty + .id { display: block; }
+  .end .ms { min-width: 0; }
+  .of-webhooks .row .end { grid-area: 1 / 1 / auto / -1; }
+  .links .row { grid-template-columns: minmax(0, 1fr) auto; }
+  .tabs a { padding: .375rem .5rem; }
   .banner, #connection:not(:empty) { padding: .5rem .75rem; }
 }
 @media (min-width: 62rem) {
-  .panels { grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
-  .panel:last-child { grid-column: 1 / -1; }
+  .bodies { grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); }
   .beside { grid-template-columns: 20rem minmax(0, 1fr); }
   .others {
     display: block;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Answered } from '../../http/answered.ts'
+import type { OnAnswered } from '../../http/answered.ts'
 import { readBody } from '../../net/loopback.ts'
 import { type Arrival, openReceiver, type Receiver } from '../../webhooks/receiver.ts'
 import { readMode } from '../catcher/catcher.ts'
@@ -7,17 +7,19 @@ import { logoPath, picturePath } from '../dev/dev.ts'
 import { act, type ConsoleClock } from './console.acts.ts'
 import { createCalls, createDeliveries, createStream } from './console.feed.ts'
 import { type ConsoleView, consoleDocument, consoleHeaders, type Surroundings } from './console.frame.ts'
+import { checkLinks, linksOf } from './console.links.ts'
 import { mailsView, mailTabs, mailView } from './console.mail.views.ts'
 import { documentOf, openMails, originsOfImages } from './console.mails.ts'
 import { consoleScript } from './console.script.ts'
 import { consoleStyle } from './console.style.ts'
-import { callsView, noPage, overviewRows, overviewView, webhooksView } from './console.views.ts'
+import { activityRows, activityView, callsView, noPage, webhooksView } from './console.views.ts'
 
 const mailsOnPage = 100
 const mailsBeside = 50
 const formLimit = 4096
-/** Requests of probes, scrapers and the sample picture, which the console does not list. */
-const hiddenPaths = ['/healthz', '/readyz', '/metrics', picturePath, logoPath]
+const keptChecks = 20
+/** Requests of probes, scrapers and browsers, and for the sample's pictures, which the console does not list. */
+const hiddenPaths = ['/healthz', '/readyz', '/metrics', '/favicon.ico', picturePath, logoPath]
 
 interface ConsoleOptions {
   port: number
@@ -31,13 +33,13 @@ interface ConsoleOptions {
   clock: ConsoleClock
   /** Returns how many messages the catcher holds; null if email leaves by a relay. */
   held(): number | null
-  /** Returns the origins, beside the console's, from which emails may load images: the daemon's. */
-  imageOrigins(): readonly string[]
+  /** Returns the origins of the daemon's pages: emails may load images from them, and links to them are svc's own. */
+  daemonOrigins(): readonly string[]
 }
 
 export interface Console extends Receiver {
   /** Adds a request that the daemon has answered. */
-  addCall(answered: Answered): void
+  addCall: OnAnswered
 }
 
 /** Returns the policy of an email's document: no scripts, no forms, isolated from the surrounding page. */
@@ -54,7 +56,8 @@ const mailPolicy = (imageOrigins: readonly string[]): string =>
 
 /**
  * Opens the console of `svc dev`. It receives webhooks (204, or 401 if the signature is wrong) and shows them, caught emails,
- * answered requests and the clock, on pages that update live if scripts run. Webhooks and requests are kept only in memory.
+ * answered requests and the clock, on pages that update live if scripts run. Webhooks and requests are kept only in memory,
+ * requests without keys and secrets.
  * It listens on loopback, only under its own host name (net/loopback.ts), and accepts forms only from its own pages. Rejects
  * with EADDRINUSE if the port is taken.
  */
@@ -86,23 +89,38 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
     path,
   })
 
+  /** The statuses of the links of the emails that were checked last. */
+  const checks = new Map<string, ReadonlyMap<string, number | null>>()
+  const checkMail = async (id: string) => {
+    const mail = await mails.show(id)
+    if (!mail) return
+    checks.delete(id)
+    checks.set(id, await checkLinks(await linksOf(mail.html ?? '', options.daemonOrigins())))
+    if (checks.size > keptChecks) checks.delete(checks.keys().next().value!)
+  }
+
   const viewMail = async (id: string, query: URLSearchParams, origins: readonly string[]) => {
     const mail = await mails.show(id)
     if (!mail) return noPage('This email no longer exists')
+    const search = searchOf(query)
     const look = {
       tab: mailTabs.find((tab) => tab === query.get('show')) ?? 'html',
       isNarrow: query.get('width') === 'phone',
       blocked: originsOfImages(mail.html ?? '', origins),
+      links: await linksOf(mail.html ?? '', options.daemonOrigins()),
+      checked: checks.get(id) ?? new Map(),
+      search,
     }
-    return mailView(mail, look, await mails.list(mailsBeside), nowMs())
+    return mailView(mail, look, await mails.list(mailsBeside, { search }), nowMs())
   }
 
   const viewOf = async (path: string, query: URLSearchParams, origins: readonly string[]): Promise<ConsoleView> => {
-    if (path === '/') return overviewView(await mails.list(overviewRows), deliveries, calls, nowMs())
-    if (path === '/webhooks') return webhooksView(deliveries, nowMs())
-    if (path === '/calls') return callsView(calls, nowMs())
+    const search = searchOf(query)
+    if (path === '/')
+      return activityView(await mails.list(activityRows, { search }), deliveries, calls, search, nowMs())
+    if (path === '/webhooks') return webhooksView(deliveries, search, nowMs())
+    if (path === '/calls') return callsView(calls, search, nowMs())
     if (path === '/mail') {
-      const search = (query.get('q') ?? '').slice(0, 200)
       const page = await mails.list(mailsOnPage, { search, before: query.get('before') ?? '' })
       return mailsView(page, search, surroundings(path))
     }
@@ -136,7 +154,7 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
   const read = async (request: IncomingMessage, response: ServerResponse) => {
     const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://console')
     if (path === '/stream' && request.method === 'GET') return stream.open(response)
-    const origins = [`http://${request.headers.host}`, ...options.imageOrigins()]
+    const origins = [`http://${request.headers.host}`, ...options.daemonOrigins()]
     if (await answerFile(path, response, origins)) return
     const view = await viewOf(path, query, origins)
     response
@@ -148,7 +166,7 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
     const path = request.url ?? ''
     if (path.startsWith('/hook/')) return response.writeHead(404).end()
     const body = await readBody(request, formLimit)
-    const answer = await act(request, path, body, { dataDir, clock: options.clock, now })
+    const answer = await act(request, path, body, { dataDir, clock: options.clock, now, checkLinks: checkMail })
     response.writeHead(answer.status, { ...consoleHeaders, ...answer.headers }).end(answer.text)
   }
 
@@ -167,8 +185,8 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
   const receiver = await openReceiver({ ...options, answer, otherwise })
   return {
     ...receiver,
-    addCall: (answered) => {
-      if (!hiddenPaths.includes(answered.path)) calls.add(answered, nowMs())
+    addCall: (answered, content) => {
+      if (!hiddenPaths.includes(answered.path)) calls.add(answered, content, nowMs())
     },
     close: () => {
       stream.close()
@@ -176,6 +194,8 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
     },
   }
 }
+
+const searchOf = (query: URLSearchParams): string => (query.get('q') ?? '').slice(0, 200)
 
 /** Encodes a file name for a header (RFC 8187). */
 const encodeName = (name: string): string =>

@@ -1,8 +1,9 @@
+import { timeOfId } from '../../lib/ids.ts'
 import { type Html, type HtmlPart, html } from '../../pages/html.ts'
 import type { Calls, Deliveries, Shown, ShownCall } from './console.feed.ts'
-import { type ConsoleView, number, timeOf } from './console.frame.ts'
-import { mailRow, noMail } from './console.mail.views.ts'
-import type { MailPage } from './console.mails.ts'
+import { type ConsoleView, number, searchForm, timeOf } from './console.frame.ts'
+import { mailUrl, noMail } from './console.mail.views.ts'
+import type { MailDigest, MailPage } from './console.mails.ts'
 
 const shownLimit = 200
 
@@ -16,136 +17,210 @@ const pretty = ({ body, truncated }: Shown): string => {
 }
 
 /** Rendered rows. Their ids contain the time as well as the number, since each start of the console counts from 1. */
-const drawn = new WeakMap<Shown, Html>()
+const drawn = new WeakMap<object, Html>()
 
 const deliveryRow = (delivery: Shown, now: number): Html =>
   drawn.getOrInsertComputed(delivery, () => {
-    const { seq, at, type, id, status, verified, verdict } = delivery
+    const { seq, at, type, id, subject, status, verified, verdict } = delivery
     return html`<li id="d${at}-${seq}">
 <details>
-<summary>
-<span class="type">${type || '?'}</span>
-<span class="id">${id || '?'}</span>
-<span class="mark ${verified ? 'good' : 'bad'}">${verified ? '✓ verified' : `✗ ${verdict}`}</span>
+<summary class="row">
+<span class="kind webhook">Webhook</span>
+<span class="what"><span class="type">${type || '?'}</span>
+<span class="about">${subject}</span>
+<span class="id">${id || '?'}</span></span>
+<span class="end"><span class="mark ${verified ? 'good' : 'bad'}">${verified ? '✓ verified' : `✗ ${verdict}`}</span>
 <span class="status">${status}</span>
-${timeOf(at, now)}
+${timeOf(at, now)}</span>
 </summary>
 <pre>${pretty(delivery)}</pre>
 </details>
 </li>`
   })
 
-const callRow = ({ seq, at, method, path, status, ms, requestId }: ShownCall, now: number): Html =>
-  html`<li id="c${at}-${seq}">
-<span class="method">${method}</span>
-<span class="path">${path}</span>
-<span class="code ${status < 400 ? 'good' : 'bad'}">${status}</span>
+const callLine = ({ at, method, path, query, status, ms, requestId }: ShownCall, now: number): Html =>
+  html`<span class="kind call">${method}</span>
+<span class="what"><span class="path">${path}<span class="query">${query}</span></span>
+<span class="id">${requestId}</span></span>
+<span class="end"><span class="code ${status < 400 ? 'good' : 'bad'}">${status}</span>
 <span class="ms">${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms</span>
-<span class="id">${requestId}</span>
-${timeOf(at, now)}
+${timeOf(at, now)}</span>`
+
+const bodyOf = (name: string, text: string | null): HtmlPart =>
+  text !== null && html`<h2>${name}</h2><pre>${text}</pre>`
+
+const callRow = (call: ShownCall, now: number): Html =>
+  drawn.getOrInsertComputed(call, () => {
+    const { at, seq, sent, received } = call
+    const line = callLine(call, now)
+    if (sent === null && received === null) return html`<li id="c${at}-${seq}"><div class="row">${line}</div></li>`
+    return html`<li id="c${at}-${seq}">
+<details>
+<summary class="row">${line}</summary>
+<div class="bodies">
+<div>${bodyOf('Request', sent)}</div>
+<div>${bodyOf('Response', received)}</div>
+</div>
+</details>
+</li>`
+  })
+
+const mailLine = (mail: MailDigest, now: number, search: string): Html =>
+  html`<li id="${mail.id}">
+<a class="row" href="${mailUrl(mail.id, { search })}">
+<span class="kind email">Email</span>
+<span class="what"><span class="subject">${mail.subject || '(no subject)'}</span>
+<span class="about">to ${mail.to}</span></span>
+<span class="end">${timeOf(mail.at, now)}</span>
+</a>
 </li>`
 
-const deliveryCount = (total: number, notVerified: number, shown: number): string =>
-  `${number.format(total)}${total === 1 ? ' delivery, ' : ' deliveries, '}${number.format(notVerified)} not verified${
-    total > shown && shown === shownLimit ? ` (the last ${shownLimit} are shown)` : ''
-  }`
+const count = (n: number, one: string, many: string): string => `${number.format(n)} ${n === 1 ? one : many}`
 
-const callCount = (total: number): string => `${number.format(total)} ${total === 1 ? 'request' : 'requests'}`
+const deliveryCount = (total: number, notVerified: number): string =>
+  `${count(total, 'delivery', 'deliveries')}, ${number.format(notVerified)} not verified`
 
-const deliveryList = (deliveries: readonly Shown[], now: number): Html =>
-  html`<ol id="deliveries" class="rows" data-live="deliveries" data-rows>${deliveries.map((one) => deliveryRow(one, now))}</ol>`
+const list = (id: string, topic: string, rows: readonly Html[], kind = ''): Html =>
+  html`<ol id="${id}" class="rows ${kind}" data-live="${topic}" data-rows>${rows}</ol>`
 
-const callList = (calls: readonly ShownCall[], now: number): Html =>
-  html`<ol id="calls" class="rows calls" data-live="calls" data-rows>${calls.map((call) => callRow(call, now))}</ol>`
-
-const empty = (id: string, topic: string, isEmpty: boolean, ...body: HtmlPart[]): Html =>
-  html`<div id="${id}" data-live="${topic}">${isEmpty && html`<div class="empty">${body}</div>`}</div>`
+const nothing = (search: string, path: string, otherwise: HtmlPart): Html =>
+  html`<div class="empty">${search ? html`<p>Nothing matches “${search}”. <a href="${path}">Show all</a></p>` : otherwise}</div>`
 
 const noDeliveries = html`<p>Nothing has arrived yet. Change a contact, and its event appears here.</p>`
-const noCalls = html`<p>No requests yet. API calls and page views appear here, without body, key or query.</p>`
-const pauseButton = html`<button id="pause" type="button" aria-pressed="false" hidden>Pause</button>`
+const noCalls = html`<p>No requests yet. API calls appear here with their bodies, without keys, secrets and tokens.</p>`
 
-/** Returns the heading of a list, with the number of its rows and the button that stops updates. */
-const listHead = (title: string, topic: string, count: string): Html =>
-  html`<div class="head">
+interface ListPage {
+  title: string
+  path: '/' | '/webhooks' | '/calls'
+  topics: ConsoleView['topics']
+  search: string
+  count: string
+  /** How the list ends, such as how many rows it keeps. */
+  foot: HtmlPart
+  rows: readonly Html[]
+  /** What is shown without rows and search. */
+  empty: HtmlPart
+  list: { id: string; kind?: string }
+}
+
+const listView = ({
+  title,
+  path,
+  topics,
+  search,
+  count,
+  foot,
+  rows,
+  empty,
+  list: { id, kind },
+}: ListPage): ConsoleView => ({
+  title,
+  section: path,
+  topics: [...topics, 'clock'],
+  search,
+  body: html`<div class="head">
 <h1>${title}</h1>
-<p class="tools">
-<span id="count" role="status" data-live="${topic}">${count}</span>${pauseButton}
-</p>
-</div>`
-
-export const webhooksView = (deliveries: Deliveries, now: number): ConsoleView => {
-  const { total, notVerified, deliveries: rows } = deliveries.newest()
-  return {
-    title: 'Webhook receiver',
-    section: '/webhooks',
-    topics: ['deliveries', 'mail', 'clock'],
-    body: html`${listHead('Webhook receiver', 'deliveries', deliveryCount(total, notVerified, rows.length))}
-${empty('no-deliveries', 'deliveries', total === 0, noDeliveries)}
-${deliveryList(rows, now)}
-<p class="foot">As JSON: <a href="/deliveries">/deliveries</a></p>`,
-  }
-}
-
-export const callsView = (calls: Calls, now: number): ConsoleView => {
-  const { total, calls: rows } = calls.newest()
-  return {
-    title: 'API calls',
-    section: '/calls',
-    topics: ['calls', 'mail', 'clock'],
-    body: html`${listHead('API calls', 'calls', callCount(total))}
-${empty('no-calls', 'calls', total === 0, noCalls)}
-${callList(rows, now)}`,
-  }
-}
-
-const panel = (path: string, name: string, topic: string, count: string, body: HtmlPart): Html =>
-  html`<section class="panel" aria-labelledby="panel-${topic}">
-<div class="head">
-<h2 id="panel-${topic}"><a href="${path}">${name}</a></h2>
-<p class="tools" id="count-${topic}" data-live="${topic}">${count}</p>
+<p class="tools"><span id="count" role="status" data-live="${topics.join(' ')}">${count}</span>
+<button id="pause" type="button" aria-pressed="false" hidden>Pause</button></p>
 </div>
-${body}
-</section>`
+${searchForm(path, search)}
+<div id="nothing" data-live="${topics.join(' ')}">${rows.length === 0 && nothing(search, path, empty)}</div>
+${list(id, topics.join(' '), rows, kind)}
+<p class="foot">${foot}</p>`,
+})
 
-/** The number of rows of each list on the overview. */
-export const overviewRows = 8
+/** Whether one of the texts contains the search, which is in lower case. */
+const isIn = (search: string, ...texts: (string | number | null)[]): boolean =>
+  search === '' ||
+  texts.some((text) =>
+    String(text ?? '')
+      .toLowerCase()
+      .includes(search),
+  )
 
-export const overviewView = (mail: MailPage, deliveries: Deliveries, calls: Calls, now: number): ConsoleView => {
-  const webhooks = deliveries.newest(overviewRows)
-  const requests = calls.newest(overviewRows)
-  return {
-    title: 'Overview',
-    section: '/',
-    topics: ['mail', 'deliveries', 'calls', 'clock'],
-    body: html`<h1 class="unseen">Overview of svc dev</h1>
-<div class="panels">
-${panel(
-  '/mail',
-  'Email',
-  'mail',
-  `${number.format(mail.total)} caught`,
-  html`${empty('no-mail', 'mail', mail.total === 0, noMail)}
-<ol id="mails" class="rows mails" data-live="mail" data-rows>${mail.mails.map((one) => mailRow(one, now))}</ol>`,
-)}
-${panel(
-  '/webhooks',
-  'Webhooks',
-  'deliveries',
-  deliveryCount(webhooks.total, webhooks.notVerified, 0),
-  html`${empty('no-deliveries', 'deliveries', webhooks.total === 0, noDeliveries)}
-${deliveryList(webhooks.deliveries, now)}`,
-)}
-${panel(
-  '/calls',
-  'API calls',
-  'calls',
-  callCount(requests.total),
-  html`${empty('no-calls', 'calls', requests.total === 0, noCalls)}
-${callList(requests.calls, now)}`,
-)}
-</div>`,
-  }
+const findDeliveries = (deliveries: readonly Shown[], search: string): Shown[] => {
+  const wanted = search.trim().toLowerCase()
+  return deliveries.filter(({ type, id, subject, body }) => isIn(wanted, type, id, subject, body))
+}
+
+const findCalls = (calls: readonly ShownCall[], search: string): ShownCall[] => {
+  const wanted = search.trim().toLowerCase()
+  return calls.filter(({ method, path, query, status, requestId, sent, received }) =>
+    isIn(wanted, `${method} ${path}${query}`, status, requestId, sent, received),
+  )
+}
+
+const foundOf = (search: string, found: number, kept: number, all: string): string =>
+  search ? `${number.format(found)} of ${number.format(kept)} found` : all
+
+export const webhooksView = (deliveries: Deliveries, search: string, now: number): ConsoleView => {
+  const { total, notVerified, deliveries: kept } = deliveries.newest()
+  const found = findDeliveries(kept, search)
+  return listView({
+    title: 'Webhook receiver',
+    path: '/webhooks',
+    topics: ['deliveries', 'mail'],
+    search,
+    count: foundOf(search, found.length, kept.length, deliveryCount(total, notVerified)),
+    foot: html`The newest ${shownLimit} are kept, until svc dev stops. As JSON: <a href="/deliveries">/deliveries</a>`,
+    rows: found.map((one) => deliveryRow(one, now)),
+    empty: noDeliveries,
+    list: { id: 'deliveries', kind: 'of-webhooks' },
+  })
+}
+
+export const callsView = (calls: Calls, search: string, now: number): ConsoleView => {
+  const { total, calls: kept } = calls.newest()
+  const found = findCalls(kept, search)
+  return listView({
+    title: 'API calls',
+    path: '/calls',
+    topics: ['calls', 'mail'],
+    search,
+    count: foundOf(search, found.length, kept.length, count(total, 'request', 'requests')),
+    foot: html`The newest ${shownLimit} are kept, in memory only. Keys, secrets and tokens are masked, long bodies cut.`,
+    rows: found.map((one) => callRow(one, now)),
+    empty: noCalls,
+    list: { id: 'calls' },
+  })
+}
+
+/** The number of rows of the page that shows everything. */
+export const activityRows = 100
+
+/** Everything in the order of its arrival, so that what a call caused is beside it. */
+export const activityView = (
+  mail: MailPage,
+  deliveries: Deliveries,
+  calls: Calls,
+  search: string,
+  now: number,
+): ConsoleView => {
+  const webhooks = deliveries.newest()
+  const requests = calls.newest()
+  const items = [
+    ...mail.mails.map((one) => ({ arrived: timeOfId(one.id), row: () => mailLine(one, now, search) })),
+    ...findDeliveries(webhooks.deliveries, search).map((one) => ({ ...one, row: () => deliveryRow(one, now) })),
+    ...findCalls(requests.calls, search).map((one) => ({ ...one, row: () => callRow(one, now) })),
+  ]
+  const shown = items.sort((a, b) => b.arrived - a.arrived).slice(0, activityRows)
+  return listView({
+    title: 'Activity',
+    path: '/',
+    topics: ['mail', 'deliveries', 'calls'],
+    search,
+    count: search
+      ? `${number.format(mail.found + items.length - mail.mails.length)} found`
+      : [
+          count(mail.total, 'email', 'emails'),
+          count(webhooks.total, 'webhook', 'webhooks'),
+          count(requests.total, 'API call', 'API calls'),
+        ].join(' · '),
+    foot: html`The newest ${activityRows} of all kinds.`,
+    rows: shown.map(({ row }) => row()),
+    empty: noMail,
+    list: { id: 'activity' },
+  })
 }
 
 export const noPage = (sentence: string, status = 404): ConsoleView => ({
@@ -154,5 +229,5 @@ export const noPage = (sentence: string, status = 404): ConsoleView => ({
   section: null,
   topics: ['clock'],
   body: html`<h1>${sentence}</h1>
-<p><a href="/">Back to the overview</a></p>`,
+<p><a href="/">Back to the activity</a></p>`,
 })

@@ -116,7 +116,7 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
           reset: async () => parts.resetClock(await database.promise),
         },
         held: () => held(),
-        imageOrigins: () => origins,
+        daemonOrigins: () => origins,
       }),
     )
     opened.push(console.close)

@@ -1,0 +1,92 @@
+import type { DefaultTreeAdapterTypes } from 'parse5'
+import { bareHost } from '../../net/addresses.ts'
+import { isThisMachine } from '../../net/dial.ts'
+import { statusHere } from '../../net/loopback.ts'
+
+/**
+ * What a link of an email leads to. `own`: a page of svc; `tracked`: one whose visit svc counts; `here`: another program on this
+ * machine; `other`: another host; `address`: email or telephone; `inside`: a place in the email itself; `empty`: nothing;
+ * `sample`: a placeholder, such as an unfilled merge tag or a host that is reserved for examples.
+ */
+type LinkKind = 'own' | 'tracked' | 'here' | 'other' | 'address' | 'inside' | 'empty' | 'sample'
+
+export interface MailLink {
+  /** What a reader sees of it; empty if nothing. */
+  text: string
+  /** As written; empty if it has none. */
+  url: string
+  kind: LinkKind
+}
+
+const maxLinks = 200
+const maxText = 120
+const timeoutMs = 5000
+
+type Node = DefaultTreeAdapterTypes.Node
+type Element = DefaultTreeAdapterTypes.Element
+
+/** Returns a node and all nodes inside it, in the order of the document. */
+const nodesOf = (root: Node): Node[] => {
+  const found: Node[] = []
+  const left = [root]
+  for (let node = left.pop(); node; node = left.pop()) {
+    found.push(node)
+    if ('childNodes' in node) for (const child of node.childNodes.toReversed()) left.push(child)
+  }
+  return found
+}
+
+const attributeOf = (element: Element, name: string): string | undefined =>
+  element.attrs.find((attribute) => attribute.name === name)?.value
+
+/** Returns what a reader sees of a link: its text, and what stands for its pictures. */
+const textOf = (link: Element): string => {
+  const parts = nodesOf(link).map((node) => {
+    if (node.nodeName === '#text') return (node as DefaultTreeAdapterTypes.TextNode).value
+    return node.nodeName === 'img' ? attributeOf(node as Element, 'alt') : ''
+  })
+  return parts.join('').replace(/\s+/g, ' ').trim()
+}
+
+const isSample = (url: string, hostname: string): boolean =>
+  /\{\{|\}\}|%7b%7b/i.test(url) || /(^|\.)(example(\.(com|org|net))?|test|invalid)$/.test(bareHost(hostname))
+
+const isTracked = /^(\/[^/]+)?\/t\//
+
+const kindOf = (url: string, ids: ReadonlySet<string>, ownOrigins: readonly string[]): LinkKind => {
+  if (url.startsWith('#')) return ids.has(url.slice(1)) ? 'inside' : 'empty'
+  if (/^(mailto|tel|sms):./i.test(url)) return 'address'
+  const parsed = URL.parse(url)
+  // A relative address leads nowhere in a mail program.
+  if (!parsed || !/^https?:$/.test(parsed.protocol)) return /\{\{/.test(url) ? 'sample' : 'empty'
+  if (isSample(url, parsed.hostname)) return 'sample'
+  if (ownOrigins.includes(parsed.origin)) return isTracked.test(parsed.pathname) ? 'tracked' : 'own'
+  return isThisMachine(parsed.hostname) ? 'here' : 'other'
+}
+
+/** Returns the links of an email's HTML in their order. */
+export const linksOf = async (html: string, ownOrigins: readonly string[]): Promise<MailLink[]> => {
+  const { parse } = await import('parse5')
+  const elements = nodesOf(parse(html)).filter((node): node is Element => 'tagName' in node)
+  const ids = new Set(elements.flatMap((element) => attributeOf(element, 'id') ?? attributeOf(element, 'name') ?? []))
+  return elements
+    .filter(({ tagName }) => tagName === 'a' || tagName === 'area')
+    .filter((element) => attributeOf(element, 'href') !== undefined || textOf(element) !== '')
+    .slice(0, maxLinks)
+    .map((element) => {
+      const url = (attributeOf(element, 'href') ?? '').trim()
+      return { text: textOf(element).slice(0, maxText), url, kind: kindOf(url, ids, ownOrigins) }
+    })
+}
+
+export const isFaulty = ({ kind }: MailLink): boolean => kind === 'empty' || kind === 'sample'
+
+/** Whether `checkLinks` requests it: on this machine, and without counting a visit. */
+export const isCheckable = ({ kind, url }: MailLink): boolean =>
+  kind === 'here' || (kind === 'own' && isThisMachine(new URL(url).hostname))
+
+/** Requests the links that lead to this machine. Returns the status of each URL; null: no answer. */
+export const checkLinks = async (links: readonly MailLink[]): Promise<Map<string, number | null>> => {
+  const urls = [...new Set(links.filter(isCheckable).map(({ url }) => url))]
+  return new Map(await Promise.all(urls.map(async (url) => [url, await statusHere(new URL(url), timeoutMs)] as const)))
+}
