@@ -28,6 +28,9 @@ interface Target {
   blockId: string
 }
 
+/** Start times on the page, which shows months: a program that reads 200 of them asks again later. */
+const maxPageStarts = 2_000
+
 const maxCallsPerStatement = 64
 
 /**
@@ -66,7 +69,7 @@ const ownBooking = async (
 const booking: BlockKind<'booking'> = {
   type: 'booking',
 
-  async view(app, { accountId, projectId, id: messageId }, { id, props }) {
+  async view(app, { accountId, projectId, id: messageId }, { id, props }, reader) {
     const now = app.now().getTime()
     const block = { accountId, projectId, blockId: id }
     const [busy, own] = await Promise.all([busyTimes(app, block, props), ownBooking(app, block, messageId, props)])
@@ -78,7 +81,8 @@ const booking: BlockKind<'booking'> = {
     const taken = await readTakenTimes({ sql: app.sql, ...block }, app.database, key, range)
     const others = busy.filter((one) => !isEntryOf(one, own?.id))
     // The address of the host's calendar is not for recipients.
-    return { slots: freeStarts(props, now, taken, undefined, { busy: others, own }), busyUrl: undefined }
+    const limit = reader === 'person' ? maxPageStarts : undefined
+    return { slots: freeStarts(props, now, taken, limit, { busy: others, own }), busyUrl: undefined }
   },
 
   async answer(app, sent, block, value) {

@@ -3,9 +3,12 @@ import type { BookingRow } from './bookings.view.ts'
 
 interface CalendarEntry {
   booking: BookingRow
-  organizer: { name: string; email: string }
+  /** null: not known. */
+  organizer: { name: string; email: string } | null
   description: string
   now: Date
+  /** To download: without an attendee, so that no calendar program asks for a reply or sends one. */
+  isPublished?: boolean
 }
 
 /**
@@ -13,11 +16,12 @@ interface CalendarEntry {
  * UID is the booking's id, so calendars recognise updates; the highest SEQUENCE wins. Times are in UTC: each calendar shows them
  * in its own time zone.
  */
-export const calendarEntry = ({ booking, organizer, description, now }: CalendarEntry): string => {
+export const calendarEntry = ({ booking, organizer, description, now, isPublished }: CalendarEntry): string => {
   const isCancelled = booking.status === 'cancelled'
+  const sent = isCancelled ? ICalCalendarMethod.CANCEL : ICalCalendarMethod.REQUEST
   const calendar = ical({
     prodId: { company: 'svc', product: 'bookings', language: 'EN' },
-    method: isCancelled ? ICalCalendarMethod.CANCEL : ICalCalendarMethod.REQUEST,
+    method: isPublished ? ICalCalendarMethod.PUBLISH : sent,
   })
   calendar.createEvent({
     id: booking.id,
@@ -28,17 +32,19 @@ export const calendarEntry = ({ booking, organizer, description, now }: Calendar
     summary: booking.title,
     description,
     status: isCancelled ? ICalEventStatus.CANCELLED : ICalEventStatus.CONFIRMED,
-    organizer: { name: organizer.name || organizer.email, email: organizer.email },
-    attendees: [
-      {
-        name: booking.name,
-        email: booking.email,
-        role: ICalAttendeeRole.REQ,
-        // The attendee chose the time, so calendars don't need to ask for a reply.
-        status: ICalAttendeeStatus.ACCEPTED,
-        rsvp: false,
-      },
-    ],
+    organizer: organizer && { name: organizer.name || organizer.email, email: organizer.email },
+    attendees: isPublished
+      ? []
+      : [
+          {
+            name: booking.name,
+            email: booking.email,
+            role: ICalAttendeeRole.REQ,
+            // The attendee chose the time, so calendars don't need to ask for a reply.
+            status: ICalAttendeeStatus.ACCEPTED,
+            rsvp: false,
+          },
+        ],
   })
   return calendar.toString()
 }

@@ -62,12 +62,15 @@ const readBooking = statement<BookingRow>(
   `select ${bookingColumns} from bookings where account_id = $1 and id = $2`,
 )
 
-/** Returns a booking by its id. Throws Problem `not_found`. */
-export const showBooking = async (
+/** Returns a booking by its id; null if there is none. */
+export const findBooking = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
-): Promise<BookingView> => {
-  const [row] = await sql(readBooking, [accountId, id])
+): Promise<BookingRow | null> => (await sql(readBooking, [accountId, id]))[0] ?? null
+
+/** Returns a booking by its id. Throws Problem `not_found`. */
+export const showBooking = async (reader: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<BookingView> => {
+  const row = await findBooking(reader, id)
   if (!row) throw noSuch('booking', id, { hint: 'svc bookings list' })
   return viewBooking(row)
 }

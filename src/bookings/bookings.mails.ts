@@ -13,7 +13,7 @@ interface BookingMail {
 }
 
 /** URLs of the attendee's actions. */
-interface BookingLinks {
+export interface BookingLinks {
   /** The block in the email's live view, where another time can be chosen. */
   choose: string
   cancel: string
@@ -41,6 +41,12 @@ const linkParts = ({ status }: BookingRow, { choose, cancel }: BookingLinks) => 
   ...(status === 'cancelled' ? [] : [{ label: 'Cancel the booking', url: cancel }]),
 ]
 
+/** Returns the description of a booking in a calendar. */
+export const entryDescription = (booking: BookingRow, links: BookingLinks): string =>
+  linkParts(booking, links)
+    .map(({ label, url }) => `${label}: ${url}`)
+    .join('\n\n')
+
 /** Returns the email that notifies an attendee of a booking, its new time or its cancellation, or reminds of it. */
 export const bookingMail = (
   change: Change,
@@ -62,6 +68,6 @@ export const bookingMail = (
   return {
     ...plainMail(subject, parts, { preheader: openings(booking)[change], heading: headings[change], brand }),
     subject,
-    description: actions.map(({ label, url }) => `${label}: ${url}`).join('\n\n'),
+    description: entryDescription(booking, links),
   }
 }

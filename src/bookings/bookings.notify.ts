@@ -3,15 +3,21 @@ import { viewUrl } from '../engagement/engagement.ts'
 import { type FromChoice, findFrom, findProjectMail, queueMessage, withdrawMails } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
 import { calendarEntry } from './bookings.calendar.ts'
-import { bookingMail, type Change } from './bookings.mails.ts'
+import { type BookingLinks, bookingMail, type Change } from './bookings.mails.ts'
 import { queuedReminders, type ReminderKind, reminderKey } from './bookings.schedule.ts'
 import type { BookingRow } from './bookings.view.ts'
 
 export type NotifyContext = Pick<App, 'config' | 'projects' | 'tokens'>
 
-/** Returns the URL of the attendee's cancellation page. */
-const cancelUrl = ({ tokens, config }: NotifyContext, accountId: string, id: string): string =>
-  `${config.publicUrl}/b/${tokens.sign('booking', [accountId, id], null)}`
+/** Returns the URLs of what the attendee of a booking can do. */
+export const linksOf = (
+  app: NotifyContext,
+  accountId: string,
+  { id, messageId, blockId }: Pick<BookingRow, 'id' | 'messageId' | 'blockId'>,
+): BookingLinks => ({
+  choose: `${viewUrl(app as App, accountId, messageId)}?${new URLSearchParams({ block: blockId })}#${blockId}`,
+  cancel: `${app.config.publicUrl}/b/${app.tokens.sign('booking', [accountId, id], null)}`,
+})
 
 /**
  * Queues one email that reports a change of the booking to the attendee, with the calendar entry, or (`reminder`) reminds of it. It comes from the sender of the
@@ -26,7 +32,7 @@ export const notifyAttendee = async (
   reminder?: ReminderKind,
 ): Promise<void> => {
   const { accountId, now } = work
-  const { id, email, messageId, blockId, sequence } = booking
+  const { id, email, messageId, sequence } = booking
   // The attendee was erased.
   if (email === '') return
   const sent = await findProjectMail(work, accountId, messageId)
@@ -35,10 +41,7 @@ export const notifyAttendee = async (
     ...(sent?.replyTo && { replyTo: sent.replyTo }),
   }
   const found = await findFrom(app, work, [original, {}])
-  const links = {
-    choose: `${viewUrl(app as App, accountId, messageId)}#${blockId}`,
-    cancel: cancelUrl(app, accountId, id),
-  }
+  const links = linksOf(app, accountId, booking)
   const brand = { ...(await readBrand(work)), publicUrl: app.config.publicUrl }
   const { subject, html, text, description } = bookingMail(change, booking, links, brand)
   const entry = found &&

@@ -1,193 +1,205 @@
 import { readBrand } from '../accounts/accounts.ts'
-import { type BlockForm, enteredInto } from '../engagement/engagement.ts'
-import { Problem } from '../lib/problem.ts'
-import { quantity } from '../lib/quantity.ts'
 import { cut } from '../lib/strings.ts'
+import { findProjectMail } from '../messages/messages.ts'
 import { type Html, html } from '../pages/html.ts'
-import { notFoundPage, type Page, type PageCall, type PageView } from '../pages/page.ts'
-import { bookingLine } from '../studio/studio.ts'
-import { type BookingView, cancelBooking, reasonMaxLength, showBooking } from './bookings.ts'
-import { clockOf, dayOf, spanText } from './bookings.view.ts'
+import { formStyle, notFoundPage, ownPath, type Page, type PageCall, type PageView } from '../pages/page.ts'
+import type { App } from '../store/work.ts'
+import { calendarEntry } from './bookings.calendar.ts'
+import { findBooking } from './bookings.find.ts'
+import { type BookingLinks, entryDescription } from './bookings.mails.ts'
+import { linksOf } from './bookings.notify.ts'
+import { localTimeScript } from './bookings.script.ts'
+import { cancelBooking, reasonMaxLength } from './bookings.ts'
+import { type BookingRow, spanLines } from './bookings.view.ts'
 
-/** The props of a booking block in the live view, with its free start times (epoch ms). */
-interface ShownProps {
-  title: string
-  durationMinutes: number
-  timezone: string
-  slots: readonly number[]
-}
-
-interface TimeChoice {
-  timezone: string
-  lang: string | null
-  isChosen: boolean
-}
-
-const timeChoice = (id: string, start: number, { timezone, lang, isChosen }: TimeChoice): Html => {
-  const own = html`id="${id}.${start}" name="startAt" value="${start}"${isChosen && html` checked`}`
-  return html`<label><input type="radio" ${own}>${clockOf(start, timezone, lang)}</label>
-`
-}
-
-/** Groups the free times by day. The day of the chosen time is expanded, else the first one. */
-const daysOf = (
-  id: string,
-  { slots, timezone }: ShownProps,
-  { chosen, lang }: { chosen: string | undefined; lang: string | null },
-): Html => {
-  const days = [...Map.groupBy(slots, (slot) => dayOf(slot, timezone, lang))]
-  const open = Math.max(
-    0,
-    days.findIndex(([, starts]) => starts.some((start) => String(start) === chosen)),
-  )
-  const ofDay = (
-    day: string,
-    starts: readonly number[],
-    isOpen: boolean,
-  ): Html => html`<details${isOpen && html` open`}>
-<summary>${day} <span class="quiet">(${quantity(starts.length, 'time', 'times', lang)})</span></summary>
-<div class="times">
-${starts.map((start) => timeChoice(id, start, { timezone, lang, isChosen: String(start) === chosen }))}</div>
-</details>
-`
-  return html`<div class="days">
-${days.map(([day, starts], i) => ofDay(day, starts, i === open))}</div>`
-}
-
-const bookedLine = (
-  { durationMinutes, timezone }: ShownProps,
-  startAt: number,
-  { isOver, lang }: { isOver: boolean; lang: string | null },
-): Html => {
-  const span = spanText({ startAt, endAt: startAt + durationMinutes * 60_000, timezone }, lang)
-  return isOver
-    ? html`<p class="quiet">Your last booking: ${span}</p>`
-    : html`<p class="notice" role="status">You are booked: <strong>${span}</strong></p>`
-}
-
-/** A booking block as a form: free times by day, a name and a button. Once booked: the time, and a form to move it. */
-const bookingForm: BlockForm<'booking'> = {
-  type: 'booking',
-  form(block, { state, chosen, now, lang, entered }) {
-    const props = block.props as typeof block.props & ShownProps
-    const booked = (state?.value as { startAt: number } | undefined)?.startAt
-    const { title, durationMinutes, slots } = props
-    const isOver = booked !== undefined && booked + durationMinutes * 60_000 <= now
-    const isBooked = booked !== undefined && !isOver
-    const nameId = `${block.id}.name`
-    const heading = html`<h2>${title}</h2>
-${booked !== undefined && bookedLine(props, booked, { isOver, lang })}`
-    if (slots.length === 0)
-      return html`${heading}
-<p>${isBooked ? 'No other time is free at the moment.' : 'No time is free at the moment.'}</p>`
-    const own = html`id="${nameId}" name="name" maxlength="200" autocomplete="name" value="${enteredInto(entered, 'name')}"`
-    const name = html`<div class="field">
-<label for="${nameId}">Your name <span class="quiet">(optional)</span></label>
-<input ${own}>
-</div>
-`
-    const preferred = enteredInto(entered, 'startAt') || chosen
-    const times = (label: string) => html`<fieldset>
-<legend>${label} <span class="quiet">(${bookingLine(props, lang)})</span></legend>
-${daysOf(block.id, props, { chosen: preferred, lang })}
-</fieldset>
-`
-    if (!isBooked)
-      return html`${heading}
-${times('Time')}${name}<button>Book</button>`
-    // Collapsed: the list of times is long, and most attendees with a booking don't need it.
-    const isOpen = Object.hasOwn(entered, 'block') || chosen !== undefined
-    return html`${heading}
-<details class="move"${isOpen && html` open`}>
-<summary>Choose another time</summary>
-${times('Another time')}<button>Move my booking</button>
-</details>`
-  },
-  labels: () => [
-    ['startAt', 'Time'],
-    ['name', 'Your name'],
-  ],
-  valueOf: (_block, { startAt = '', name = '' }) => ({
-    ...(/^\d{1,15}$/.test(startAt) && { startAt: Number(startAt) }),
-    name,
-  }),
-}
-
-// A list of several kinds: each is called only with blocks of its own type.
-export const forms: readonly BlockForm[] = [bookingForm]
+export { forms } from './bookings.block.views.ts'
 
 interface LinkedBooking {
   accountId: string
   /** The language of dates and numbers; null: English. */
   lang: string | null
-  booking: BookingView
+  /** Whom the attendee meets: the name of the account, or of the email's sender; null: neither has one. */
+  host: string | null
+  booking: BookingRow
+  links: BookingLinks
 }
 
-/** Returns the booking that a link names; null if the link is not valid, or the booking or its account is deleted. */
-const bookingOf = async ({ app, params }: PageCall): Promise<LinkedBooking | null> => {
-  const [accountId, id] = app.tokens.read('booking', params.token!, app.now().getTime()) ?? []
-  if (!accountId || !id) return null
-  try {
-    const reader = { sql: app.sql, accountId }
-    return { accountId, booking: await showBooking(reader, id), lang: (await readBrand(reader)).lang }
-  } catch (error) {
-    if (error instanceof Problem && error.kind === 'not_found') return null
-    throw error
+/** Returns the booking that a link names; null if the booking or its account is deleted. */
+const bookingOf = async ({ app, subject }: PageCall): Promise<LinkedBooking | null> => {
+  const [accountId = '', id = ''] = subject
+  const reader = { sql: app.sql, accountId }
+  const booking = await findBooking(reader, id)
+  if (!booking) return null
+  const [{ lang, brandName }, sent] = await Promise.all([
+    readBrand(reader),
+    findProjectMail(reader, accountId, booking.messageId),
+  ])
+  const host = brandName ?? (sent?.from?.name || null)
+  return { accountId, lang, host, booking, links: linksOf(app, accountId, booking) }
+}
+
+const style = `${formStyle}
+.facts { display: grid; grid-template-columns: auto 1fr; gap: .5rem 1.25rem; margin: 0 0 1.5rem }
+.facts dt { color: var(--quiet) }
+.facts dd { margin: 0 }
+.facts p { margin: .25rem 0 0; color: var(--quiet) }
+h2 { margin: 1.5rem 0 .75rem; padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: 1.1rem; line-height: 1.25 }
+.actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 8rem), 1fr)); gap: .5rem }
+.actions .act { text-align: center }
+summary { padding: .6rem 0; color: var(--link); font-weight: 600; cursor: pointer }
+form { padding-top: .5rem }
+`
+
+/** What is booked, when and with whom. */
+const facts = ({ booking, lang, host }: LinkedBooking): Html => {
+  const { title, startAt, endAt, timezone, name } = booking
+  const [day, times] = spanLines(booking, lang)
+  const own = html`data-start="${startAt}" data-end="${endAt}" data-zone="${timezone}" data-lang="${lang ?? 'en-GB'}"`
+  const people = [host, name].filter((one) => one !== null && one !== '')
+  return html`<dl class="facts">
+<dt>What</dt><dd><strong>${title}</strong></dd>
+<dt>When</dt><dd>${day}<br>${times}<p id="when" ${own} hidden></p></dd>
+${people.length > 0 && html`<dt>Who</dt><dd>${people.map((one, i) => html`${i > 0 && html`<br>`}${one}`)}</dd>\n`}</dl>`
+}
+
+const compact = (at: number): string => new Date(at).toISOString().replace(/[-:]|\.\d+/g, '')
+
+/** Returns links that add a booking to a calendar in the browser. */
+const calendarLinks = ({ booking, links }: LinkedBooking): [name: string, url: string][] => {
+  const { title, startAt, endAt, timezone } = booking
+  const details = entryDescription(booking, links)
+  const google = new URLSearchParams({
+    action: 'TEMPLATE',
+    text: title,
+    dates: `${compact(startAt)}/${compact(endAt)}`,
+    ctz: timezone,
+    details,
+  })
+  const outlook = new URLSearchParams({
+    path: '/calendar/action/compose',
+    rru: 'addevent',
+    subject: title,
+    startdt: new Date(startAt).toISOString(),
+    enddt: new Date(endAt).toISOString(),
+    body: details,
+  })
+  return [
+    ['Google', `https://calendar.google.com/calendar/render?${google}`],
+    ['Outlook', `https://outlook.live.com/calendar/0/deeplink/compose?${outlook}`],
+  ]
+}
+
+const chooseLink = ({ links }: LinkedBooking, label: string): Html => {
+  const { pathname, search, hash } = new URL(links.choose)
+  return html`<p class="actions"><a class="act plain" href="${pathname}${search}${hash}">${label}</a></p>`
+}
+
+/** Shows a booking: how to add it to a calendar, to move and to cancel it. `isNew`: it was just made or moved. */
+const bookedPage = (linked: LinkedBooking, file: string, isNew: boolean): PageView => {
+  const { booking } = linked
+  const heading = isNew ? 'You are booked' : 'Your booking'
+  return {
+    title: heading,
+    style,
+    script: localTimeScript,
+    body: html`<h1>${heading}</h1>
+${
+  isNew &&
+  html`<p class="notice" role="status">
+We’ll email you the invitation${booking.email !== '' && html` at <strong>${booking.email}</strong>`}.
+</p>`
+}
+${facts(linked)}
+<h2>Add to calendar</h2>
+<p class="actions">
+${calendarLinks(linked).map(
+  ([name, url]) => html`<a class="act plain" href="${url}" target="_blank" rel="noopener noreferrer">${name}</a>
+`,
+)}<a class="act plain" href="${file}" download>Other (.ics)</a>
+</p>
+<h2>Need a change?</h2>
+${chooseLink(linked, 'Choose another time')}
+<details${!isNew && html` open`}>
+<summary>Cancel this booking</summary>
+<form method="post">
+<div class="field">
+<label for="reason">Reason <span class="quiet">(optional)</span></label>
+<textarea id="reason" name="reason" rows="3" maxlength="${reasonMaxLength}"></textarea>
+</div>
+<button type="submit">Cancel the booking</button>
+</form>
+</details>`,
   }
 }
 
-const style = `
-label { display: block; margin-bottom: .25rem }
-textarea {
-  width: 100%; min-height: 5rem; padding: .5rem; border: 1px solid var(--quiet); border-radius: .5rem;
-  background: var(--ground); color: var(--ink); font: inherit
-}
-`
-
-const confirmPage = ({ booking, lang }: LinkedBooking): PageView => ({
-  title: 'Cancel your booking',
-  style,
-  body: html`<h1>Cancel your booking?</h1>
-<p><strong>${booking.title}</strong><br>${spanText(booking, lang)}</p>
-<form method="post">
-<p><label for="reason">Reason <span class="quiet">(optional)</span></label>
-<textarea id="reason" name="reason" maxlength="${reasonMaxLength}"></textarea></p>
-<button type="submit">Cancel the booking</button>
-</form>`,
-})
-
-const cancelledPage = ({ booking, lang }: LinkedBooking, heading: string): PageView => ({
+const cancelledPage = (linked: LinkedBooking, heading: string): PageView => ({
   title: heading,
+  style,
+  script: localTimeScript,
   body: html`<h1>${heading}</h1>
-<p><strong>${booking.title}</strong><br>${spanText(booking, lang)}</p>
-<p>The time is free again. To book another one, open the email that you booked from.</p>`,
+${facts(linked)}
+<p>The time is free again.</p>
+${chooseLink(linked, 'Book another time')}`,
 })
 
 const alreadyCancelled = 'This booking is already cancelled'
 
-const endedPage = ({ booking, lang }: LinkedBooking): PageView => ({
+const endedPage = (linked: LinkedBooking): PageView => ({
   title: 'This booking is over',
+  style,
+  script: localTimeScript,
   body: html`<h1>This booking is over</h1>
-<p><strong>${booking.title}</strong><br>${spanText(booking, lang)}</p>
-<p>It can no longer be cancelled. To book another time, open the email that you booked from.</p>`,
+${facts(linked)}
+<p>It can no longer be cancelled.</p>
+${chooseLink(linked, 'Book another time')}`,
 })
 
-/** The cancellation link in a booking's emails. GET only shows a form, because mail programs and scanners follow links. */
+/**
+ * The page of a booking, from its emails and after an answer. GET changes nothing, because mail programs and scanners follow
+ * links.
+ */
 const path = '/b/:token'
 
-const showCancellation: Page = {
+const fileOf = (app: App, token: string): string => ownPath(app, `/b/${token}/calendar.ics`)
+
+const show: Page = {
   method: 'GET',
   path,
   token: 'booking',
   async handle(call) {
     const linked = await bookingOf(call)
     if (!linked) return notFoundPage
+    const { app, params, query } = call
     if (linked.booking.status === 'cancelled') return cancelledPage(linked, alreadyCancelled)
-    return linked.booking.endAt <= call.app.now().getTime() ? endedPage(linked) : confirmPage(linked)
+    if (linked.booking.endAt <= app.now().getTime()) return endedPage(linked)
+    return bookedPage(linked, fileOf(app, params.token!), 'booked' in query)
   },
 }
 
-const submitCancellation: Page = {
+const download: Page = {
+  method: 'GET',
+  path: '/b/:token/calendar.ics',
+  token: 'booking',
+  async handle(call) {
+    const linked = await bookingOf(call)
+    if (linked?.booking.status !== 'confirmed') return notFoundPage
+    const { booking, links, accountId } = linked
+    const sent = await findProjectMail({ sql: call.app.sql }, accountId, booking.messageId)
+    return {
+      type: 'text/calendar; charset=utf-8; method=PUBLISH',
+      content: calendarEntry({
+        booking,
+        organizer: sent?.from ?? null,
+        description: entryDescription(booking, links),
+        now: call.app.now(),
+        isPublished: true,
+      }),
+      headers: { 'content-disposition': 'attachment; filename="booking.ics"' },
+    }
+  },
+}
+
+const cancel: Page = {
   method: 'POST',
   path,
   token: 'booking',
@@ -195,20 +207,16 @@ const submitCancellation: Page = {
     const linked = await bookingOf(call)
     if (!linked) return notFoundPage
     const { app, form } = call
-    const { accountId, booking, lang } = linked
     const reason =
       cut((form.reason ?? '').replaceAll('\0', ''), reasonMaxLength)
         .toWellFormed()
         .trim() || null
-    const done = await app.work(accountId, 'page:booking', (work) =>
-      cancelBooking(app, work, booking.id, { by: 'attendee', reason }),
+    const done = await app.work(linked.accountId, 'page:booking', (work) =>
+      cancelBooking(app, work, linked.booking.id, { by: 'attendee', reason }),
     )
-    if (done.booking.status === 'confirmed') return endedPage({ accountId, lang, booking: done.booking })
-    return cancelledPage(
-      { accountId, lang, booking: done.booking },
-      done.cancelled ? 'Your booking is cancelled' : alreadyCancelled,
-    )
+    if (done.booking.status === 'confirmed') return endedPage(linked)
+    return cancelledPage(linked, done.cancelled ? 'Your booking is cancelled' : alreadyCancelled)
   },
 }
 
-export const pages: readonly Page[] = [showCancellation, submitCancellation]
+export const pages: readonly Page[] = [show, download, cancel]

@@ -147,6 +147,66 @@ describe('the confirmation email', () => {
   })
 })
 
+describe('the page of a booking', () => {
+  const hrefs = (body: string) => [...body.matchAll(/href="([^"]+)"/g)].map(([, url]) => url!.replaceAll('&amp;', '&'))
+
+  test('is what the form of the live view opens, also for a move; its block is marked as booked', async () => {
+    const answered = (i: number, name = '') => post(mail.view, { block: 'call', startAt: String(slots[i]), name })
+    const first = await answered(0, 'Ada L.')
+    const [booking] = await bookingsOf(t, account.id)
+    const path = `/b/${t.app.tokens.sign('booking', [account.id, booking!.id], null)}`
+    expect([first.status, first.headers.location]).toEqual([303, `${path}?booked`])
+    const page = (await t.request('GET', `${path}?booked`)).body
+    expect(page).toContain('<h1>You are booked</h1>')
+    for (const part of ['A call, Ada', '(Europe/Berlin)', 'The Shop<br>Ada L.']) expect(page).toContain(part)
+    expect((await answered(1)).headers.location).toBe(`${path}?booked`)
+    expect((await bookingsOf(t, account.id))[0]!.startAt.getTime()).toBe(slots[1])
+    const choose = hrefs(page).find((url) => url.startsWith('/v/'))!
+    expect(choose).toBe(`${mail.view}?block=call#call`)
+    // The form to move is open there, and closed in the email.
+    expect((await t.request('GET', choose.replace(/#.*/, ''))).body).toContain('<details class="move" open>')
+    expect((await t.request('GET', mail.view)).body).toContain('<details class="move">')
+    const refused = await post(mail.view, { block: 'call', startAt: '1' })
+    expect([refused.status, refused.body]).toEqual([409, expect.stringContaining('This time is no longer available')])
+  })
+
+  test('adds the booking to a calendar: by links, and by a file with the UID of the invitation and no attendee', async () => {
+    const { path, id } = await booked()
+    const urls = hrefs((await t.request('GET', path)).body)
+    const [google, outlook] = ['calendar.google.com', 'outlook.live.com'].map(
+      (host) => new URL(urls.find((url) => url.startsWith(`https://${host}/`))!).searchParams,
+    )
+    const [start, end] = [new Date(slots[0]!), new Date(slots[0]! + 30 * 60_000)]
+    const basic = (time: Date) => time.toISOString().replace(/[-:]|\.000/g, '')
+    expect([google!.get('text'), google!.get('dates')]).toEqual(['A call, Ada', `${basic(start)}/${basic(end)}`])
+    expect([outlook!.get('subject'), outlook!.get('startdt'), outlook!.get('enddt')]).toEqual([
+      'A call, Ada',
+      start.toISOString(),
+      end.toISOString(),
+    ])
+    for (const details of [google!.get('details'), outlook!.get('body')])
+      expect(details).toContain(`Cancel the booking: https://svc.example${path}`)
+    const file = urls.find((url) => url.endsWith('.ics'))!
+    expect(file).toBe(`${path}/calendar.ics`)
+    const { status, body, headers } = await t.request('GET', file)
+    expect([status, headers['content-type']]).toEqual([200, 'text/calendar; charset=utf-8; method=PUBLISH'])
+    const entry = ['METHOD', 'UID', 'SEQUENCE', 'DTSTART', 'ORGANIZER', 'ATTENDEE'].map((name) => entryOf(body, name))
+    expect(entry).toEqual(['PUBLISH', id, '0', basic(start), 'CN="The Shop":mailto:hello@shop.example', undefined])
+    await ok(post(path))
+    expect((await t.request('GET', file)).status).toBe(404)
+  })
+
+  test('the page of the live view has more start times than its JSON, which only a script shows', async () => {
+    const { body } = await ok(t.request('GET', mail.view))
+    const [, steps] = /data-starts="([\d ]+)"/.exec(body)!
+    const minutes: number[] = []
+    for (const step of steps!.split(' ')) minutes.push((minutes.at(-1) ?? 0) + Number(step))
+    expect(minutes.length).toBeGreaterThan(300)
+    expect(minutes.slice(0, 200).map((minute) => minute * 60_000)).toEqual(slots)
+    expect(body.match(/name="startAt"/g)).toHaveLength(200)
+  })
+})
+
 describe('the cancel link', () => {
   test('shows the time, a reason field and a button; a GET changes nothing', async () => {
     const { path } = await booked()

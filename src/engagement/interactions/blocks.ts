@@ -16,10 +16,13 @@ export interface Answered {
   redirectUrl?: string
 }
 
+/** For whom a block is shown: a program that reads the JSON, or a person who looks at the page. */
+export type Reader = 'program' | 'person'
+
 interface KindOf<Type extends BlockType> {
   type: Type
   /** Returns props to add when the block is shown, such as `slots` of a booking. */
-  view?(app: App, sent: SentMail, block: BlockOf<Type>): Promise<Record<string, unknown>>
+  view?(app: App, sent: SentMail, block: BlockOf<Type>, reader: Reader): Promise<Record<string, unknown>>
   /**
    * Records an answer. It opens the unit of work itself, because some kinds use a socket first. Throws Problem `invalid` for a value
    * that does not fit the block, `conflict` for one that is no longer possible.

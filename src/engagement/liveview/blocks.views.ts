@@ -1,4 +1,6 @@
 import type { Html } from '../../pages/html.ts'
+import type { App } from '../../store/work.ts'
+import type { SentMail } from '../engagement.sent.ts'
 import type { AnswerState, BlockOf, BlockType } from '../interactions/interactions.ts'
 
 /** Values of a posted form by input name. Names come from the request, so read own properties only (`enteredInto`). */
@@ -12,12 +14,16 @@ export const enteredInto = (entered: Entered, name: string): string =>
 export interface BlockPage {
   /** The recorded answer; undefined: not answered yet. */
   state: AnswerState[string] | undefined
+  /** The followed link names the block. */
+  isFirst: boolean
   /** The answer that the followed link names: selected, but not recorded. */
   chosen: string | undefined
   /** epoch ms */
   now: number
   /** The language of dates and numbers; null: English. */
   lang: string | null
+  /** The name of the account, or of the sender of the email; null: neither has one. */
+  host: string | null
   /** What was posted, if the answer was refused; else empty. */
   entered: Entered
 }
@@ -26,6 +32,11 @@ interface FormOf<Type extends BlockType> {
   type: Type
   /** An answer redirects to another host (`redirectUrl`), so the page's script must not submit the form. */
   leaves?: true
+  /** Returns the path of the page that an answer opens, such as that of a booking; null: the live view stays. */
+  next?(app: App, sent: SentMail, block: BlockOf<Type>): Promise<string | null>
+  /** Its part of the page's style and script. */
+  style?: string
+  script?: string
   /**
    * Returns the content of the block's form, including its button if it can still be answered. `block.props` include those of the
    * kind's `view`. Each block is a separate form, so names of inputs need not be unique on the page.

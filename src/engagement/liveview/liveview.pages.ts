@@ -22,11 +22,11 @@ import { liveViewStyle } from './liveview.style.ts'
 import { answerBlock, filledLeaves, type LiveView, markupsOf, showLiveView, textsOf } from './view.ts'
 
 /**
- * Submits a block without leaving the page: posts the form, and replaces the block with its new version from the response. The URL
- * then names no answer, so that a reload does not answer again.
+ * Submits a block without leaving the page: posts the form, and replaces the block with its new version from the response. The
+ * URL then names no answer, so that a reload does not answer again.
  *
- * Answers at once what the followed link names, but only for a person: the page is visible and has the focus, and no program drives
- * the browser. Scanners open pages in the background, and some run scripts.
+ * Answers at once what the followed link names, but only for a person: the page is visible and has the focus, and no program
+ * drives the browser. Scanners open pages in the background, and some run scripts.
  */
 const script = `
 document.addEventListener('submit', async (event) => {
@@ -82,6 +82,8 @@ interface Shown {
   levels: ReadonlyMap<string, number>
   /** The language of the project or else of the account, also of dates and numbers; null: English. */
   lang: string | null
+  /** The name of the account, or of the email's sender. */
+  host: string | null
   /** The HTML of texts by block id. */
   texts: ReadonlyMap<string, string>
   /** The `html` blocks by block id. */
@@ -125,16 +127,19 @@ const interactive = (shown: Shown, block: LeafBlock): Html => {
   const isFirst = first?.blockId === block.id
   const page: BlockPage = {
     state: Object.hasOwn(view.state, block.id) ? view.state[block.id] : undefined,
+    isFirst,
     chosen: isFirst ? first?.value : undefined,
     now: shown.app.now().getTime(),
     lang: shown.lang,
+    host: shown.host,
     entered: refusal?.blockId === block.id ? refusal.entered : {},
   }
   const url = pathOf(shown.app, token, first?.blockId)
-  // Without a fragment if the form redirects: browsers would carry it over to the other host's URL.
-  const target = form.leaves ? html`action="${url}"` : html`action="${url}#${block.id}" data-in-place="true"`
+  const isLeaving = form.leaves || form.next
+  // Without a fragment if the form redirects: browsers would carry it over to the URL of the other page.
+  const target = isLeaving ? html`action="${url}"` : html`action="${url}#${block.id}" data-in-place="true"`
   const isAtOnce = isFirst && first.isAtOnce
-  const focus = form.leaves && html` tabindex="-1" autofocus`
+  const focus = isLeaving && html` tabindex="-1" autofocus`
   return html`<section id="${block.id}"${isFirst && html` class="first"`}>
 ${refusal?.blockId === block.id && html`<p class="problem" role="alert"${focus}>${refusal.sentence}</p>`}
 <form method="post" ${target}${isAtOnce && html` data-at-once="true"`}>
@@ -214,15 +219,22 @@ const pageOf = async (sent: SentMail, given: Omit<Shown, 'levels' | 'markups'>):
   const shown = { ...given, levels, markups }
   const { project, theme, blocks } = shown.view
   const first = leavesOf(blocks).find(({ id }) => id === shown.first?.blockId)
+  const used = shown.forms.filter((form) => leavesOf(blocks).some(({ type }) => type === form.type))
   return {
     ...(shown.refusal && { status: shown.refusal.status }),
     title: project.name,
     ...(shown.lang !== null && { lang: shown.lang }),
-    style: [liveViewStyle(theme, boxesOf(blocks)), ...markups.values().map(({ style }) => style)].join('\n'),
-    script,
-    formsLeave: leavesOf(blocks).some((block) => shown.forms.some(({ type, leaves }) => leaves && type === block.type)),
+    style: [
+      liveViewStyle(theme, boxesOf(blocks)),
+      ...used.flatMap(({ style }) => style ?? []),
+      ...markups.values().map(({ style }) => style),
+    ].join('\n'),
+    script: [script, ...used.flatMap((form) => form.script ?? [])].join('\n'),
+    formsLeave: used.some(({ leaves }) => leaves),
     body: html`<h1 class="hidden">${project.name}</h1>
-${first && [interactive(shown, first), hasOthers(blocks) && html`<h2 class="rest">The email</h2>\n`]}${blocks.map((block) => blockHtml(shown, block))}`,
+${first && interactive(shown, first)}${first && hasOthers(blocks) && html`<h2 class="rest">The email</h2>\n`}${blocks.map(
+  (block) => blockHtml(shown, block),
+)}`,
   }
 }
 
@@ -237,11 +249,12 @@ const sentenceOf = ({ message }: Problem, form: BlockForm, block: LeafBlock): st
   return longest ? `${longest[1]}${message.slice(`value.${longest[0]}`.length)}` : message
 }
 
-/** Returns the language and the texts of the page of an email. */
-const detailsOf = async (app: App, sent: SentMail) => ({
-  lang: usableLang(sent.content.lang) ?? (await readBrand({ sql: app.sql, accountId: sent.accountId })).lang,
-  texts: await textsOf(sent),
-})
+/** Returns the language, the host and the texts of the page of an email. */
+const detailsOf = async (app: App, sent: SentMail) => {
+  const { lang, brandName } = await readBrand({ sql: app.sql, accountId: sent.accountId })
+  const host = brandName ?? (sent.from?.name || null)
+  return { lang: usableLang(sent.content.lang) ?? lang, host, texts: await textsOf(sent) }
+}
 
 const path = '/v/:token'
 
@@ -254,8 +267,8 @@ const noLongerShown: PageView = {
 
 /**
  * Records that a recipient followed a link of the email to its live view: a click, once for each block whose link it
- * was, and once for the link to the whole email. So a person who looks at a question without answering counts, too. Returns whether
- * a machine followed it.
+ * was, and once for the link to the whole email. So a person who looks at a question without answering counts, too. Returns
+ * whether a machine followed it.
  */
 const recordVisit = async (app: App, sent: SentMail, visit: Visit, block: string | undefined): Promise<boolean> => {
   const blockId = filledLeaves(sent).find(({ id }) => id === block)?.id ?? null
@@ -279,7 +292,7 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       if (!sent) return notFoundPage
       if (sent.isDropped) return noLongerShown
       const isBot = await recordVisit(app, sent, { method, headers }, query.block)
-      const view = await showLiveView(app, sent, kinds)
+      const view = await showLiveView(app, sent, kinds, 'person')
       const named = firstOf(sent, forms, query)
       const first = named && { ...named, value: query.value, isAtOnce: !isBot }
       return pageOf(sent, { app, view, token, forms, ...(await detailsOf(app, sent)), first })
@@ -303,12 +316,13 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       try {
         const value = blockForm.valueOf(block as never, form)
         const { redirectUrl } = await answerBlock(app, sent, kinds, { blockId, value })
-        return { redirect: redirectUrl ?? `${pathOf(app, token, first?.blockId)}#${blockId}` }
+        const next = redirectUrl ?? (await blockForm.next?.(app, sent, block as never))
+        return { redirect: next ?? `${pathOf(app, token, first?.blockId)}#${blockId}` }
       } catch (error) {
         const status = error instanceof Problem ? refusals[error.kind] : undefined
         if (!(error instanceof Problem) || !status) throw error
         if (error.kind === 'upstream') app.report(error, { accountId: sent.accountId })
-        const view = await showLiveView(app, sent, kinds)
+        const view = await showLiveView(app, sent, kinds, 'person')
         return pageOf(sent, {
           app,
           view,

@@ -73,10 +73,14 @@ legend { padding: 0; margin: 0 0 .5rem; font-weight: 600; font-size: 1.1rem }
 .option.chosen { box-shadow: inset 0 0 0 3px var(--ink) }
 @media (hover: hover) { .option:not(.given):hover { filter: none; background: color-mix(in srgb, var(--act) 9%, transparent) } }
 .row .option { padding: 0; text-align: center }
-${[3, 4, 5, 6, 7].map((n) => `.in-${n} { grid-template-columns: repeat(${n}, minmax(0, 1fr)) }`).join('\n')}
-@container (min-width: 30rem) { .row { grid-auto-flow: column; grid-template-columns: none; grid-auto-columns: minmax(0, 3.5rem) } }
+${[2, 3, 4, 5, 6, 7].map((n) => `.in-${n} { grid-template-columns: repeat(${n}, minmax(0, 1fr)) }`).join('\n')}
+@container (min-width: 30rem) {
+  .row { grid-auto-flow: column; grid-template-columns: none; grid-auto-columns: minmax(0, 3.5rem) }
+}
 .first { margin-bottom: 2.5rem }
-.first legend, .first h2 { margin-bottom: .75rem; font-size: 1.6rem; line-height: 1.2; letter-spacing: -.015em; text-wrap: balance }
+.first :is(legend, h2) {
+  margin-bottom: .75rem; font-size: 1.6rem; line-height: 1.2; letter-spacing: -.015em; text-wrap: balance
+}
 .rest { margin: 0 0 1rem; padding-top: 1.5rem; border-top: 1px solid var(--edge); font-size: 1rem; font-weight: 400 }
 .good { --mark: #2f8f5b }
 .bad { --mark: #d0453c }
@@ -84,26 +88,11 @@ ${[3, 4, 5, 6, 7].map((n) => `.in-${n} { grid-template-columns: repeat(${n}, min
 .notice.good::before { content: '✓ '; font-weight: 700 }
 .notice.bad::before { content: '✗ '; font-weight: 700 }
 .graded { display: grid; gap: .5rem; margin: 0 0 1rem; padding: 0; list-style: none }
-.graded li { display: flex; flex-wrap: wrap; gap: 0 1rem; padding: .65rem 1.1rem; border: 1px solid var(--edge); border-radius: .5rem }
+.graded li {
+  display: flex; flex-wrap: wrap; gap: 0 1rem; padding: .65rem 1.1rem; border: 1px solid var(--edge); border-radius: .5rem
+}
 .graded li:is(.good, .bad) { border: 2px solid var(--mark); font-weight: 600 }
 .graded span { margin-left: auto; font-weight: 400 }
-.move > summary { padding: .6rem 0; cursor: pointer; font-weight: 600 }
-.days { display: grid; gap: .25rem; margin: 0 0 .75rem }
-.days details { border: 1px solid var(--edge); border-radius: .5rem; padding: 0 .75rem }
-.days summary { padding: .6rem 0; cursor: pointer }
-.times { display: flex; flex-wrap: wrap; gap: .5rem; padding: 0 0 .75rem }
-.times label {
-  display: flex;
-  gap: .4rem;
-  align-items: center;
-  min-height: 2.75rem;
-  padding: 0 .6rem;
-  border: 1px solid var(--edge);
-  border-radius: .5rem;
-  font-weight: 400
-}
-.times label:has(:checked) { background: var(--act); color: var(--on-act) }
-.times input { width: 1.25rem; height: 1.25rem; margin: 0 }
 .field { margin: 0 0 .75rem }
 label { display: block; font-weight: 600 }
 .check { display: flex; gap: .5rem; align-items: center }

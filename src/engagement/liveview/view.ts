@@ -17,7 +17,7 @@ import {
   urlParts,
 } from '../../studio/studio.ts'
 import type { SentMail } from '../engagement.sent.ts'
-import type { Answered, BlockKind } from '../interactions/interactions.ts'
+import type { Answered, BlockKind, Reader } from '../interactions/interactions.ts'
 import { type AnswerState, readState } from '../interactions/interactions.ts'
 
 /** The live view of one email (docs/reference/api.md#live-view). */
@@ -96,8 +96,13 @@ export const markupsOf = async (
   return markups
 }
 
-/** Returns an email as its recipient sees it now. */
-export const showLiveView = async (app: App, sent: SentMail, kinds: readonly BlockKind[]): Promise<LiveView> => {
+/** Returns an email as its recipient sees it now, for a program or for the page. */
+export const showLiveView = async (
+  app: App,
+  sent: SentMail,
+  kinds: readonly BlockKind[],
+  to: Reader = 'program',
+): Promise<LiveView> => {
   const read = reader(sent)
   const fill = async (blocks: readonly Block[]): Promise<Block[]> =>
     Promise.all(
@@ -109,7 +114,10 @@ export const showLiveView = async (app: App, sent: SentMail, kinds: readonly Blo
         const filled = filledLeaf(block, read)
         const kind = kinds.find(({ type }) => type === filled.type)
         if (!kind?.view) return filled
-        return { ...filled, props: { ...filled.props, ...(await kind.view(app, sent, filled as never)) } } as LeafBlock
+        return {
+          ...filled,
+          props: { ...filled.props, ...(await kind.view(app, sent, filled as never, to)) },
+        } as LeafBlock
       }),
     )
   const [blocks, state] = await Promise.all([
