@@ -21,6 +21,10 @@ const readFirst = preparedStatement<{ isDue: boolean }>(
   `select remind_at <= $1 and not ${isHeld('sends')} as "isDue" from bookings where ${pending} order by remind_at limit 1`,
 )
 
+/** Whether the first pending reminder is due. */
+export const isBookingReminderDue = `
+  select remind_at <= svc_now() and not ${isHeld('sends')} from bookings where ${pending} order by remind_at limit 1`
+
 const readDue = preparedStatement<Due>(
   'due-booking-reminders',
   { accountId: 'text', id: 'text' },
@@ -75,7 +79,7 @@ export const remindBookings = async (
 
 /** Sends due reminders of bookings until `signal` is aborted. */
 export const runBookingReminders = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
-  runDue(app, signal, report, (failed) => remindBookings(app, signal, report, failed))
+  runDue(app, 'booking reminders', signal, report, (failed) => remindBookings(app, signal, report, failed))
 
 export const jobs = [
   defineJob('booking reminders', {

@@ -3,6 +3,7 @@ import { Problem } from '../lib/problem.ts'
 import { hasBatchCounts } from '../messages/outbox/batches.rows.ts'
 import { turnOfAccounts } from '../queue/due.ts'
 import { isHeld } from '../queue/holds.ts'
+import { followLooks } from '../queue/looks.ts'
 import { runSchedule } from '../queue/loop.ts'
 import { defineJob } from '../store/background.ts'
 import { isUnavailable } from '../store/database.ts'
@@ -55,6 +56,10 @@ const findLater = preparedStatement(
   `select from broadcasts where ${open} and paused_at is null and ${startsAt} > $1 order by ${startsAt} limit 1`,
 )
 
+/** Whether any broadcast is open and not paused. */
+export const isAnyOpen = `
+  select true from broadcasts where ${open} and paused_at is null order by ${startsAt} limit 1`
+
 /** Whether an error needs no report: the account is being deleted, or a row is locked. The next turn tries again. */
 const isExpected = (error: unknown): boolean => isUnavailable(error) || error instanceof Problem
 
@@ -65,6 +70,7 @@ const isExpected = (error: unknown): boolean => isUnavailable(error) || error in
 export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
   runSchedule(app, broadcastsChannel, signal, report, ({ ring }) => {
     const retryAt = new Map<string, number>()
+    const look = followLooks(app, 'broadcasts', ring)
 
     const advance = async ({ accountId, id }: OpenBroadcast) => {
       if ((retryAt.get(id) ?? 0) > performance.now()) return null
@@ -80,7 +86,8 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
       }
     }
 
-    const turn = async () => {
+    const turn = async (isAsked: boolean) => {
+      if (!isAsked && look.isIdle) return idleMs
       const now = app.now()
       const found = await app.sql(findOpen, [now])
       const isAnyOpen = found.length > 0 || (await app.sql(findLater, [now])).length > 0
@@ -94,7 +101,7 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
       return waitMs
     }
 
-    return { turn }
+    return { turn, finish: look.close }
   })
 
 export const jobs = [

@@ -5,6 +5,7 @@ import { createBatches } from './batches.ts'
 import { type Claim, findClaims, splitByOutcome } from './claims.ts'
 import type { QueueName } from './holds.ts'
 import { openLease } from './lease.ts'
+import type { Looks } from './looks.ts'
 import { createBell, repeat, within } from './loop.ts'
 
 /** Notices and heartbeats wake the loop; the poll finds what they missed. */
@@ -33,6 +34,8 @@ export interface Adapter<C extends Claim> {
   channels: readonly string[]
   /** A boolean SQL expression: has an item become due by the passage of time? */
   isDue?: string
+  /** What its heartbeats look for, for the schedulers of this process. */
+  looks?: Looks
   notice(channel: string, payload: string): void
   /** Notices may have been missed: the adapter returns waiting items to the queue and searches all of it at the next claim. */
   missed(): void
@@ -187,6 +190,7 @@ export const openQueue = <C extends Claim>(
   const lease = openLease(database, adapter, adapter.channels, {
     isDue: adapter.isDue,
     due: ring,
+    looks: adapter.looks,
     held(isHeld) {
       if (isHeld) return adapter.hold()
       // The claims were returned to the queue, and notices of the time in between were not followed.

@@ -3,6 +3,7 @@ import { lockClasses } from '../lib/locks.ts'
 import type { Database, Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { holdsChannel, isHeld, type QueueName } from './holds.ts'
+import { type Looks, reportLooks } from './looks.ts'
 
 /*
  * A worker owns its claims as long as it is alive. It is a row in `workers`, an advisory lock of its id held by a session of its
@@ -30,6 +31,8 @@ export interface LeaseEvents {
   /** A boolean SQL expression, evaluated with each heartbeat: has an item become due by time, which no notice announces? */
   isDue?: string | undefined
   due?(): void
+  /** Evaluated with each heartbeat, for the schedulers of this process. */
+  looks?: Looks | undefined
   /** The queue was paused (true) or resumed (false), as a heartbeat found it. */
   held?(isHeld: boolean): void
   /** A notice on one of the channels. */
@@ -55,6 +58,7 @@ interface BeatRow {
   isAlive: boolean
   isDue: boolean
   isHeld: boolean
+  looks: Record<string, boolean | null>
   others: OtherWorker[]
 }
 
@@ -79,12 +83,18 @@ const findWorkers = statement<{ isRunning: boolean }>(
 export const isRunning = async (sql: Sql, job: string): Promise<boolean> =>
   (await sql(findWorkers, [job]))[0]!.isRunning
 
-const beating = (queue: QueueName, isDue: string) => `
+/** Returns SQL for an object with the value of each expression. Each is a subquery, so one without a row is null. */
+const objectOf = (looks: Looks): string =>
+  `json_build_object(${Object.entries(looks)
+    .map(([scheduler, hasWork]) => `'${scheduler}', (${hasWork})`)
+    .join(', ')})`
+
+const beating = (queue: QueueName, isDue: string, looks: Looks) => `
   with me as (
     update workers set seen_at = clock_timestamp() where id = $1 returning id
   )
   select (select count(*) from me) = 1 as "isAlive", ${isDue} as "isDue",
-    ${isHeld(queue)} as "isHeld", coalesce((
+    ${isHeld(queue)} as "isHeld", ${objectOf(looks)} as looks, coalesce((
     select json_agg(json_build_object('id', w.id, 'seenAt', w.seen_at, 'hasSession', exists (select ${sessionOfWorker('w.id')})))
     from workers w where w.job = $2 and w.id <> $1
   ), '[]') as others`
@@ -133,7 +143,8 @@ export const openLease = (
   channels: readonly string[],
   events: LeaseEvents,
 ): Lease => {
-  const text = beating(queue, events.isDue ?? 'false')
+  const { looks = {} } = events
+  const text = beating(queue, events.isDue ?? 'false', looks)
   const observer = createObserver()
   let id: number | null = null
   let wanted: number | null = null
@@ -158,8 +169,14 @@ export const openLease = (
     }, ms)
   }
 
+  const reportFound = (found: Record<string, boolean | null>) => {
+    if (Object.keys(found).length > 0) reportLooks({ database }, found)
+  }
+
   const lost = () => {
     clearTimeout(timer)
+    // Until the next heartbeat, the schedulers look for their work themselves.
+    reportFound(Object.fromEntries(Object.keys(looks).map((scheduler) => [scheduler, true])))
     client = undefined
     id = null
     beatAt = Number.NEGATIVE_INFINITY
@@ -193,6 +210,8 @@ export const openLease = (
   }
 
   const setUp = async (opened: pg.Client): Promise<void> => {
+    // What heartbeats look for must be found by an index, whatever the statistics say.
+    await opened.query('set enable_seqscan = off')
     for (const channel of [holdsChannel, ...channels]) await opened.query(`listen ${channel}`)
     await register(opened)
   }
@@ -241,6 +260,7 @@ export const openLease = (
       if (isPaused !== wasPaused) events.held?.(isPaused)
       if (!wasSure) events.connected()
       if (isDue) events.due?.()
+      reportFound(found.looks)
       events.beat()
       const { dead, suspects } = observer.look(found.others)
       if (suspects) next = graceMs

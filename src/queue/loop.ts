@@ -4,6 +4,7 @@ import { isUnavailable } from '../store/database.ts'
 import { listen } from '../store/wakeup.ts'
 import type { App, Report } from '../store/work.ts'
 import type { QueueName } from './holds.ts'
+import { followLooks } from './looks.ts'
 
 /** A queue as operators see it (`svc status`, `/metrics`). */
 export interface QueueView {
@@ -31,8 +32,8 @@ export const createBell = () => {
       rung = true
       wake()
     },
-    /** Resolves at a ring, or after at least `limitMs` (timers count whole milliseconds, so one is added). */
-    async wait(limitMs: number) {
+    /** Resolves at a ring (true), or after at least `limitMs` (timers count whole milliseconds, so one is added). */
+    async wait(limitMs: number): Promise<boolean> {
       if (!rung) {
         await new Promise<void>((resolve) => {
           const timer = setTimeout(resolve, Math.ceil(limitMs) + 1)
@@ -42,7 +43,9 @@ export const createBell = () => {
           }
         })
       }
+      const isRung = rung
       rung = false
+      return isRung
     },
   }
 }
@@ -58,24 +61,26 @@ export const within = async (ms: number, running: Promise<unknown>): Promise<voi
 }
 
 /**
- * Repeats `turn` until `signal` is aborted: at each ring of `bell`, and after the number of ms that the turn resolves with. A turn
- * that fails is reported and repeated after waits that grow to a minute; while the database is unavailable, unreported and after
+ * Repeats `turn` until `signal` is aborted: at each ring of `bell`, and after the number of ms that the turn resolves with. It gets
+ * whether it is more than the end of that wait: the first turn, one after a ring, or a repetition. A turn that fails is reported and repeated after waits that grow to a minute; while the database is unavailable, unreported and after
  * at most two seconds. Never rejects, so a failure does not end other loops of the thread.
  */
 export const repeat = async (
   bell: Bell,
   signal: AbortSignal,
   report: Report,
-  turn: () => Promise<number>,
+  turn: (isAsked: boolean) => Promise<number>,
 ): Promise<void> => {
   let faultMs = 0
+  let isAsked = true
   signal.addEventListener('abort', bell.ring)
   while (!signal.aborted) {
     try {
-      const waitMs = await turn()
+      const waitMs = await turn(isAsked)
       faultMs = 0
-      if (!signal.aborted) await bell.wait(waitMs)
+      if (!signal.aborted) isAsked = await bell.wait(waitMs)
     } catch (error) {
+      isAsked = true
       const isAway = isUnavailable(error)
       if (!isAway) report(error, {})
       faultMs = Math.min(Math.max(faultMs * 2, firstFaultMs), isAway ? longestAbsenceMs : longestFaultMs)
@@ -97,8 +102,11 @@ export const repeatUntil = async (...[bell, signal, report, turn]: Parameters<ty
 
 /** A scheduler: it queries for due work, and holds no claim longer than a transaction. */
 export interface Schedule {
-  /** Does the due work. Resolves with the longest wait until the next turn, in ms. */
-  turn(): Promise<number>
+  /**
+   * Does the due work. Resolves with the longest wait until the next turn, in ms. Unless `isAsked`, it may do nothing if
+   * heartbeats have found no work (looks.ts).
+   */
+  turn(isAsked: boolean): Promise<number>
   /** Finishes work that `turn` has started. */
   finish?(): unknown
 }
@@ -127,20 +135,24 @@ const skipMs = 60_000
 
 /**
  * Runs `turn` every ten seconds, and immediately after the clock of a development database is moved, until `signal` is aborted. `failed`:
- * what `turn` adds to it is skipped for a minute. Any number of processes can run it on one database.
+ * what `turn` adds to it is skipped for a minute. While heartbeats find no work for `scheduler`, no turn runs. Any number of processes
+ * can run it on one database.
  */
 export const runDue = (
   app: Pick<App, 'database' | 'onClockMoved'>,
+  scheduler: string,
   signal: AbortSignal,
   report: Report,
   turn: (failed: Set<string>) => Promise<void>,
 ): Promise<void> =>
   runSchedule(app, null, signal, report, ({ ring }) => {
-    const finish = app.onClockMoved(ring)
+    const look = followLooks(app, scheduler, ring)
+    const ignoreClock = app.onClockMoved(ring)
     const failed = new Set<string>()
     let retryAt = performance.now() + skipMs
     return {
-      async turn() {
+      async turn(isAsked) {
+        if (!isAsked && look.isIdle) return dueMs
         if (performance.now() >= retryAt) {
           failed.clear()
           retryAt = performance.now() + skipMs
@@ -148,6 +160,9 @@ export const runDue = (
         await turn(failed)
         return dueMs
       },
-      finish,
+      finish() {
+        look.close()
+        ignoreClock()
+      },
     }
   })

@@ -12,7 +12,8 @@ interface Described {
 export interface Loop extends Described {
   /** What it waits for. */
   readonly every: string
-  run(app: App, signal: AbortSignal, report: Report): Promise<unknown>
+  /** `looks`: what the heartbeats of its worker look for, for the schedulers of the process (queue/looks.ts). */
+  run(app: App, signal: AbortSignal, report: Report, looks: Readonly<Record<string, string>>): Promise<unknown>
 }
 
 /** A job that its thread runs at each interval. */

@@ -29,6 +29,8 @@ export interface Notice {
 export interface Notices {
   /** Announces what a committed transaction has made due. Never throws: a notice that can't be sent is dropped. */
   announce(channel: string, payload?: string, how?: { ownFirst: boolean }): void
+  /** Notifies only the threads of this process. */
+  tell(channel: string, payload: string): void
   /** Calls `hearer` for each notice that a thread of this process announces, until the returned function is called. */
   hear(hearer: (notice: Notice) => void): () => void
   /** Returns the payload of a notice that arrived by LISTEN; null if `hear` has reported it already. */
@@ -116,14 +118,18 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
     sending = undefined
   }
 
+  const tell = (notice: Notice) => {
+    for (const hearer of hearers) hearer(notice)
+    // One message for all notices of a turn of the event loop: each message wakes every thread.
+    if (toThreads.push(notice) === 1) setImmediate(postToThreads)
+  }
+
   return {
     announce(channel, payload = '', { ownFirst } = { ownFirst: false }) {
       // What runs after the close, such as the end of a request, leaves its work to the polls.
       if (isClosed) return
       const notice = { channel, payload }
-      for (const hearer of hearers) hearer(notice)
-      // One message for all notices of a turn of the event loop: each message wakes every thread.
-      if (toThreads.push(notice) === 1) setImmediate(postToThreads)
+      tell(notice)
       if (waiting.size < mostWaiting) waiting.set(`${channel} ${payload}`, notice)
       const isPatient = ownFirst && getEnvironmentData(jobsKey) === true
       const at = performance.now() + (isPatient ? waitMs : gatherMs)
@@ -132,6 +138,9 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
         wake()
       }
       sending ??= send()
+    },
+    tell(channel, payload) {
+      if (!isClosed) tell({ channel, payload })
     },
     hear(hearer) {
       openThreads()

@@ -333,7 +333,7 @@ const start = async (thread: ThreadName, name: string, report: Report): Promise<
   const stop = new AbortController()
   const jobs: readonly (Loop | Step)[] = await threads.find((one) => one.name === thread)!.jobs()
   const app = { ...t.app, smtp: createSmtpClient(t.app.resolver) }
-  const running = (jobs.find((job) => job.name === name) as Loop).run(app, stop.signal, report)
+  const running = (jobs.find((job) => job.name === name) as Loop).run(app, stop.signal, report, {})
   return () => {
     stop.abort()
     return running

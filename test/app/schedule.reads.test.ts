@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
+import { looks } from '../../src/app/daemon/jobs.looks.ts'
 import { remindBookings } from '../../src/bookings/bookings.remind.ts'
 import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
 import { isTargetDue } from '../../src/deliveries/queue/deliveries.claim.ts'
 import { findDue, isAnythingDue } from '../../src/journeys/engine/runs.due.ts'
 import { readMailboxes } from '../../src/messages/bounces/bounces.ts'
 import { findDue as findDueMail } from '../../src/messages/outbox/outbox.claim.ts'
+import { hasMessages } from '../../src/messages/outbox/outbox.run.ts'
 import { foldResults } from '../../src/messages/results/results.ts'
 import { remindDue } from '../../src/webinars/reminders/reminders.ts'
 import { type TestAccount, useAccount, useApp } from '../support/app.ts'
@@ -99,6 +101,12 @@ const schedulers: [string, () => Promise<unknown>][] = [
   ['booking reminders', () => remindBookings(t.app, never, fail, new Set())],
   ['mailboxes', () => readMailboxes(t.app, never, fail)],
   ['whether journeys are due', () => isAnythingDue(t.app.sql, t.app.now())],
+  ...Object.entries({ ...looks.deliveries, ...looks.mail, messages: hasMessages }).map(
+    ([scheduler, hasWork]): [string, () => Promise<unknown>] => [
+      `heartbeats that look for ${scheduler}`,
+      () => t.app.sql(`select (${hasWork})`),
+    ],
+  ),
   ['journeys', () => findDue(t.app.database, t.app.now(), capacity)],
 ]
 

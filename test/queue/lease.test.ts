@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type LeaseEvents, openLease } from '../../src/queue/lease.ts'
+import { followLooks } from '../../src/queue/looks.ts'
 import { useApp } from '../support/app.ts'
 
 const t = useApp()
@@ -57,6 +58,29 @@ test('a worker that leaves with claims is reported dead repeatedly until no clai
   await expect.poll(() => ids('leaves')).toEqual([other.lease.id])
   expect(asked).toBe(3)
   await other.lease.close(isEmpty)
+})
+
+test('each heartbeat reports to the schedulers of its process whether they have work', async () => {
+  await t.app.sql('create table if not exists work_of_one (is_due boolean)')
+  let rings = 0
+  const look = (scheduler: string) => followLooks(t.app, scheduler, () => void rings++)
+  const [one, other] = [look('one'), look('other')]
+  expect(one.isIdle).toBe(false)
+  const { lease } = open('looks', { looks: { one: 'select is_due from work_of_one limit 1', two: 'true' } })
+  await expect.poll(() => one.isIdle).toBe(true)
+  expect(other.isIdle).toBe(false)
+  expect(rings).toBe(0)
+  await t.app.sql('insert into work_of_one values (true)')
+  await expect.poll(() => rings).toBe(1)
+  expect(one.isIdle).toBe(false)
+  await t.app.sql('update work_of_one set is_due = false')
+  await expect.poll(() => one.isIdle).toBe(true)
+  // Without heartbeats, the schedulers ask themselves.
+  await lease.close(isEmpty)
+  await expect.poll(() => one.isIdle).toBe(false)
+  expect(rings).toBe(1)
+  one.close()
+  other.close()
 })
 
 test('a worker whose row is deleted starts again with a new id', async () => {

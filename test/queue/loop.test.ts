@@ -48,6 +48,27 @@ test('a ring during a turn starts the next turn at once', async () => {
   await running
 })
 
+test('a turn knows whether it is more than the end of a wait', async () => {
+  const stop = new AbortController()
+  const bell = createBell()
+  const asked: boolean[] = []
+  const running = repeat(
+    bell,
+    stop.signal,
+    () => {},
+    async (isAsked) => {
+      asked.push(isAsked)
+      if (asked.length === 2) bell.ring()
+      if (asked.length === 4) throw new Error('no')
+      return asked.length === 6 ? 60_000 : 1
+    },
+  )
+  await expect.poll(() => asked.length).toBe(6)
+  stop.abort()
+  await running
+  expect(asked).toEqual([true, false, true, false, true, false])
+})
+
 test('a wait never ends early, so one search finds the work that is due then', async () => {
   const { wait } = createBell()
   for (let i = 0; i < 40; i++) {

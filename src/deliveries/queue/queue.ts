@@ -1,4 +1,5 @@
 import { type Adapter, type Engine, runQueue } from '../../queue/engine.ts'
+import type { Looks } from '../../queue/looks.ts'
 import { defineJob } from '../../store/background.ts'
 import type { App, Report } from '../../store/work.ts'
 import { deliveriesChannel, readNotice } from '../deliveries.notices.ts'
@@ -26,6 +27,7 @@ const openDeliveries = (
   queue: Engine<ClaimedDelivery>,
   signal: AbortSignal,
   report: Report,
+  looks: Looks,
 ): Adapter<ClaimedDelivery> => {
   const endpoints = createEndpoints()
   const post = createPoster(app)
@@ -83,6 +85,7 @@ const openDeliveries = (
     table: 'pending_deliveries',
     channels: [deliveriesChannel, 'svc_clock'],
     isDue: isTargetDue,
+    looks,
     notice(channel, payload) {
       const notice = channel === deliveriesChannel ? readNotice(payload) : null
       if (!notice) return
@@ -133,9 +136,15 @@ const openDeliveries = (
 /**
  * Delivers due deliveries until `signal` is aborted; then finishes running posts (at most 5 s) and returns the rest to the queue.
  * Any number of processes may run it on one database. Each delivery is posted at least once (docs/queues.md#rules).
+ * `looks`: what the worker's heartbeats look for, for other schedulers.
  */
-export const runDeliveries = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
-  runQueue<ClaimedDelivery>(app, signal, report, (queue) => openDeliveries(app, queue, signal, report))
+export const runDeliveries = (
+  app: App,
+  signal: AbortSignal,
+  report: Report = () => {},
+  looks: Looks = {},
+): Promise<void> =>
+  runQueue<ClaimedDelivery>(app, signal, report, (queue) => openDeliveries(app, queue, signal, report, looks))
 
 export const jobs = [
   defineJob('deliveries', {

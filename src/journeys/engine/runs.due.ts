@@ -7,6 +7,7 @@ import type { Database, Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Cursor } from '../definition/definition.ts'
+import { due, open } from './runs.rows.ts'
 
 /*
  * Finds due runs and locks them for a unit of work. Runs have no owner between units of work: a unit takes an advisory lock on
@@ -39,8 +40,6 @@ const off = (...names: string[]) => names.map((name) => `set_config('${name}', '
 const rowByRow = off('enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin')
 const inOrder = off('enable_sort', 'enable_incremental_sort')
 
-const open = `status in ('running', 'waiting') and delivery_id is null`
-const due = 'greatest(due_at, retry_at)'
 /** The same value, in the form of the index by account. */
 const dueByAccount = 'greatest(retry_at, due_at)'
 const columns = `account_id as "accountId", id, journey_id as "journeyId", version || ' ' || cursor as place`

@@ -1,3 +1,4 @@
+import { followLooks } from '../../queue/looks.ts'
 import { runSchedule } from '../../queue/loop.ts'
 import { defineJob } from '../../store/background.ts'
 import { isUnavailable } from '../../store/database.ts'
@@ -80,6 +81,7 @@ export const runJourneys = (
     const units = createTaskPool(unitLimits)
     const inFlight = createInFlight(ring)
     const definitionOf = createDefinitionCache()
+    const look = followLooks(app, 'journeys', ring)
 
     const release = ({ accountId, ids }: Batch) => {
       if (inFlight.remove(accountId, ids)) ring()
@@ -140,10 +142,12 @@ export const runJourneys = (
       })
 
     return {
-      async turn() {
+      async turn(isAsked) {
         const capacity = inFlight.capacity()
         if (capacity.total === 0) return pollMs
-        const isDue = capacity.except.length > 0 || (await isAnythingDue(app.sql, app.now()))
+        const isBusy = capacity.except.length > 0
+        const isIdle = !isAsked && !isBusy && look.isIdle
+        const isDue = isBusy || (!isIdle && (await isAnythingDue(app.sql, app.now())))
         const found = isDue ? await findDue(app.database, app.now(), capacity, inFlight.isLong) : null
         app.beat()
         if (!found) return pollMs
@@ -153,7 +157,10 @@ export const runJourneys = (
         return pollMs
       },
 
-      finish: () => units.idle(),
+      finish() {
+        look.close()
+        return units.idle()
+      },
     }
   })
 

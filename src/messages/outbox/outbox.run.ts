@@ -1,4 +1,5 @@
 import { runQueue } from '../../queue/engine.ts'
+import { followLooks, type Looks } from '../../queue/looks.ts'
 import { settleMs, within } from '../../queue/loop.ts'
 import { defineJob } from '../../store/background.ts'
 import type { App, Report } from '../../store/work.ts'
@@ -11,6 +12,11 @@ import { createSuppressor } from './outbox.suppress.ts'
 const checkMs = 10_000
 const finishMs = 5000
 
+/** Whether any message is queued, or any suppression is pending. */
+export const hasMessages = `
+  exists (select from message_queue order by account_id, batch limit 1)
+  or exists (select from pending_suppressions order by account_id limit 1)`
+
 /** Parses the payload of `noticeOf`. Returns null for a payload that names no stream. */
 export const readNotice = (payload: string): (Stream & { since: number }) | null => {
   const [since, accountId, batch = ''] = payload.split(' ')
@@ -19,11 +25,13 @@ export const readNotice = (payload: string): (Stream & { since: number }) | null
 
 /**
  * Sends due messages until `signal` is aborted. Then it finishes those on a connection (at most 5 s), releases the rest and
- * resolves. Any number of processes may run it on one database. Each message is sent at most once (docs/queues.md#rules).
+ * resolves. Any number of processes may run it on one database. Each message is sent at most once (docs/queues.md#rules). `looks`: what
+ * the worker's heartbeats look for, for other schedulers.
  */
-export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}): Promise<void> =>
+export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}, looks: Looks = {}): Promise<void> =>
   runQueue<ClaimedMessage>(app, signal, report, (queue) => {
     const relays = createRelayQueues()
+    const look = followLooks(app, 'messages', () => {})
     let checkAt = 0
 
     const freed = () => {
@@ -40,14 +48,19 @@ export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}
 
     const checkStreams = async () => {
       if (performance.now() < checkAt) return
-      void suppressor.run()
       const nextAt = performance.now() + checkMs
+      if (checkAt > 0 && look.isIdle) {
+        checkAt = nextAt
+        return
+      }
+      void suppressor.run()
       for (const due of await findDue(app.sql)) relays.markDue(due, due.since)
       checkAt = nextAt
     }
 
     return {
       ...mailQueue(app),
+      looks: { ...looks, messages: hasMessages },
       get isStuck() {
         return carrier?.isStuck ?? false
       },
@@ -73,7 +86,10 @@ export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}
         freed()
       },
       hold: () => carrier?.giveBack(relays.takeBack(() => true)),
-      finish: () => carrier?.finish(finishMs) ?? within(settleMs, suppressor.close()),
+      finish() {
+        look.close()
+        return carrier?.finish(finishMs) ?? within(settleMs, suppressor.close())
+      },
     }
   })
 

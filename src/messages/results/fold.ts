@@ -1,6 +1,7 @@
 import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { Problem } from '../../lib/problem.ts'
+import { followLooks } from '../../queue/looks.ts'
 import { runSchedule } from '../../queue/loop.ts'
 import { defineJob, inBatches } from '../../store/background.ts'
 import { isUnavailable } from '../../store/database.ts'
@@ -70,12 +71,17 @@ export const foldResults = async (app: App, signal?: AbortSignal, report: Report
 
 /** Adds up the changes of all accounts every ten seconds. */
 export const runResults = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
-  runSchedule(app, null, signal, report, () => ({
-    async turn() {
-      await foldResults(app, signal, report)
-      return intervalMs
-    },
-  }))
+  runSchedule(app, null, signal, report, () => {
+    // Changes wait for the next turn, so that one turn adds up many.
+    const look = followLooks(app, 'results', () => {})
+    return {
+      async turn(isAsked) {
+        if (isAsked || !look.isIdle) await foldResults(app, signal, report)
+        return intervalMs
+      },
+      finish: look.close,
+    }
+  })
 
 export const jobs = [
   defineJob('results', {

@@ -7,6 +7,7 @@ import { defineJob } from '../../store/background.ts'
 import { isBusy, isUnavailable } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
+import { pending } from './reminders.rows.ts'
 
 /** Due registrations of each account that a search reads. */
 const eachAtOnce = 200
@@ -15,8 +16,6 @@ interface DueWebinar {
   accountId: string
   webinarId: string
 }
-
-const pending = 'remind_at is not null'
 
 const readFirst = preparedStatement<{ isDue: boolean }>(
   'first-due-reminder',
@@ -78,7 +77,7 @@ export const remindDue = async (app: App, signal: AbortSignal, report: Report, f
 
 /** Runs `remindDue` until `signal` is aborted. */
 export const runReminders = (app: App, signal: AbortSignal, report: Report): Promise<void> =>
-  runDue(app, signal, report, (failed) => remindDue(app, signal, report, failed))
+  runDue(app, 'reminders', signal, report, (failed) => remindDue(app, signal, report, failed))
 
 export const jobs = [
   defineJob('reminders', {
