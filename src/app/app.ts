@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Recovery } from '../embedded/embedded.ts'
 import { type Counters, createCounters } from '../lib/counters.ts'
 import { Problem } from '../lib/problem.ts'
@@ -10,27 +9,16 @@ import type { HttpClient } from '../net/http.ts'
 import { withReserved } from '../net/reserved.ts'
 import { createResolver } from '../net/resolver.ts'
 import type { SmtpClient } from '../net/smtp.ts'
-import { guardStatement } from '../store/account-guard.ts'
 import { type Clock, localClock, markDevelopment, openClock, requireDevelopment } from '../store/clock.ts'
-import { type Client, isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
+import { isUnavailable, openDatabase, queueSettings, type Sql, unavailable } from '../store/database.ts'
 import { checkSecret, readFormerKeys, readPublicUrl } from '../store/installation.ts'
-import type { Orm } from '../store/orm.ts'
 import { connectionName } from '../store/processes.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
-import type { App, Operation, Report } from '../store/work.ts'
-import { createStates } from '../store/work-state.ts'
+import type { App, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
 import { recordErasures } from './erasures.ts'
-import {
-  bindable,
-  loadFilterParts,
-  loadListeners,
-  loadPersonalData,
-  loadSuppressing,
-  loadTimelineParts,
-  projects,
-  sources,
-} from './features.ts'
+import { bindable, loadListeners, loadPersonalData, loadSuppressing, loadTimelineParts, projects } from './features.ts'
+import { createUnits } from './unit-of-work.ts'
 
 export interface OpenApp extends App {
   readonly config: Config
@@ -112,11 +100,6 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     await checkSchema(database, server.url(), schema)
     if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
     const own = options.links ? await withLinks(config, database.sql, options.links) : config
-    let loading: Promise<Orm> | undefined
-    const orm = () => {
-      loading ??= loadOrm(server.url())
-      return loading
-    }
     const counters = options.counters ?? createCounters()
     if (options.development) await markDevelopment(database.sql)
     clock = options.now ? localClock(options.now) : await openClock(database)
@@ -125,9 +108,9 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const former = await formerKeys(database.sql, box)
     const recording = recordErasures(config)
     const listeners = async () => (recording ? [...(await loadListeners()), recording] : loadListeners())
-    const effects = (afterCommit: AfterCommit): Pick<Operation, 'count' | 'announce'> => ({
-      count: (...of) => afterCommit(() => counters.count(...of)),
-      announce: (...of) => afterCommit(() => database.notices.announce(...of)),
+    const units = createUnits({
+      ...{ database, databaseUrl: () => server.url(), now, listeners, counters },
+      ...(options.beforeWork && { beforeWork: options.beforeWork }),
     })
     const rendering = options.projects ?? projects
     return {
@@ -156,35 +139,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       systemNow,
       onClockMoved,
       close,
-      async operate(actor, run) {
-        await options.beforeWork?.()
-        return withEffects((begin) =>
-          database.transaction((sql, client) => {
-            const { ended, ...unit } = operation({
-              sql,
-              client,
-              orm,
-              actor,
-              now: now(),
-              listeners,
-              ...effects(begin()),
-            })
-            return ended(run(unit))
-          }),
-        )
-      },
-      async work(accountId, actor, run) {
-        await options.beforeWork?.()
-        return withEffects((begin) =>
-          database.transaction(async (sql, client, opening) => {
-            if (!(opening as { lives: boolean }).lives)
-              return (await import('../accounts/accounts.ts')).refuseWork(sql, accountId)
-            const parts = { sql, client, orm, actor, now: now(), accountId, listeners, ...effects(begin()) }
-            const { ended, ...unit } = operation(parts)
-            return ended(run({ ...unit, accountId, state: createStates() }))
-          }, guardStatement(accountId)),
-        )
-      },
+      ...units,
     }
   } catch (error) {
     await close().catch(() => {})
@@ -236,21 +191,6 @@ const findServer = async ({ databaseUrl, dataDir }: Config, { isThread, onRecove
   return { url: () => embedded.url, isOwn: true, close: embedded.close }
 }
 
-/** Has `run` run after the commit of the current try. */
-type AfterCommit = (run: () => void) => void
-
-/** Runs a transaction, then what its last try has left for after the commit. */
-const withEffects = async <T>(transact: (begin: () => AfterCommit) => Promise<T>): Promise<T> => {
-  let effects: (() => void)[] = []
-  const result = await transact(() => {
-    const own: typeof effects = []
-    effects = own
-    return (run) => void own.push(run)
-  })
-  for (const run of effects) run()
-  return result
-}
-
 /** Returns the token keys of former secrets; none if another secret sealed them (`checkSecret` reports that). */
 export const formerKeys = async (sql: Sql, box: SecretBox): Promise<TokenKeys[]> => {
   const sealed = await readFormerKeys(sql)
@@ -293,50 +233,5 @@ const lazySmtp = (open: () => Promise<SmtpClient>): SmtpClient => {
     verify: async (relay) => (await client()).verify(relay),
     drain: () => void ifOpen((smtp) => smtp.drain()),
     close: () => void ifOpen((smtp) => smtp.close()),
-  }
-}
-
-const loadOrm = async (databaseUrl: string): Promise<Orm> => (await import('../store/orm.ts')).openOrm(databaseUrl)
-
-interface Parts extends Pick<Operation, 'count' | 'announce'> {
-  sql: Sql
-  client: Client
-  orm(): Promise<Orm>
-  actor: string
-  now: Date
-  accountId?: string
-  listeners: Operation['listeners']
-}
-
-interface Unit extends Operation {
-  /** Returns the result after the deferred statements (`last`) have run. */
-  ended<T>(result: Promise<T>): Promise<T>
-}
-
-/** Creates an operation. `em` is created at its first use: a fork and its Kysely cost more than some whole operations. */
-const operation = ({ sql, client, orm, actor, now, count, announce, accountId, listeners }: Parts): Unit => {
-  let manager: Promise<EntityManager> | undefined
-  const endings: (() => Promise<void>)[] = []
-  return {
-    sql,
-    actor,
-    now,
-    count,
-    announce,
-    listeners,
-    filterParts: loadFilterParts,
-    sources,
-    async em(entities) {
-      const [{ discover }, module] = await Promise.all([orm(), entities])
-      discover(module)
-      manager ??= orm().then((opened) => opened.manager(client, accountId ?? null))
-      return [await manager, module]
-    },
-    last: (run) => void endings.push(run),
-    async ended(result) {
-      const value = await result
-      for (const run of endings) await run()
-      return value
-    },
   }
 }

@@ -3,7 +3,7 @@ import { fitted, printable } from '../cli/output.ts'
 import { onScreen, reversed, type Screen } from '../cli/screen.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
-import { cardOf, gap, maxColumnWidth, minColumnWidth, sumsOf } from './board.commands.ts'
+import { cardOf, gap, maxColumnWidth, minColumnWidth, sumsOf } from './board.draw.commands.ts'
 import { moveOne } from './deals.move.commands.ts'
 import type { Board, Deal } from './deals.ts'
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
-import { drawBoard } from '../../src/deals/board.commands.ts'
+import { drawBoard } from '../../src/deals/board.draw.commands.ts'
 import type { Board } from '../../src/deals/deals.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'

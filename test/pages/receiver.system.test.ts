@@ -22,6 +22,7 @@ const noClock = () => Promise.reject(new Error('Nobody moves the clock here'))
 
 const open = (port = 0) =>
   openConsole({
+    hiddenPaths: ['/sample/harbour.png'],
     port,
     token: 'token',
     secret: () => secret,

@@ -30,6 +30,7 @@ export const startConsole = async (): Promise<TestConsole> => {
   const secret = newSigningSecret()
   const daemonOrigin = 'http://127.0.0.1:1'
   const console = await openConsole({
+    hiddenPaths: ['/sample/harbour.png'],
     port: 0,
     token: 'token',
     secret: () => secret,

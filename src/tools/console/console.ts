@@ -3,7 +3,6 @@ import type { OnAnswered } from '../../http/answered.ts'
 import { readBody } from '../../net/loopback.ts'
 import { type Arrival, openReceiver, type Receiver } from '../../webhooks/receiver.ts'
 import { readMode } from '../catcher/catcher.ts'
-import { logoPath, picturePath } from '../dev/dev.ts'
 import { act, type ConsoleClock } from './console.acts.ts'
 import { createCalls, createDeliveries, createStream } from './console.feed.ts'
 import { type ConsoleView, consoleDocument, consoleHeaders, type Surroundings } from './console.frame.ts'
@@ -18,11 +17,13 @@ const mailsOnPage = 100
 const mailsBeside = 50
 const formLimit = 4096
 const keptChecks = 20
-/** Requests of probes, scrapers and browsers, and for the sample's pictures, which the console does not list. */
-const hiddenPaths = ['/healthz', '/readyz', '/metrics', '/favicon.ico', picturePath, logoPath]
+/** Requests of probes, scrapers and browsers, which the console does not list. */
+const unlisted = ['/healthz', '/readyz', '/metrics', '/favicon.ico']
 
 interface ConsoleOptions {
   port: number
+  /** Paths of the daemon whose calls are not shown: the sample's pictures. */
+  hiddenPaths: readonly string[]
   /** The secret part of the receiver's path. */
   token: string
   secret(): string | Promise<string>
@@ -63,6 +64,7 @@ const mailPolicy = (imageOrigins: readonly string[]): string =>
  */
 export const openConsole = async (options: ConsoleOptions): Promise<Console> => {
   const { now, dataDir } = options
+  const hiddenPaths = [...unlisted, ...options.hiddenPaths]
   const deliveries = createDeliveries()
   const calls = createCalls()
   const mails = openMails(dataDir)

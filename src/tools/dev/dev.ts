@@ -6,7 +6,6 @@ import type { Database } from '../../store/database.ts'
 import { claimFolder } from './dev.claim.ts'
 
 export { consoleUrl } from './dev.claim.ts'
-export { logoPath, picturePath } from './picture.ts'
 
 export interface Development {
   config: Config
@@ -117,6 +116,7 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
         },
         held: () => held(),
         daemonOrigins: () => origins,
+        hiddenPaths: [parts.picturePath, parts.logoPath],
       }),
     )
     opened.push(console.close)
