@@ -24,6 +24,26 @@ const self = relative(root, import.meta.filename)
 const code = ['src', 'bin', 'jobs', 'migrations', 'test'].flatMap((folder) => filesIn(folder, /\.m?[jt]s$/))
 const pages = ['README.md', 'CHANGELOG.md', ...['docs', 'src', 'test'].flatMap((folder) => filesIn(folder, /\.md$/))]
 
+test('the lines of documents have at most 120 characters, those of the map 100; a row of a table can not be wrapped', () => {
+  const long = pages.flatMap((page) =>
+    read(page)
+      .split('\n')
+      .flatMap((line, i) =>
+        line.length > (page === 'src/README.md' ? 100 : 120) && !line.startsWith('|') ? `${page}:${i + 1}` : [],
+      ),
+  )
+  expect(long).toEqual([])
+})
+
+test('the map has a line for each folder of src', () => {
+  const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? `${entry.name}/` : [],
+  )
+  const map = read('src/README.md').split('```')[1]!
+  const listed = [...map.matchAll(/^ {2}([a-z]+\/) /gm)].map((match) => match[1]!)
+  expect(listed.toSorted()).toEqual(folders.toSorted())
+})
+
 /** Returns a heading's anchor in GitHub's format. */
 const anchorOf = (heading: string): string =>
   heading

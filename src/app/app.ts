@@ -1,3 +1,10 @@
+/*
+ * Composition: the only place below tools/ that knows every feature. app.ts opens everything (unit-of-work.ts), open.ts what
+ * commands need. features.ts lists the features; listeners.ts, personal-data.ts, timeline.ts and filter-parts.ts what they
+ * contribute, schedule.ts the jobs of each thread. daemon/ serves HTTP and runs jobs/, operate/ is for operators,
+ * backup/ backs up and restores, move/ moves accounts.
+ */
+
 import type { Recovery } from '../embedded/embedded.ts'
 import { type Counters, createCounters } from '../lib/counters.ts'
 import { Problem } from '../lib/problem.ts'

@@ -1,3 +1,9 @@
+/*
+ * One email to the contacts of lists and segments (broadcasts.audience.ts), decided once (broadcasts.recipients.ts).
+ * What it sends is fixed (broadcasts.letter.ts). It is sent in steps, by a job or by the command; its messages are a
+ * batch.
+ */
+
 export {
   cancelBroadcast,
   copyBroadcast,

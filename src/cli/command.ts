@@ -1,3 +1,10 @@
+/*
+ * What commands get. program.ts builds the program, and run.ts runs a command: exit statuses, and whether to ask.
+ * output.ts prints, with draw/ (tables, charts), show-pages.ts, pager.ts, follow.ts and screen.ts (full-screen views).
+ * choices.ts and ask.ts ask for what is missing (values: tools/choice-values.ts), whole-ids.ts completes shortened ids,
+ * trial.ts runs dry, next.ts suggests the next command.
+ */
+
 import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
 import type { Page } from '../lib/cursor.ts'

@@ -1,3 +1,9 @@
+/*
+ * write/ applies and publishes changes (classify.ts, write-contacts.ts), with capacity, contention and removals.
+ * verification/ checks addresses and domains, imports/ reads files, also exports of other products (vendors.ts).
+ * contacts.rows.ts and contacts.recipients.ts have what the SQL of other features needs.
+ */
+
 import type { Work } from '../store/work.ts'
 import type { TimelinePart } from './contacts.timeline.ts'
 import type { OptOut } from './imports/imports.ts'

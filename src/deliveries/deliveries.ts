@@ -1,3 +1,8 @@
+/*
+ * Everything that leaves by HTTP. targets/ is where it goes, queue/ the adapter of the queue engine: claim, endpoints
+ * (capacity), post, record, effects.
+ */
+
 import type { CallEnd } from './deliveries.cancel.ts'
 
 export { type CallEnd, cancelCalls } from './deliveries.cancel.ts'

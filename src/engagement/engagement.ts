@@ -1,3 +1,8 @@
+/*
+ * engagement.*.ts know sent emails and their links, the lead score, and a project's own webhook. interactions/ has
+ * answers and responses, liveview/ the hosted page and its JSON, tracking/ opens and clicks.
+ */
+
 export { loadSent, type SentMail, viewUrl } from './engagement.sent.ts'
 export {
   type Answered,

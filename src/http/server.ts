@@ -1,3 +1,9 @@
+/*
+ * The HTTP server. route.ts has routes as data, hosted-pages.ts serves pages, auth.ts checks keys and rate limits,
+ * bodies.ts, load.ts and attached.ts limit requests and their bodies, openapi.*.ts make the document, docs.*.ts
+ * `/docs`, answered.ts the log of requests.
+ */
+
 import type { Socket } from 'node:net'
 import fastify, {
   type FastifyBaseLogger,

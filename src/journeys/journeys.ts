@@ -1,3 +1,9 @@
+/*
+ * definition/ has the schema, files/ checks, names and versions, enrolment/ the entry of contacts, engine/ the runs:
+ * claim, walk, step, record (rehearsal.ts is a dry walk). journeys.wake.ts ends and wakes runs, journeys.cause.ts knows
+ * chains of journeys.
+ */
+
 import type { SendMails } from './engine/engine.ts'
 import type { Sources } from './files/files.ts'
 

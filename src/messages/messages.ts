@@ -1,3 +1,9 @@
+/*
+ * api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process), identity/
+ * relays, senders and domains, suppression/ who gets no email, bounces/ reports and the mailboxes where they arrive,
+ * results/ numbers by day.
+ */
+
 import type { App, Work } from '../store/work.ts'
 import type { MachineActions } from './results/results.ts'
 import type { Left, SuppressionReason } from './suppression/suppression.ts'

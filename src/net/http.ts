@@ -1,3 +1,9 @@
+/*
+ * Guarded requests: dial.ts, exchange.ts and download.ts are their parts, addresses.ts and webhook-url.ts know which
+ * addresses are public, lookups.ts, resolver.ts, hosts.ts and reserved.ts resolve names. smtp.ts and mime.ts send
+ * email; imap.ts reads mailboxes; stripe.ts takes payments.
+ */
+
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Socket } from 'node:net'
 import { Agent, buildConnector, errors } from 'undici'

@@ -1,3 +1,8 @@
+/*
+ * Hosted pages as data. html.ts and style.ts are for pages, plain-mail.ts for emails without an author (MJML compiles
+ * their frame: plain-mail.mjml.ts, `npm run mails`), brand.ts for what both show of an account.
+ */
+
 import { createHash } from 'node:crypto'
 import type { Brand } from '../accounts/accounts.ts'
 import type { TokenPurpose } from '../lib/token.ts'

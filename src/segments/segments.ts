@@ -1,3 +1,8 @@
+/*
+ * segments.compile.ts compiles filters to SQL; lib/filter.ts is their language. `x.terms.ts` of other features says
+ * what filters compare.
+ */
+
 export {
   createSegment,
   deleteSegment,

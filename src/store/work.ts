@@ -1,3 +1,9 @@
+/*
+ * work.ts and work-state.ts are the unit of work. database.ts has the pool and transactions, connection.ts deadlines,
+ * faults.ts which errors mean unavailable, statement.ts declared statements, tenant.ts the account column and the ORM's
+ * filter, background.ts jobs, notices.ts notices after commits, migrations.ts and schema.ts the migrations.
+ */
+
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { Counters } from '../lib/counters.ts'
 import type { SecretBox } from '../lib/secrets.ts'

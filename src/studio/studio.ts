@@ -1,3 +1,7 @@
+/*
+ * rich.ts is the CommonMark of texts; sanitize.ts and markup.ts are the HTML of authors.
+ */
+
 export { type AppliedProject, applyProjects, deleteProject, planDeletion } from './studio.apply.ts'
 export {
   type Block,

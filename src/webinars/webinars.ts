@@ -1,3 +1,9 @@
+/*
+ * sessions/ finds, locks and creates, seats/ has registrations and the waitlist, attendance/ who attended and what
+ * follows, join/ and register/ the pages (view/: what they share). webinars.run.ts starts, ends, cancels and deletes,
+ * webinars.update.ts changes.
+ */
+
 export { type AttendeeView, listAttendees, writeAttendees } from './attendance/attendance.ts'
 export { registerUrl } from './register/register.ts'
 export {
