@@ -12,12 +12,12 @@ import { preparedStatement, statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
 import { lockAccount } from './accounts.rows.ts'
 
-/** What hosted pages and built-in emails show of an account, and how they write dates. null: nothing, or the default. */
+/** What hosted pages and built-in emails show of an account, and how they write dates. It is null if it says nothing, or the default. */
 export interface Brand extends Locale {
   brandName: string | null
   /** The path of the logo, from the public URL. */
   logo: string | null
-  /** null: unknown. */
+  /** It is null if it is unknown. */
   logoSize: ImageSize | null
   color: string | null
   postalAddress: string | null

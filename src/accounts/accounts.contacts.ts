@@ -3,7 +3,7 @@ import type { Work } from '../store/work.ts'
 
 /* The number of contacts of an account and the limit of its plan. Parameters such as `account` are SQL expressions. */
 
-/** SQL expression: how many contacts the plan of the account has left; null: no limit. */
+/** SQL expression: how many contacts the plan of the account has left; null if there is no limit. */
 export const contactsLeft = (account: string): string =>
   `(select p.contacts - a.contact_count from accounts a left join plans p on p.name = a.plan where a.id = ${account})`
 

@@ -12,7 +12,7 @@ const ActivitySchema = defineEntity({
     id: p.text().collation('C').primary(),
     email: p.text().collation('C'),
     name: p.text().collation('C'),
-    /** Flat texts; null: none. */
+    /** Flat texts; null if there are none. */
     data: p.json<Record<string, string>>().nullable(),
     at: p.datetime(),
   },

@@ -49,7 +49,7 @@ interface Call {
   key: string | undefined
 }
 
-/** null: the contact does not exist. `isReplay`: an earlier call had the same key. */
+/** It is null if the contact does not exist. `isReplay`: an earlier call had the same key. */
 type Outcome = (Recorded & { isReplay: boolean }) | null
 
 const readKeys = preparedStatement<Recorded & { key: string }>(

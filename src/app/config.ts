@@ -106,7 +106,7 @@ export interface Config extends Settings {
   port: number
   secret: string
   dnsServers: readonly string[]
-  /** The list of erasures (erasures.ts); null: none is kept. */
+  /** The list of erasures (erasures.ts); null if none is kept. */
   erasuresFile: string | null
   /** A file of further certificate authorities, and its certificates; null: only the system's. */
   caFile: string | null

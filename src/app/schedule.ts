@@ -3,7 +3,7 @@ import type { Loop, Step } from '../store/background.ts'
 /** A thread that Bree starts from a file in jobs/, restarts after a failure and stops with the process. */
 interface Common {
   name: string
-  /** When Bree starts it first: ms, or a text such as `20s`. */
+  /** When Bree starts it first, in ms or as a text such as `20s`. */
   timeout: number | string
   /** Size of the thread's pool. */
   connections: number

@@ -39,7 +39,7 @@ interface Stored {
   readAt: Date | null
   fault: string | null
   busy: BusySpan[]
-  /** When `busy` was read; null: never. */
+  /** When `busy` was read; null if never. */
   knownAt: Date | null
 }
 

@@ -16,7 +16,7 @@ import {
 
 interface Cancellation {
   by: 'attendee' | 'host'
-  /** null: no reason was given. */
+  /** It is null if no reason was given. */
   reason: string | null
 }
 

@@ -109,7 +109,7 @@ const readingMovable = preparedStatement<{ id: string; startAt: Date; endAt: Dat
    where account_id = $1 and message_id = $2 and block_id = $3 and status = 'confirmed' and not is_replaced and end_at > $4`,
 )
 
-/** Returns the recipient's booking of a block that has not ended; undefined: none. */
+/** Returns the recipient's booking of a block that has not ended; undefined if there is none. */
 export const movableBooking = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   messageId: string,

@@ -18,7 +18,7 @@ interface LinkedBooking {
   accountId: string
   /** The language of dates and numbers; null: English. */
   lang: string | null
-  /** Whom the attendee meets: the name of the account, or of the email's sender; null: neither has one. */
+  /** Whom the attendee meets: the name of the account, or of the email's sender; null if neither has one. */
   host: string | null
   booking: BookingRow
   links: BookingLinks

@@ -32,7 +32,7 @@ const BroadcastSchema = defineEntity({
     segmentId: p.text().collation('C').nullable(),
     /** The filter, which is evaluated when the broadcast begins; null: the whole list. A segment is read again then. */
     filter: p.text().nullable(),
-    /** What the names in the filter stand for; null: it was stored before names were resolved, or there is no filter. */
+    /** What the names in the filter stand for; null if it was stored before names were resolved, or there is no filter. */
     filterNames: p.json<FilterNames>().nullable(),
     /** The recipients; null: those of one list or one segment, in the columns above. */
     audience: p.json<Audience>().nullable(),
@@ -59,13 +59,13 @@ const BroadcastSchema = defineEntity({
     letter: p.json<Letter>().nullable(),
     /** Messages per minute; null: unlimited. */
     rate: p.integer().nullable(),
-    /** null: it begins when it is sent. */
+    /** It is null if it begins when it is sent. */
     scheduledAt: p.datetime().nullable(),
     /** When it began. Later changes of the list do not change its recipients. */
     startedAt: p.datetime().nullable(),
     /** The row id up to which messages are queued, or the key up to which they are cancelled; null: all are. */
     checkpoint: p.text().collation('C').nullable(),
-    /** When it was paused; null: it is not paused. `status` stays what it was, for when it is resumed. */
+    /** When it was paused; null if it is not paused. `status` stays what it was, for when it is resumed. */
     pausedAt: p.datetime().nullable(),
     /** The time up to which messages were released at its rate. */
     pacedAt: p.datetime().nullable(),

@@ -20,7 +20,7 @@ export interface BroadcastView {
   status: 'draft' | 'scheduled' | 'sending' | 'paused' | 'done' | 'cancelled'
   /** The list, or the first one that was named; null: every address. */
   listId: string | null
-  /** Absent: it was created for a list. */
+  /** It is absent if it was created for a list. */
   segmentId?: string
   /** The filter of its recipients; absent: the whole list. */
   where?: string
@@ -31,7 +31,7 @@ export interface BroadcastView {
   excludeListIds?: string[]
   excludeSegmentIds?: string[]
   projectId: string
-  /** null: it has not been sent, and will use the newest version. */
+  /** It is null if it has not been sent, and will use the newest version. */
   projectVersion: number | null
   /** With unfilled merge tags. For a draft, the subject that it would have now; null if its project was deleted. */
   subject: string | null
@@ -42,7 +42,7 @@ export interface BroadcastView {
   rate: number | null
   /** Absent: its emails have no topic. */
   topicId?: string
-  /** null: it begins when it is sent. */
+  /** It is null if it begins when it is sent. */
   scheduledAt: number | null
   recipients: number
   /** Not ended yet. */

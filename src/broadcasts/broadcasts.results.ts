@@ -4,11 +4,11 @@ import type { Work } from '../store/work.ts'
 
 const parts = ['opened', 'clicked', 'answered', 'unsubscribed', 'bounced', 'complained'] as const
 
-/** Parts of the delivered emails, `bounced` of those that were sent; null: there are none. */
+/** Parts of the delivered emails, `bounced` of those that were sent; null if there are none. */
 export type Rates = Record<(typeof parts)[number], number | null>
 
 /**
- * Results of a broadcast. `average`: of the rates of the `broadcasts` that were sent last before it, at most five; null: there is none.
+ * Results of a broadcast. `average`: of the rates of the `broadcasts` that were sent last before it, at most five; null if there is none.
  */
 export interface BroadcastResults {
   stats: MailStats

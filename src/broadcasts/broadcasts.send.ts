@@ -35,9 +35,9 @@ export interface Plan extends Letter, Pick<BroadcastView, AudienceProperty> {
   topicId?: string
   /** The name of the topic. */
   topicName?: string
-  /** The version of the project that was tested last; null: none. */
+  /** The version of the project that was tested last; null if there is none. */
   testedVersion: number | null
-  /** null: it begins at once, also if its time has passed. */
+  /** It is null if it begins at once, also if its time has passed. */
   at: Date | null
   /** Messages per minute; null: unlimited. */
   rate: number | null

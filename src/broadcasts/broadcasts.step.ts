@@ -60,7 +60,7 @@ interface State extends LetterChoice {
 }
 
 /**
- * The result of a step: whether the next step can follow at once, otherwise after how long, if that is known. null: no step was
+ * The result of a step: whether the next step can follow at once, otherwise after how long, if that is known. It is null if no step was
  * taken, because the broadcast is not due, is locked by another process, or has ended.
  */
 export type Step = { isMore: boolean; waitMs: number | null } | null

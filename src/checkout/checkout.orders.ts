@@ -26,7 +26,7 @@ export interface Order {
   items: CheckoutItem[]
   provider: ProviderKind
   status: 'open' | 'paid' | 'expired'
-  /** `key`: the hash of the key that opened the session; null: not recorded. */
+  /** `key`: the hash of the key that opened the session; null if it is not recorded. */
   session: { id: string; url: string | null; endsAt: Date | null; key: string | null } | null
 }
 

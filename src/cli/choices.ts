@@ -11,9 +11,9 @@ export type Given = (place: string) => readonly string[]
 /** The values of a flag or an argument. */
 export interface Choices {
   load(context: Context, given: Given): Promise<readonly Choice[]>
-  /** Returns the value whose id ends with `end`; undefined if there is none. Absent: values have no ids. */
+  /** Returns the value whose id ends with `end`; or undefined if there is none. It is absent if values have no ids. */
   findByEnd?(context: Context, end: string): Promise<string | undefined>
-  /** The noun of a value that must exist, such as `deals`. Absent: if there is nothing to choose from, any text is accepted. */
+  /** The noun of a value that must exist, such as `deals`. Without it, any text is accepted if there is nothing to choose from. */
   noun?: string
   /** Whether it takes several values, separated by commas. */
   isMany?: boolean

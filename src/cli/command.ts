@@ -32,7 +32,7 @@ export interface RunOptions {
   app?: 'open' | 'none'
   /** `none`: the command is for the installation, so that no account is chosen before its questions. */
   account?: 'none'
-  /** For commands without the app: how far the clock that relative times refer to is ahead of the system's, in ms. */
+  /** Returns how far the clock of relative times is ahead of the system's, in ms. It is for commands without the app. */
   aheadMs?: () => Promise<number>
 }
 
@@ -61,7 +61,7 @@ export interface Context {
   readonly actor: string
   /** Returns the account of `--account` or `SVC_ACCOUNT`, or the only existing one. On a terminal it asks which if there are several. */
   account(): Promise<{ id: string; name: string }>
-  /** Returns the time zone of that account, in which times without an offset are read; null: none is set. */
+  /** Returns the time zone of that account, in which times without an offset are read, or null if none is set. */
   timezone(): Promise<string | null>
   /** Runs a unit of work of that account. */
   work<T>(run: (work: Work) => Promise<T>): Promise<T>

@@ -111,9 +111,9 @@ export type Format = 'table' | 'plain' | 'json' | 'jsonl' | 'ids'
 export interface ListOptions<Row> {
   /** Further properties beside the list with --json. */
   beside?: object
-  /** The text that -q prints for a row. Default: its id, email, name or type. */
+  /** The text that -q prints for a row. By default it is its id, email, name or type. */
   id?: (row: Row) => string
-  /** The name of the rows in `No <rows>.`. Default: the noun. */
+  /** The name of the rows in `No <rows>.`; by default the noun. */
   called?: string
 }
 
@@ -121,7 +121,7 @@ export interface Output {
   readonly format: Format
   /** Whether stdout is a terminal that a person looks at. */
   readonly isTerminal: boolean
-  /** The headings and properties of `--fields`; null: the command's own. */
+  /** The headings and properties of `--fields`. If it is null, the command's own are shown. */
   readonly fields: readonly string[] | null
   /** What charts have to fit (`drawBars`, `drawGauges`, `drawTrends`). They are only for people: see `format`. */
   readonly canvas: Canvas

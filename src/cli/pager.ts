@@ -16,7 +16,7 @@ const heightOf = (text: string, columns: number): number =>
 const ignore = () => {}
 
 /**
- * Shows a text on the terminal as git does: a text longer than the screen goes to `$PAGER` (default: less). Quitting the
+ * Shows a text on the terminal as git does: a text longer than the screen goes to `$PAGER`, or to less. Quitting the
  * pager early is not an error. While it runs, only the pager handles Ctrl-C.
  */
 export const pager =

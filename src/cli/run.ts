@@ -157,7 +157,7 @@ interface Run {
   context: Context
   /** Whether the command handles the signal itself. */
   handlesSignal(): boolean
-  /** Chooses the account, if the command has one: before other questions, whose choices are those of the account. */
+  /** Chooses the account, if the command has one, before other questions: their choices are those of the account. */
   settleAccount(): Promise<void>
 }
 

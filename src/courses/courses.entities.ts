@@ -119,7 +119,7 @@ const CompletionSchema = defineEntity({
     memberId: p.text().collation('C').primary(),
     courseId: p.text().collation('C').primary(),
     completedAt: p.datetime(),
-    /** The name on the certificate, as the member entered it. null: the certificate shows the masked address. */
+    /** The name on the certificate, as the member entered it. While it is null, the certificate shows the masked address. */
     name: p.text().nullable(),
   },
 })

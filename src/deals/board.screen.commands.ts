@@ -117,7 +117,7 @@ const move = async (context: Context, view: View): Promise<View> => {
   }
 }
 
-/** Returns the view after a key; null: quit. */
+/** Returns the view after a key; null to quit. */
 const pressed = async (context: Context, view: View, key: string): Promise<View | null> => {
   if (['left', 'right', 'up', 'down'].includes(key)) return withSelection(view, key)
   if (view.target !== null) {

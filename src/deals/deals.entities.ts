@@ -90,7 +90,7 @@ const DealMoveSchema = defineEntity({
     dealId: p.text().collation('C').primary(),
     number: p.integer().primary(),
     actor: p.text(),
-    /** null: the deal was created in `toStageId`. */
+    /** It is null if the deal was created in `toStageId`. */
     fromStageId: p.text().collation('C').nullable(),
     toStageId: p.text().collation('C'),
     at: p.datetime(),

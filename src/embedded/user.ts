@@ -24,7 +24,7 @@ const isUserZero = (): boolean => process.getuid?.() === 0
 
 /**
  * Returns the outer id of root in a user namespace that maps no other id, as in rootless containers. Such a root can't become
- * another user or change the owner of files. undefined: other ids are mapped.
+ * another user or change the owner of files. It is undefined if other ids are mapped.
  */
 const soleId = (): number | undefined => {
   try {
@@ -68,7 +68,7 @@ export const soleRoot = () =>
 
 /**
  * Returns the user that the server runs as, because PostgreSQL refuses root: for root the owner of the cluster, or else the
- * system's `postgres` or `nobody`. undefined: this process's own user (a plain user, or a root that can't become another user).
+ * system's `postgres` or `nobody`. undefined stands for this process's own user (a plain user, or a root that can't become another user).
  */
 export const serverUser = async (folder: string): Promise<ServerUser | undefined> => {
   if (!isRoot() || soleId() !== undefined) return undefined

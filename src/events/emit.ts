@@ -6,7 +6,7 @@ import { buildData, type EmittedEvent, type EventData, type EventType } from './
 
 declare module '../store/work.ts' {
   interface Listener {
-    /** Which events it receives. Absent: none. */
+    /** Which events it receives. Without it, the listener receives none. */
     readonly events?: {
       /**
        * SQL condition: whether the listener wants events of the type `$2` of the account `$1`. One round trip evaluates the

@@ -21,7 +21,7 @@ interface Consent {
   listId: string
   form: { id: string; name: string }
   shown: readonly FormField[]
-  /** The client's address; null: it is not kept. */
+  /** The client's address; null if it is not kept. */
   address: string | null
 }
 

@@ -17,7 +17,7 @@ declare module 'fastify' {
     attachedOf?: Route['attachedOf'] | undefined
   }
   interface FastifyRequest {
-    /** Releases the memory of the body when the request has ended. null: no body was read. */
+    /** Releases the memory of the body when the request has ended. It is null if no body was read. */
     releaseBody: (() => void) | null
   }
 }
@@ -87,7 +87,7 @@ export const mergeChunks = (request: IncomingMessage): void => {
   }
 }
 
-/** `limit`: the limit that the answer names; default: that of the route. */
+/** The answer names `limit`, which is the limit of the route by default. */
 export const tooLarge = (limit?: number) => Object.assign(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE(), { limit })
 const wrongLength = () => new errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH()
 /** Node's code for a request timeout. */

@@ -28,7 +28,7 @@ interface Asked {
   accountId: string | undefined
 }
 
-/** Returns the brand of the account that a page belongs to; null: no account, or it is unavailable. */
+/** Returns the brand of the account that a page belongs to, or null if it has no account or the database is unavailable. */
 const brandOf = async ({ app, page, request, accountId }: Asked, view: PageView) => {
   try {
     const id =

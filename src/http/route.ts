@@ -47,11 +47,11 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   params?: P
   query?: Q
   body?: B
-  /** Its body can have 8 MB. Default: 1 MB. */
+  /** Its body can have 8 MB instead of 1 MB. */
   takesLarge?: true
   /**
-   * The attachments of a parsed body, which may have 16 MB; null: it has none, and the limit of `takesLarge`. A long `content` is
-   * decoded before the body is validated.
+   * Returns the attachments of a parsed body, which may have 16 MB, or null if it has none: then the limit of `takesLarge` applies. A
+   * long `content` is decoded before the body is validated.
    */
   attachedOf?(body: unknown): { content?: unknown }[] | null
   /** The response schema of each success status. */
@@ -67,7 +67,7 @@ interface Definition<P extends Shape, Q extends Shape, B extends Shape> {
   quota?: 'embedApi'
   /** The monthly quotas that `handle` takes. Whether they are used up is read with the key (`caller.usedUp`). */
   callQuotas?: readonly Quota[]
-  /** Answers a repeated call, or refuses one, before its body is read. null: `handle` answers. */
+  /** Answers a repeated call, or refuses one, before its body is read. If it returns null, `handle` answers. */
   replay?(call: Pick<Call<undefined, undefined, undefined>, 'app' | 'caller' | 'headers'>): Promise<Answer | null>
   handle(call: Call<Read<P>, Read<Q>, Read<B>>): Promise<Answer>
 }

@@ -364,7 +364,7 @@ declare module '../store/work.ts' {
     readonly rateLimitPublic: number
     /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
     readonly trustProxy: readonly string[]
-    /** Requests with this token may read /metrics from anywhere; null: only from this machine. */
+    /** Requests with this token may read /metrics from anywhere. If it is null, only this machine may read them. */
     readonly metricsToken: string | null
   }
 }

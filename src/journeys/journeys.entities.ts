@@ -19,7 +19,7 @@ const JourneySchema = defineEntity({
     name: p.text(),
     enabled: p.boolean(),
     triggerKind: p.text(),
-    /** The id that the trigger is bound to (`triggerKey`), such as a list; null: every event of its kind starts the journey. */
+    /** The id that the trigger is bound to (`triggerKey`), such as a list; null if every event of its kind starts the journey. */
     triggerKey: p.text().nullable(),
     /** The newest version, which contacts enter. */
     version: p.integer(),
@@ -154,7 +154,7 @@ const JourneyRunSchema = defineEntity({
     context: p.json<Record<string, unknown>>(),
     /** The number of journey runs between this run and the external trigger. */
     depth: p.integer().default(0),
-    /** The first run of the chain of journeys that caused it; null: an external trigger started it. */
+    /** The first run of the chain of journeys that caused it; null if an external trigger started it. */
     rootId: p.text().collation('C').nullable(),
     enteredAt: p.datetime(),
     endedAt: p.datetime().nullable(),

@@ -11,7 +11,7 @@ export const decodeBase64 = (encoded: string): Buffer | null => {
   return bytes.length === decodedLength(encoded) ? bytes : null
 }
 
-/** The value of a base64 text that was decoded while its JSON was parsed. `bytes` null: it is not base64. */
+/** The value of a base64 text that was decoded while its JSON was parsed. `bytes` is null if it is not base64. */
 export class Decoded {
   readonly bytes: Buffer | null
 

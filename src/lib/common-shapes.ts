@@ -20,7 +20,10 @@ export const Lang = z
   .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, { error: languageError, abort: true })
   .refine(isLanguage, languageError)
 
-/** Returns a stored language; undefined for none, and for one that `Intl` refuses: earlier versions accepted those in projects. */
+/**
+ * Returns a stored language. Returns undefined for none, and for one that `Intl` refuses: earlier versions accepted these in
+ * projects.
+ */
 export const usableLang = (lang: string | undefined): string | undefined =>
   lang !== undefined && isLanguage(lang) ? lang : undefined
 

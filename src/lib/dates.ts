@@ -1,4 +1,4 @@
-/** How an account writes dates. null: British English, and UTC. */
+/** How an account writes dates. A language that is null stands for British English, a time zone that is null for UTC. */
 export interface Locale {
   lang: string | null
   timezone: string | null

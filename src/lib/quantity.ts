@@ -1,4 +1,4 @@
-/** Formats a number: `60,021`. `lang`: the language of an account; null: English. */
+/** Formats a number in the language of an account, or in English if that is null: `60,021`. */
 export const number = (value: number, lang: string | null = null): string => value.toLocaleString(lang ?? 'en')
 
 /** `1 person`, `60,021 people` */

@@ -6,7 +6,7 @@ const isoTime = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d
 
 /**
  * Returns the ms of a duration: a number with a unit (`30s`, `30m`, `2h`, `2d`, `1w`), or several with the larger unit first
- * (`1h30m`). null: the text is no duration.
+ * (`1h30m`). Returns null if the text is no duration.
  */
 export const durationOf = (text: string): number | null => {
   const amounts = text === '' ? null : parts.exec(text)
@@ -27,7 +27,7 @@ const localTime = (text: string, timezone: string): number =>
 /** Whether an ISO time says nothing of its time zone. */
 const isLocal = (text: string): boolean => !/(?:Z|[+-]\d\d:\d\d)$/.test(text)
 
-/** A time without an offset is in the time zone (null: UTC), a date is its midnight there. */
+/** A time without an offset is in the time zone, or in UTC if that is null. A date is its midnight there. */
 const timeOf = (text: string, timezone: string | null): number => {
   if (!isoTime.test(text)) return Number.NaN
   if (!isLocal(text)) return Date.parse(text)

@@ -19,7 +19,7 @@ export interface ReceivedWebhook {
 }
 
 interface Options {
-  /** The maximum distance of the signature's time from now. Default: 300. */
+  /** The maximum distance of the signature's time from now; 300 by default. */
   toleranceSeconds?: number
   /** In epoch ms. */
   nowMs?: number

@@ -18,7 +18,7 @@ export interface LifecycleMail {
   event: LifecycleEvent | 'waitlisted' | 'moved' | 'cancelled' | 'left'
   /** Normalised. */
   to: string
-  /** Idempotency key: the account sends at most one message for it. null: none. */
+  /** Idempotency key: the account sends at most one message for it. It is null if there is none. */
   key: string | null
   /** The merge fields of a project's email (docs/reference/mail.md#lifecycle-emails). */
   mergeData: Record<string, string>

@@ -166,7 +166,7 @@ const MessageSchema = defineEntity({
     /** null: the message itself. */
     sourceId: p.text().nullable(),
     type: p.enum(['transactional', 'marketing'] as const),
-    /** Of marketing email; null: none. The topic may be deleted. */
+    /** Of marketing email; null if there is none. The topic may be deleted. */
     topicId: p.text().collation('C').nullable(),
     email: p.text().collation('C'),
     fromEmail: p.text().nullable(),
@@ -183,11 +183,11 @@ const MessageSchema = defineEntity({
     mergeData: p.json<Record<string, string>>().nullable(),
     /** Headers that the caller added: X-*, References, In-Reply-To. */
     headers: p.json<Record<string, string>>().nullable(),
-    /** Which recipient of a call with several it is for; null: the call had one. */
+    /** Which recipient of a call with several it is for; null if the call had one. */
     copy: p.enum(copies).nullable(),
     /** Of a cc or bcc: the message to the call's `to`. */
     copyOf: p.text().collation('C').nullable(),
-    /** Number of attachments of its call (MessageAttachment); null: none. */
+    /** Number of attachments of its call (MessageAttachment); null if there is none. */
     attachments: p.integer().nullable(),
     status: p.enum(messageStatuses),
     /** Why it was suppressed. */
@@ -198,7 +198,7 @@ const MessageSchema = defineEntity({
     /** When it will be sent; null: as soon as possible. */
     scheduledAt: p.datetime().nullable(),
     finishedAt: p.datetime().nullable(),
-    /** When its content was deleted (messages.retention.ts); null: the content is still stored. */
+    /** When its content was deleted (messages.retention.ts); null if the content is still stored. */
     droppedAt: p.datetime().nullable(),
   },
 })
@@ -236,7 +236,7 @@ const QueuedMessageSchema = defineEntity({
     /** The batch (broadcast) of the message. A batch waits in a stream of its own, behind the account's single messages. '': none; `large`: it has large attachments. */
     batch: p.text().collation('C').default(''),
     dueAt: p.datetime(),
-    /** The worker that has claimed it (workers.id); null: unclaimed. */
+    /** The worker that has claimed it (workers.id); null if it is unclaimed. */
     worker: p.integer().nullable(),
     /** Number of claims so far. Only the newest claim may send the message and record its result. */
     claim: p.integer().default(0),
@@ -318,7 +318,7 @@ const MessageResultChangeSchema = defineEntity({
     day: p.date(),
     metric: p.text(),
     count: p.integer(),
-    /** The person who did it; null: it counts messages. */
+    /** The person who did it; null if it counts messages. */
     email: p.text().collation('C').nullable(),
     /** The clicked link, as its author wrote it. */
     url: p.text().nullable(),
@@ -404,7 +404,7 @@ const BounceMailboxSchema = defineEntity({
     /** Sealed with `bounces` and the account's id as context. */
     sealedPassword: p.text().nullable(),
     updatedAt: p.datetime(),
-    /** The time of the latest attempt, and its error; null: no error. */
+    /** The time of the latest attempt, and its error; null if there is no error. */
     readAt: p.datetime().nullable(),
     error: p.text().nullable(),
   },

@@ -40,7 +40,7 @@ export interface MessageDetail extends MessageView {
   mergeData: Record<string, string> | null
   /** Headers that the caller added. */
   headers: Record<string, string> | null
-  /** Which recipient of a call with several it is for; null: the call had one. */
+  /** Which recipient of a call with several it is for; null if the call had one. */
   copy: 'to' | 'cc' | 'bcc' | null
   /** Of a cc or bcc: the message to the call's `to`. */
   copyOf: string | null
@@ -50,7 +50,7 @@ export interface MessageDetail extends MessageView {
   scheduledAt: number | null
   /** When its content was deleted: html, text and calendar are null since then, and merge data has only the fields of links. */
   contentDroppedAt: number | null
-  /** null: it is not queued any more. `dueAt` null: its broadcast has not released it yet. */
+  /** It is null if the message is not queued any more. `dueAt` null: its broadcast has not released it yet. */
   queue: { state: 'queued' | 'claimed' | 'handing'; tries: number; dueAt: number | null } | null
 }
 
@@ -180,7 +180,7 @@ export interface SendView {
   subject: string
   type: MessageView['type']
   status: MessageView['status']
-  /** Why it failed or was suppressed; null: neither. */
+  /** Why it failed or was suppressed; null if neither. */
   error: string | null
   createdAt: number
   sentAt: number | null
@@ -245,7 +245,7 @@ export interface ProjectMail {
   accountId: string
   id: string
   email: string
-  /** The row id of the address; null: the account has no such contact. */
+  /** The row id of the address; null if the account has no such contact. */
   rowId: string | null
   from: { email: string; name: string } | null
   replyTo: string | null
@@ -253,7 +253,7 @@ export interface ProjectMail {
   projectVersion: number
   mergeData: Record<string, string>
   source: { kind: 'send' | 'journey' | 'lifecycle'; id: string }
-  /** The broadcast or journey whose results it counts in; null: none. */
+  /** The broadcast or journey whose results it counts in; null if there is none. */
   cause: string | null
   /** Its content was deleted: merge data has only the fields of links, and the email can't be shown any more. */
   isDropped: boolean

@@ -6,7 +6,7 @@ import { quotedPrintable } from './quoted-printable.ts'
 export interface Attachment {
   filename: string
   contentType: string
-  /** Without angle brackets; HTML refers to it by `cid:`. null: none. */
+  /** Without angle brackets; HTML refers to it by `cid:`. It is null if there is none. */
   contentId: string | null
   /** Its content in lines of base64 that end in CRLF; the last one need not. Each piece has whole lines. */
   lines: readonly Buffer[]

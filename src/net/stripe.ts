@@ -31,7 +31,7 @@ export interface CheckoutSession {
   id: string
   /** The payment page. */
   url: string
-  /** epoch ms; null: unknown. */
+  /** In epoch ms; null if it is unknown. */
   expiresAt: number | null
 }
 
@@ -43,7 +43,7 @@ export type CheckoutState = 'open' | 'pending' | 'paid' | 'over' | 'unknown'
 
 /** An event of Stripe about a checkout session. */
 export interface CheckoutEvent {
-  /** null: the event does not say whether the session was paid or can no longer be paid. */
+  /** It is null if the event does not say whether the session was paid or can no longer be paid. */
   outcome: 'paid' | 'over' | null
   session: { id: string; reference: string | null }
 }
@@ -181,7 +181,7 @@ const isOfSession = (type: string): boolean =>
 
 /**
  * Parses an event that Stripe posted. Its signature must match one of `secrets` and be at most 5 minutes old by the system clock
- * (Stripe does not know a development clock). null: the event is not about a session. Throws Problem `invalid`.
+ * (Stripe does not know a development clock). Returns null if the event is not about a session. Throws Problem `invalid`.
  */
 export const readCheckoutEvent = async (
   payload: Buffer,

@@ -16,7 +16,7 @@ export interface BrandColors {
   link: string
 }
 
-/** Returns the colours that follow from an account's colour; null: none. */
+/** Returns the colours that follow from an account's colour; null if there is none. */
 export const brandColors = (color: string | null, scheme: Scheme): BrandColors => {
   const { card, ground, act: ownAct, onAct } = palette[scheme]
   if (color === null) return { act: ownAct, onAct, link: ownAct }

@@ -34,14 +34,14 @@ export class UnclaimedSince {
     this.#noted = earliest(this.#noted, since)
   }
 
-  /** Returns the time for a claim that begins now; null: nothing is known to be unclaimed. */
+  /** Returns the time for a claim that begins now, or null if nothing is known to be unclaimed. */
   take(): number | null {
     this.#known = earliest(this.#known, this.#noted)
     this.#noted = null
     return this.#known
   }
 
-  /** Stores the due time of the first item that the claim left; null: it left none. */
+  /** Stores the due time of the first item that the claim left, or null if it left none. */
   keep(since: number | null): void {
     this.#known = since
   }

@@ -1,8 +1,8 @@
 import type { Database, Sql } from '../store/database.ts'
 
 /*
- * Columns that all queue tables share: `account_id`, `id`, `worker` (null: unclaimed) and `claim`, which counts claims. Only the
- * newest claim of an item may change it, so late results of a former owner have no effect.
+ * Columns that all queue tables share: `account_id`, `id`, `worker`, which is null while unclaimed, and `claim`, which counts
+ * claims. Only the newest claim of an item may change it, so late results of a former owner have no effect.
  */
 
 /** A claim of one item. */

@@ -18,7 +18,7 @@ export const holdsChannel = 'svc_queues'
 /** Returns an SQL condition: the queue is held. */
 export const isHeld = (queue: QueueName): string => `exists (select from queue_holds where queue = '${queue}')`
 
-/** Returns SQL that selects since when the queue is held (epoch ms); null: it is not. */
+/** Returns SQL that selects since when the queue is held (epoch ms), or null if it is not. */
 export const heldSince = (queue: QueueName): string =>
   `select floor(extract(epoch from held_at) * 1000)::int8 from queue_holds where queue = '${queue}'`
 

@@ -46,7 +46,7 @@ export interface LeaseEvents {
 }
 
 interface Lease {
-  /** The worker's id; null without a confirmed session: then nothing may be claimed, and no claim may be started. */
+  /** The worker's id. It is null without a confirmed session. Then nothing may be claimed, and no claim may be started. */
   readonly id: number | null
   /** Whether the queue is paused, as the last heartbeat found it. Until the first one there is no id. */
   readonly isHeld: boolean

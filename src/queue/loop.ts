@@ -112,7 +112,7 @@ export interface Schedule {
 }
 
 /**
- * Runs a scheduler at each notice on `channel` (null: none), at each ring, and at its own interval, until `signal` is aborted.
+ * Runs a scheduler at each notice on `channel`, if it is not null, at each ring, and at its own interval, until `signal` is aborted.
  * Never rejects.
  */
 export const runSchedule = async (

@@ -46,7 +46,7 @@ interface Rows {
  */
 export interface Term extends TermKind {
   readonly name: string
-  /** The number that an address without rows has; absent: it has no value. */
+  /** The number that an address without rows has; absent if it has no value. */
   readonly missing?: number
   /** Of the kind `name`: returns the ids, which are its values. Throws Problem `not_found` or `conflict`. */
   find?(work: Work, ref: string): Promise<readonly string[]>

@@ -51,7 +51,7 @@ interface Reading {
   /** Bounds of the skew in ms: the server read its clock at an unknown moment of the round trip. */
   least: number
   most: number
-  /** null: not a development database. */
+  /** It is null unless the database is for development. */
   offsetMs: number | null
 }
 

@@ -55,7 +55,7 @@ interface Session {
 }
 
 export interface ConnectionOptions extends pg.ClientConfig {
-  /** Each statement is answered within this time (ms), or the connection is dropped. Absent: the watch asks the server. */
+  /** Each statement is answered within this time (ms), or the connection is dropped. Without it, the watch asks the server. */
   deadlineMs?: number
   /** A connection outside the pool, probed while it is idle. */
   isSession?: boolean
@@ -68,7 +68,7 @@ export class Connection extends pg.Client {
   isIdle = false
   /** In the watch's time: the deadline of the current statement or call. */
   endsAt = Number.POSITIVE_INFINITY
-  /** In the watch's time: when the running statement last made progress. null: no statement is running. */
+  /** In the watch's time: when the running statement last made progress. It is null while no statement runs. */
   progressAt: number | null = null
   /** In ms of performance.now(): when the server last answered on it. */
   usedAt = performance.now()

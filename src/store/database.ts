@@ -104,7 +104,7 @@ interface PoolOptions {
   name?: string
   /**
    * Each call of `sql` and `transaction` settles within this time (ms), including waits for a connection and repetitions;
-   * otherwise it rejects as unavailable. Absent: a statement may take as long as the server works on it.
+   * otherwise it rejects as unavailable. Without it, a statement may take as long as the server works on it.
    */
   deadlineMs?: number
   /** Settings of each connection of the pool, by their PostgreSQL names. */

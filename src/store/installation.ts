@@ -8,7 +8,7 @@ const fingerprintOf = statement<{ fingerprint: string }>(
   'select secret_fingerprint as fingerprint from installation',
 )
 
-/** Returns the fingerprint of the secret that the database was set up with; undefined: no process has opened it yet. */
+/** Returns the fingerprint of the secret that the database was set up with, or undefined if no process has opened it yet. */
 export const readFingerprint = async (sql: Sql): Promise<string | undefined> => {
   const [row] = await sql(fingerprintOf)
   return row?.fingerprint
@@ -43,7 +43,7 @@ const publicUrl = statement<{ url: string | null }>(
   'select public_url as url from installation',
 )
 
-/** Returns the public URL of the daemon that started last; null: no daemon has started. */
+/** Returns the public URL of the daemon that started last, or null if none has started. */
 export const readPublicUrl = async (sql: Sql): Promise<string | null> => {
   const [row] = await sql(publicUrl)
   return row?.url ?? null
@@ -55,7 +55,7 @@ const daemonSettings = statement<{ settings: Record<string, unknown> | null }>(
   'select daemon_settings as settings from installation',
 )
 
-/** Returns the settings of the daemon that started last; null: no daemon has started. */
+/** Returns the settings of the daemon that started last, or null if none has started. */
 export const readDaemonSettings = async (sql: Sql): Promise<Record<string, unknown> | null> => {
   const [row] = await sql(daemonSettings)
   return row?.settings ?? null
@@ -94,7 +94,7 @@ const upsertSecret = statement(
      sealed_former_keys = excluded.sealed_former_keys`,
 )
 
-/** Replaces the fingerprint of the secret, and the sealed keys of former secrets; null: none. */
+/** Replaces the fingerprint of the secret, and the sealed keys of former secrets, which are null if there are none. */
 export const replaceSecret = async (sql: Sql, fingerprint: string, sealedFormerKeys: string | null): Promise<void> => {
   await sql(upsertSecret, [fingerprint, sealedFormerKeys])
 }

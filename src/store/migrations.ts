@@ -12,7 +12,7 @@ const folder = join(import.meta.dirname, '../../migrations')
  * (`if not exists`): after an interruption it begins again.
  */
 interface Batched extends Migration {
-  /** Changes a batch of rows in a transaction of its own, after `up`; returns their number. 0: all are done. */
+  /** Changes a batch of rows in a transaction of its own, after `up`. Returns their number, which is 0 once all are done. */
   batch?(): Promise<number>
 }
 

@@ -6,7 +6,10 @@ import type { Client } from './database.ts'
 export interface Orm {
   /** Makes the entities that a module exports known. Nothing happens if they are. */
   discover(module: object): void
-  /** Returns an EntityManager in the transaction that is open on `client`, filtered to `accountId` (null: tenant tables fail closed). */
+  /**
+   * Returns an EntityManager in the transaction that is open on `client`, filtered to `accountId`. If that is null, reads of tenant
+   * tables throw.
+   */
   manager(client: Client, accountId: string | null): EntityManager
 }
 

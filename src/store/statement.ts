@@ -6,9 +6,9 @@ export interface Statement<Row extends object, Values extends object = readonly 
   readonly name: string
   /** Its SQL, with numbered parameters. */
   readonly text: string
-  /** Each column of its rows with the type that PostgreSQL reports, as pg_type names it. Empty: it returns no columns. */
+  /** Each column of its rows with the type that PostgreSQL reports, as pg_type names it. It is empty for a statement without rows. */
   readonly columns: { readonly [Column in keyof Row]-?: string }
-  /** Its parameters with their types, in the order of their numbers. Absent: a call passes an array. */
+  /** Its parameters with their types, in the order of their numbers. Without them, a call passes an array. */
   readonly parameters?: readonly (readonly [name: string, type: string])[]
   /** Whether it stays prepared, under its name, on each connection that ran it. */
   readonly isPrepared: boolean
@@ -20,7 +20,7 @@ export interface Statement<Row extends object, Values extends object = readonly 
 export const statements = new Map<string, Statement<object>>()
 
 interface Declaration<Row extends TypeMap, Parameters extends TypeMap> {
-  /** The columns of its rows. Absent: it returns no columns. */
+  /** The columns of its rows. A statement without rows has none. */
   row?: Row
   /** The parameters that its SQL names (`:title`). A call passes an object with a value for each. */
   parameters?: Parameters

@@ -36,7 +36,10 @@ const reading = statement<DayCounts>(
    ) c where count <> 0 group by day order by day`,
 )
 
-/** Returns the counts of a subject by day, from a UTC day on (`2026-11-23`; null: all), without days on which nothing was counted. */
+/**
+ * Returns the counts of a subject by day, from a UTC day such as `2026-11-23` on, or all if it is null. Days without counts are left
+ * out.
+ */
 export const readDayCounts = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   subject: string,

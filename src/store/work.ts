@@ -77,7 +77,7 @@ export type Report = (fault: unknown, about: Record<string, unknown>) => void
 /** The settings that operations read. Features add theirs (`declare module`); app/config.ts reads them. */
 export interface Settings {
   readonly publicUrl: string
-  /** How long the content of messages, and what programs report, is kept; 0: for ever. */
+  /** How long the content of messages, and what programs report, is kept. With 0 it is kept for ever. */
   readonly messageRetentionDays: number
 }
 

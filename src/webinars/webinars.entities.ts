@@ -21,7 +21,7 @@ const WebinarSchema = defineEntity({
     startedAt: p.datetime().nullable(),
     endedAt: p.datetime().nullable(),
     courseId: p.text().collation('C').nullable(),
-    /** null: no limit. */
+    /** It is null if there is no limit. */
     capacity: p.integer().nullable(),
     /** The URL that the join page opens while the webinar is live. */
     streamUrl: p.text().nullable(),
@@ -75,11 +75,11 @@ const WebinarRegistrationSchema = defineEntity({
     status: p.enum(['confirmed', 'waitlisted', 'cancelled'] as const),
     /** The position in the order of registrations, from 1. Assigned under the webinar's lock. */
     number: p.integer(),
-    /** When the next reminder is due, or after the end the decision who attended. null: neither. */
+    /** When the next reminder is due, or after the end the decision who attended. It is null if neither is due. */
     remindAt: p.datetime().nullable(),
-    /** When the join page reported presence: the two minutes from each report that counts. null: never. */
+    /** When the join page reported presence: the two minutes from each report that counts. It is null if there was no report. */
     seen: p.string().columnType('tstzmultirange').nullable(),
-    /** Whether the person attended, decided after the end. No report counts after it. null: not decided. */
+    /** Whether the person attended, decided after the end. No report counts after it. It is null until it is decided. */
     attended: p.boolean().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),

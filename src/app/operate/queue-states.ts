@@ -8,7 +8,7 @@ import { readQueues } from '../queue-depths.ts'
 export interface QueueState {
   queue: QueueName
   state: 'running' | 'paused'
-  /** Since when it is paused (epoch ms); null: it is not. */
+  /** Since when it is paused (epoch ms); null if it is not. */
   since: number | null
   /** The number of due items, claimed or not. */
   pending: number

@@ -14,7 +14,7 @@ export interface Canvas {
 export interface Bar {
   label: string
   value: number
-  /** What is printed for the value. Default: the number. */
+  /** What is printed for the value; by default the number. */
   text?: string
 }
 
@@ -27,7 +27,7 @@ export interface Gauge extends Bar {
 export interface Trend {
   label: string
   values: readonly number[]
-  /** What is printed beside the values. Default: their sum. */
+  /** What is printed beside the values; by default their sum. */
   text?: string
 }
 

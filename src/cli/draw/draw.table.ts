@@ -112,7 +112,7 @@ const essential = /^(URL|EMAIL|TO|SUBJECT|WEBHOOK|NAME|TITLE|STATUS|TYPE|VALUE|F
 
 const address = /^(EMAIL|TO)$/
 
-/** Columns with texts to read or to copy: on lines of their own where they would wrap. */
+/** These columns have texts to read or to copy. Where they would wrap, they get lines of their own. */
 const wholeTexts = /^(REASON|ERROR|LAST ERROR|LAST FAULT|FILE|URL|VALUE)$/
 
 /** Columns whose texts are not cut: what to do, and what was chosen. */
@@ -272,7 +272,7 @@ interface DrawingRows {
   isColoured?: boolean
   /** Whether the heading is drawn. */
   hasHead?: boolean
-  /** Texts of more lines are cut; absent: they are not. */
+  /** Texts of more lines are cut. Without it, no text is. */
   maxLines?: number
   /** Cells of the terminal's line, for texts below their row. */
   columns?: number

@@ -24,7 +24,7 @@ export interface Repeats {
   same: number
 }
 
-/** An address that gets no email any more, for one reason. `at`: since when, in epoch ms; null: the file does not say. */
+/** An address that gets no email any more, for one reason. `at`: since when, in epoch ms; null if the file does not say. */
 export interface OptOut {
   email: string
   reason: OptOutReason
@@ -37,7 +37,7 @@ export interface Batch {
   writes: ContactWrite[]
   repeats: ReadonlyMap<string, Repeats>
   rejects: Reject[]
-  /** Absent: the file is read without `--from`. */
+  /** It is absent if the file is read without `--from`. */
   states?: States
 }
 

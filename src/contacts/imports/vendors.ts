@@ -15,7 +15,7 @@ export interface Reading {
   fields(): Fields
   /** The person has not agreed to marketing yet. */
   isPending: boolean
-  /** Why the person gets no email any more, each reason once. `at`: since when, in epoch ms; null: the file does not say. */
+  /** Why the person gets no email any more, each reason once. `at`: since when, in epoch ms; null if the file does not say. */
   optOuts: { reason: OptOutReason; at: number | null }[]
   /** Kinds of email that the person has left, by name. */
   leftTopics: readonly string[]
@@ -257,7 +257,7 @@ const plunk: Vendor = {
 
 const vendors: Readonly<Record<VendorName, Vendor>> = { mailchimp, hubspot, brevo, listmonk, resend, plunk }
 
-/** Returns what the name of a file says about its rows; null: nothing. */
+/** Returns what the name of a file says about its rows; null if it says nothing. */
 export const partOf = (vendor: VendorName, file: string): Part | null =>
   vendors[vendor].parts?.find(({ name }) => name.test(file.split(/[/\\]/).at(-1)!))?.part ?? null
 
@@ -339,7 +339,7 @@ const plainFields = (values: readonly string[], names: readonly (string | null)[
 
 /** How an export is read. */
 export interface VendorTable {
-  /** The field of each column; null: none of its own. */
+  /** The field of each column; null if it has none of its own. */
   fieldOf(header: string): string | null
   /** Fields that no single column has. */
   further: readonly string[]

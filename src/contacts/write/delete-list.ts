@@ -130,7 +130,7 @@ const deleteBatch = statement<{ contacts: number; emails: string[] }>(
 )
 
 interface Swept extends Removal {
-  /** The last deleted row id; null: no contacts are left. */
+  /** The last deleted row id; null if no contacts are left. */
   last: string | null
 }
 

@@ -64,7 +64,7 @@ const locate = (kind: keyof typeof locating) =>
   preparedStatement(`locate-${kind}`, { row: located, parameters: locatingParameters }, locating[kind])
 const locates = { row: locate('row'), email: locate('email') }
 
-/** Returns the matching contact; without `listId`, from the list where the address was changed last. null: none matches. */
+/** Returns the matching contact; without `listId`, from the list where the address was changed last. Returns null if none matches. */
 export const locateContact = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   name: ContactName,

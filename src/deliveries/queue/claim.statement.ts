@@ -12,7 +12,7 @@ export interface ClaimedDelivery extends Claim {
   tries: number
   url: string
   sealedSecret: string | null
-  /** Signs too, as long as the overlap of the last rotation lasts; null: no overlap. */
+  /** Signs too, as long as the overlap of the last rotation lasts; null if there is no overlap. */
   formerSealedSecret: string | null
   body: string
   bytes: number

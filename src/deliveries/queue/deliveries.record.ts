@@ -14,7 +14,7 @@ export interface Result {
   claimed: ClaimedDelivery
   tries: number
   status: 'delivered' | 'pending' | 'exhausted' | 'cancelled'
-  /** The wait before the next attempt in ms; null: there is none. */
+  /** The wait before the next attempt in ms; null if there is none. */
   waitMs: number | null
   /** Without its time, which the database computes from its age. */
   attempt: Omit<DeliveryAttempt, 'at'>
@@ -67,7 +67,7 @@ interface Row {
   id: string
   /** Number of attempts. */
   attempts: number
-  /** The time of the next attempt, in microseconds since the epoch; null: there is none. */
+  /** The time of the next attempt, in microseconds since the epoch; null if there is none. */
   dueAt: number | null
 }
 
@@ -146,7 +146,7 @@ export interface Summary {
   timeouts: number
   /** How many ms from now on nothing is posted. */
   quietMs: number
-  /** The due time of its first retry, in microseconds since the epoch; null: there is none. */
+  /** The due time of its first retry, in microseconds since the epoch; null if there is none. */
   retryAt: number | null
 }
 

@@ -12,7 +12,7 @@ export const enteredInto = (entered: Entered, name: string): string =>
 
 /** The state of a block on the page of a live view. */
 export interface BlockPage {
-  /** The recorded answer; undefined: not answered yet. */
+  /** The recorded answer; undefined until there is an answer. */
   state: AnswerState[string] | undefined
   /** The followed link names the block. */
   isFirst: boolean
@@ -22,7 +22,7 @@ export interface BlockPage {
   now: number
   /** The language of dates and numbers; null: English. */
   lang: string | null
-  /** The name of the account, or of the sender of the email; null: neither has one. */
+  /** The name of the account, or of the sender of the email; null if neither has one. */
   host: string | null
   /** What was posted, if the answer was refused; else empty. */
   entered: Entered
@@ -32,7 +32,7 @@ interface FormOf<Type extends BlockType> {
   type: Type
   /** An answer redirects to another host (`redirectUrl`), so the page's script must not submit the form. */
   leaves?: true
-  /** Returns the path of the page that an answer opens, such as that of a booking; null: the live view stays. */
+  /** Returns the path of the page that an answer opens, such as that of a booking; null if the live view stays. */
   next?(app: App, sent: SentMail, block: BlockOf<Type>): Promise<string | null>
   /** Its part of the page's style and script. */
   style?: string

@@ -94,7 +94,7 @@ const settle = (walk: Walk, { status, attempts, lastStatus, lastError }: CallEnd
   else move(walk, { kind: 'proceed', cursor, dueAt: state.dueAt })
 }
 
-/** Returns why the run ends because its contact left the run's list, or all lists; null: it does not end. */
+/** Returns why the run ends because its contact left the run's list, or all lists; null if it does not end. */
 const leftReason = ({ run, definition, contact }: Walk): string | null => {
   const isIn = contact?.listId === run.listId
   if (!isIn && definition.exitOn.includes('list-removed')) return 'exit rule: list-removed'

@@ -47,7 +47,7 @@ interface StoredResult {
   status: SendResult['status']
   reason: string | null
   error: string | null
-  /** The recipients of copies that were left out; null: the call had one recipient. */
+  /** The recipients of copies that were left out; null if the call had one recipient. */
   suppressed: string[] | null
 }
 

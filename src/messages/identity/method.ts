@@ -9,7 +9,7 @@ import { relayColumns, type StoredRelay } from './relays.rows.ts'
 export interface FromChoice {
   from?: { email: string; name?: string | undefined } | undefined
   senderId?: string | undefined
-  /** null: none, also if the sender has one. */
+  /** It is null for none, also if the sender has one. */
   replyTo?: string | null | undefined
 }
 
@@ -55,7 +55,7 @@ const reading = preparedStatement<Setup>(
 /** An account's relay, and the senders that it may use. */
 export interface Method {
   relay: StoredRelay | null
-  /** Why the account can't send at all; null: it can. */
+  /** Why the account can't send at all; null if it can. */
   refusal: Problem | null
   /** Returns the sender of a message, or why the choice is not allowed (docs/reference/mail.md#sender). */
   from(choice: FromChoice): From | Problem

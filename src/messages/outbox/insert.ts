@@ -23,7 +23,7 @@ export interface Freeform {
 
 /** A message to insert. Its content is freeform, or the version of a project. */
 export interface NewMessage {
-  /** Idempotency key, unique in the account without a time limit; null: none. */
+  /** Idempotency key, unique in the account without a time limit; null if there is none. */
   key: string | null
   source: Source
   type: MessageType
@@ -43,7 +43,7 @@ export interface NewMessage {
   headers?: Record<string, string> | undefined
   /** Which of several recipients it is for, and the id of the message to the first one. */
   copy?: { kind: 'to'; of: null } | { kind: 'cc' | 'bcc'; of: string } | undefined
-  /** Why it can't be sent; null: it can. */
+  /** Why it can't be sent; null if it can. */
   error: string | null
   /** Number of attachments of its call. */
   attachments?: number | undefined
@@ -60,7 +60,7 @@ export interface Inserted {
   reason: string | null
   /** Why it failed. */
   error: string | null
-  /** The sealed DKIM key of its verified domain; null: none, or the message was inserted unclaimed. */
+  /** The sealed DKIM key of its verified domain; null if there is none, or the message was inserted unclaimed. */
   sealedKey: string | null
 }
 

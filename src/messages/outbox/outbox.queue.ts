@@ -24,7 +24,7 @@ export interface QueuedMail extends FromChoice {
   type: MessageType
   /** Of marketing email. */
   topicId?: string | undefined
-  /** Idempotency key, such as `run:<run>:<step>`: an account sends at most one message for a key. null: none. */
+  /** Idempotency key, such as `run:<run>:<step>`: an account sends at most one message for a key. It is null if there is none. */
   key: string | null
   source: Source
   /** Its merge tags are filled from the merge data. Default: the project's name. */

@@ -119,7 +119,7 @@ export const erasePerson = async (work: Work, email: string): Promise<void> => {
 export interface RecipientAction {
   day: string
   projectId: string
-  /** The broadcast or journey; null: none. */
+  /** The broadcast or journey; null if there is none. */
   cause: string | null
   kind: 'opened' | 'clicked' | 'answered'
 }

@@ -17,7 +17,7 @@ export const personMetrics: readonly PersonMetric[] = ['opened', 'clicked', 'ans
 /** The beginning of the keys of the messages of a batch (broadcast). */
 export const batchKeyPrefix = (batch: string): string => `broadcast:${batch}:`
 
-/** SQL expression: the broadcast or journey that caused the message `m`; null: none. */
+/** SQL expression: the broadcast or journey that caused the message `m`; null if there is none. */
 export const causeOf = (m: string): string =>
   `case when starts_with(${m}.key, 'broadcast:') then split_part(${m}.key, ':', 2)
      when ${m}.source_kind = 'journey' then ${m}.source_id end`

@@ -112,7 +112,7 @@ export const writeAccount = async (database: Database, target: Writable, options
 interface Import {
   passphrase: string
   dryRun: boolean
-  /** Inserts the account's own row, or throws if the account can't be imported. `false`: it was imported before. */
+  /** Inserts the account's own row, or throws if the account can't be imported. Returns false if it was imported before. */
   begin(sql: Sql, header: AccountHeader): Promise<boolean>
   /** Called when all rows are there, before the commit. */
   finish(sql: Sql, header: AccountHeader): Promise<void>

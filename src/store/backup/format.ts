@@ -22,7 +22,7 @@ export const Header = z.object({
   createdAt: count,
   /** The migrations that the database had. */
   migrations: z.array(z.string().max(200)),
-  /** Fingerprint of the `SVC_SECRET` that sealed the values in it; null: no process had opened the database yet. */
+  /** Fingerprint of the `SVC_SECRET` that sealed the values in it, or null if no process had opened the database yet. */
   secretFingerprint: z.string().nullable(),
 })
 export type Header = z.infer<typeof Header>

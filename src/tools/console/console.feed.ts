@@ -65,7 +65,7 @@ export interface ShownCall extends Answered {
   /** epoch ms of the system's clock */
   arrived: number
   query: string
-  /** The bodies without keys, secrets and tokens, cut at 16 Ki characters; null: none. */
+  /** The bodies without keys, secrets and tokens, cut at 16 Ki characters; null if there are none. */
   sent: string | null
   received: string | null
 }

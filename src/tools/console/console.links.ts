@@ -85,7 +85,7 @@ export const isFaulty = ({ kind }: MailLink): boolean => kind === 'empty' || kin
 export const isCheckable = ({ kind, url }: MailLink): boolean =>
   kind === 'here' || (kind === 'own' && isThisMachine(new URL(url).hostname))
 
-/** Requests the links that lead to this machine. Returns the status of each URL; null: no answer. */
+/** Requests the links that lead to this machine. Returns the status of each URL; null if there is no answer. */
 export const checkLinks = async (links: readonly MailLink[]): Promise<Map<string, number | null>> => {
   const urls = [...new Set(links.filter(isCheckable).map(({ url }) => url))]
   return new Map(await Promise.all(urls.map(async (url) => [url, await statusHere(new URL(url), timeoutMs)] as const)))

@@ -27,7 +27,10 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
     isIdempotent?: true
     /** It posts or sends to other systems or people. */
     reachesOut?: true
-    /** Returns the question that a person must accept first, for a tool that deletes or can send to people. null: this call does neither. */
+    /**
+     * Returns the question that a person must accept first, for a tool that deletes or can send to people, or null if this call does
+     * neither.
+     */
     asks?(call: ToolCall, input: z.output<Input>): Promise<string | null>
   }
   run(call: ToolCall, input: z.output<Input>): Promise<Record<string, unknown>>

@@ -8,7 +8,7 @@ type Shown = 'id' | 'title' | 'description' | 'status' | 'scheduledAt' | 'durati
 
 interface Row extends Pick<WebinarRow, Shown> {
   accountId: string
-  /** null: no limit. */
+  /** It is null if there is no limit. */
   seatsLeft: number | null
 }
 

@@ -19,7 +19,7 @@ const minGapMs = 15 * 60_000
 
 /**
  * Returns when an attendee who gets a seat at `now` is first reminded: a day before, or within the last day an hour before, but
- * not right after the confirmation. null: never.
+ * not right after the confirmation. Returns null if there is none.
  */
 export const firstReminderAt = ({ status, scheduledAt }: WebinarRow, now: Date): Date | null => {
   if (status !== 'scheduled' || !scheduledAt) return null

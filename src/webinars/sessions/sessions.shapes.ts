@@ -58,7 +58,7 @@ export const WebinarChange = z
   .object({
     title: WebinarBody.shape.title,
     scheduledAt: z.int().min(0).max(latestMs),
-    /** null: no limit. */
+    /** It is null if there is no limit. */
     capacity: z.int().min(0).max(largestInt).nullable(),
     streamUrl: StreamUrl,
     replayUrl: StreamUrl,
