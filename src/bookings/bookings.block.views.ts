@@ -18,6 +18,8 @@ interface ShownProps {
   durationMinutes: number
   timezone: string
   slots: readonly number[]
+  /** The path of the page of the recipient's booking. */
+  booking?: string
 }
 
 /** In the list of days: further times need the script. */
@@ -29,8 +31,8 @@ interface Listed {
   chosen: string | undefined
 }
 
-/** Returns in how many columns times are shown: as many as leave no row with a gap, if there are such. */
-const columnsOf = (count: number): number => [4, 3].find((columns) => count % columns === 0) ?? 2
+/** Returns the class of a list of times: as many columns as fit and leave no row with a gap, if there are such. */
+const columnsOf = (count: number): string => `in-${count % 3 === 0 ? 3 : 2}${count % 4 === 0 ? ' wide-4' : ''}`
 
 /** Groups the free times by day. The day of the chosen time is expanded, else the first one. */
 const daysOf = (id: string, { slots, timezone }: ShownProps, { chosen, lang }: Listed): Html => {
@@ -46,7 +48,7 @@ const daysOf = (id: string, { slots, timezone }: ShownProps, { chosen, lang }: L
   }
   const ofDay = ([day, starts]: [string, number[]], i: number): Html => html`<details${i === open && html` open`}>
 <summary>${day} <span class="quiet">(${quantity(starts.length, 'time', 'times', lang)})</span></summary>
-<div class="times in-${columnsOf(starts.length)}">
+<div class="times ${columnsOf(starts.length)}">
 ${starts.map(time)}</div>
 </details>
 `
@@ -61,14 +63,15 @@ const stepsOf = (slots: readonly number[]): string =>
   slots.map((slot, i) => (slot - (i === 0 ? 0 : slots[i - 1]!)) / minuteMs).join(' ')
 
 const bookedLine = (
-  { durationMinutes, timezone }: ShownProps,
+  { durationMinutes, timezone, booking }: ShownProps,
   startAt: number,
   { isOver, lang }: { isOver: boolean; lang: string | null },
 ): Html => {
   const span = spanText({ startAt, endAt: startAt + durationMinutes * minuteMs, timezone }, lang)
   return isOver
     ? html`<p class="quiet">Your last booking: ${span}</p>`
-    : html`<p class="notice good" role="status">You are booked: <strong>${span}</strong></p>`
+    : html`<p class="notice good" role="status">You are booked: <strong>${span}</strong></p>
+${booking !== undefined && html`<p><a class="act plain" href="${booking}">Add to calendar, or cancel</a></p>`}`
 }
 
 /** A booking block as a form: free times by day, a name and a button. Once booked: the time, and a form to move it. */
@@ -144,7 +147,7 @@ ${picker('Another time', html`<button>Move my booking</button>`)}
 .times label {
   position: relative; display: grid; place-items: center; min-height: 2.75rem; padding: .25rem;
   border: 1px solid var(--edge); border-radius: .5rem;
-  font-weight: 600; font-variant-numeric: tabular-nums; text-align: center
+  font-weight: 600; font-variant-numeric: tabular-nums; text-align: center; overflow-wrap: normal
 }
 .times label:has(:checked) { background: var(--act); border-color: var(--act); color: var(--on-act) }
 .times input[type=radio] {
@@ -152,7 +155,7 @@ ${picker('Another time', html`<button>Move my booking</button>`)}
 }
 .zones { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1.25rem }
 .zones button, .grid button, .turn { background: transparent; color: var(--ink) }
-.zones button { flex: 1; padding: .4rem .75rem; line-height: 1.3; box-shadow: inset 0 0 0 1px var(--edge) }
+.zones button { flex: 1; padding: .4rem .25rem; font-size: .95rem; line-height: 1.3; box-shadow: inset 0 0 0 1px var(--edge) }
 .zones button[aria-pressed=true] {
   box-shadow: inset 0 0 0 2px var(--act); background: color-mix(in srgb, var(--act) 9%, transparent)
 }
@@ -167,11 +170,12 @@ section .grid { table-layout: fixed; margin: 0; border-collapse: separate; borde
 section .grid :is(th, td) { padding: 0; text-align: center; font-size: .85rem; font-weight: 400 }
 section .grid td { font-size: 1rem }
 .grid button { width: 100%; padding: 0; border-radius: .5rem; font-variant-numeric: tabular-nums }
-.grid button:enabled { background: color-mix(in srgb, var(--act) 18%, transparent) }
+.grid button:enabled { background: color-mix(in srgb, var(--act) 24%, transparent) }
 .grid button[aria-pressed=true] { background: var(--act); color: var(--on-act) }
 @media (hover: hover) { .grid :disabled:hover, .turn[aria-disabled=true]:hover { filter: none } }
 .summary:not(:empty) { padding: .75rem 1rem; border: 1px solid var(--edge); border-radius: .5rem }
 .finish[hidden] { display: none }
+@container (min-width: 24rem) { .days .wide-4 { grid-template-columns: repeat(4, 1fr) } }
 @container (min-width: 32rem) {
   .panes { grid-template-columns: minmax(0, 3fr) minmax(0, 2fr) }
   .panes .times { max-height: 21rem; grid-template-columns: 1fr 1fr }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type BlockKind, recipientActor } from '../engagement/engagement.ts'
+import { type BlockKind, type Reader, recipientActor } from '../engagement/engagement.ts'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { parse } from '../lib/parse.ts'
 import { oneLine } from '../lib/strings.ts'
@@ -10,6 +10,7 @@ import { bookStart } from './bookings.book.ts'
 import { busyTimes } from './bookings.busy.ts'
 import { movableBooking, takenTimes } from './bookings.find.ts'
 import { isEntryOf } from './bookings.ics.ts'
+import { linksOf } from './bookings.notify.ts'
 import { bufferOf, type Calendar, dayAround, freeStarts, offeredUntil, type Span } from './bookings.slots.ts'
 
 /** `startAt` in epoch ms. An empty name is read as no name. */
@@ -54,14 +55,16 @@ const daysOf = (calendar: Calendar, from: number, until: number): { from: number
   until: dayAround(calendar, until).endAt,
 })
 
-/** Returns the booking that the viewer can move, if its buffer or its place in a day matters. */
+/** Returns the booking that the viewer can move, if the page shows it, or its buffer or its place in a day matters. */
 const ownBooking = async (
   { sql, now }: App,
   { accountId, blockId }: { accountId: string; blockId: string },
   messageId: string,
   { bufferMinutes, maxPerDay, busyUrl }: Calendar & { busyUrl?: string | undefined },
+  reader: Reader,
 ): Promise<(Span & { id: string }) | undefined> => {
-  if (bufferMinutes === undefined && maxPerDay === undefined && busyUrl === undefined) return undefined
+  const isFurther = bufferMinutes !== undefined || maxPerDay !== undefined || busyUrl !== undefined
+  if (reader === 'program' && !isFurther) return undefined
   return movableBooking({ sql, accountId }, messageId, blockId, now())
 }
 
@@ -72,7 +75,10 @@ const booking: BlockKind<'booking'> = {
   async view(app, { accountId, projectId, id: messageId }, { id, props }, reader) {
     const now = app.now().getTime()
     const block = { accountId, projectId, blockId: id }
-    const [busy, own] = await Promise.all([busyTimes(app, block, props), ownBooking(app, block, messageId, props)])
+    const [busy, own] = await Promise.all([
+      busyTimes(app, block, props),
+      ownBooking(app, block, messageId, props, reader),
+    ])
     const reach = bufferOf(props)
     const until = offeredUntil(props, now) + props.durationMinutes * 60_000 + reach
     // The first and the last day count from midnight to midnight.
@@ -81,8 +87,10 @@ const booking: BlockKind<'booking'> = {
     const taken = await readTakenTimes({ sql: app.sql, ...block }, app.database, key, range)
     const others = busy.filter((one) => !isEntryOf(one, own?.id))
     // The address of the host's calendar is not for recipients.
-    const limit = reader === 'person' ? maxPageStarts : undefined
-    return { slots: freeStarts(props, now, taken, limit, { busy: others, own }), busyUrl: undefined }
+    const further = { busy: others, own }
+    if (reader === 'program') return { slots: freeStarts(props, now, taken, undefined, further), busyUrl: undefined }
+    const page = own && new URL(linksOf(app, accountId, { id: own.id, messageId, blockId: id }).cancel).pathname
+    return { slots: freeStarts(props, now, taken, maxPageStarts, further), busyUrl: undefined, booking: page }
   },
 
   async answer(app, sent, block, value) {

@@ -117,7 +117,7 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
   const showTimes = () => {
     const these = zone.days.get(day) ?? []
     dayTitle.textContent = dayName(day)
-    list.className = 'times in-' + [4, 3, 2].find((n) => these.length % n === 0 || n === 2)
+    list.className = 'times in-' + (these.length % 3 === 0 ? 3 : 2)
     list.replaceChildren(...these.map((at) => {
       const radio = make('input', { type: 'radio', name: 'startAt', value: at, id: id + '.' + at })
       radio.checked = at === chosen

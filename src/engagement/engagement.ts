@@ -8,6 +8,7 @@ export {
   type Answered,
   type BlockKind,
   type BlockOf,
+  type Reader,
   recipientActor,
   recordInteraction,
   setScore,

@@ -165,7 +165,10 @@ describe('the page of a booking', () => {
     expect(choose).toBe(`${mail.view}?block=call#call`)
     // The form to move is open there, and closed in the email.
     expect((await t.request('GET', choose.replace(/#.*/, ''))).body).toContain('<details class="move" open>')
-    expect((await t.request('GET', mail.view)).body).toContain('<details class="move">')
+    const email = (await t.request('GET', mail.view)).body
+    expect(email).toContain('<details class="move">')
+    expect(hrefs(email)).toContain(path)
+    expect(JSON.stringify(await shown(mail))).not.toContain(path)
     const refused = await post(mail.view, { block: 'call', startAt: '1' })
     expect([refused.status, refused.body]).toEqual([409, expect.stringContaining('This time is no longer available')])
   })

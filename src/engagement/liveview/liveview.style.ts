@@ -54,6 +54,7 @@ main { max-width: ${width}px; margin-top: 1rem; padding: 1rem; border: 0; box-sh
 const layout = `
 section, .rest { --edge: color-mix(in srgb, var(--ink) 62%, transparent) }
 a { color: inherit }
+.brand { border-color: color-mix(in srgb, var(--ink) 20%, transparent) }
 h2, h3, h4 { margin: 0 0 .5rem; line-height: 1.25 }
 h2 { font-size: 1.35rem }
 h3 { font-size: 1.2rem }
