@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { EarlySequencer } from './test/support/order.ts'
 import { EndReporter } from './test/support/reporter.ts'
 import { limit, testLimitMs, waitLimitMs } from './test/support/slowness.ts'
 
@@ -19,7 +20,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false },
     // More workers than the two cores of a small machine: many files mostly wait for processes, clocks and time-outs.
     maxWorkers: Number(workers),
-    ...(seed && { sequence: { seed: Number(seed) } }),
+    sequence: { sequencer: EarlySequencer, ...(seed && { seed: Number(seed) }) },
     reporters: ['default', new EndReporter()],
     // Files share the modules of their worker: loading them for each of more than 200 files would take minutes.
     isolate: false,
