@@ -12,19 +12,21 @@ export const courseMail = (
   facts: { email: string; title: string; portalUrl: string; certificate: string; brand?: MailBrand },
 ): PlainMail => {
   const { email, title, portalUrl, certificate, brand } = facts
-  const link = (label: string) => (portalUrl === '' ? [] : [{ label, url: portalUrl, button: true as const }])
+  const button = (label: string, place = '') =>
+    portalUrl === '' ? [] : [{ label, url: `${portalUrl}${place}`, button: true as const }]
   if (event === 'enrolled')
     return plainMail(
       `You now have access to ${title}`,
-      [`Everything in this membership is open to you at ${email}.`, ...link('Start the course')],
+      [`Everything in this membership is open to you at ${email}.`, ...button('Start the course')],
       { preheader: `Start whenever you like, as ${email}.`, brand },
     )
   return plainMail(
     `You have completed ${title}`,
     [
       'Congratulations: you have finished the last lesson.',
-      ...link('Open the course'),
-      ...(certificate === '' ? [] : [{ label: 'Your certificate', url: certificate }]),
+      // The portal asks for the name. Browsers keep the place through its redirect.
+      ...(certificate === '' ? button('Open the course') : button('Get your certificate', '#certificate')),
+      ...(certificate === '' ? [] : [{ label: 'Show it to others', url: certificate }]),
     ],
     {
       preheader:

@@ -159,7 +159,8 @@ const certificate: Page = {
     if (!found) return noCertificate
     const brand = await readBrand(reader)
     const shown = { ...found, account: brand.brandName ?? found.account }
-    return { ...certificateView(shown, new URL(app.config.publicUrl).host, brand), accountId }
+    const url = `${app.config.publicUrl}/${params.slug}/${courseId}/certificate/${params.token}`
+    return { ...certificateView(shown, url, brand), accountId }
   },
 }
 

@@ -49,6 +49,14 @@ input {
 [aria-invalid] { border-color: var(--fault) }
 .hint { margin: .35rem 0 1rem }
 button + p { margin-top: 1rem }
+.award {
+  margin: 1.25rem 0 1.5rem;
+  padding: 1.25rem;
+  border: 1px solid var(--line);
+  border-radius: .75rem;
+  background: var(--ground)
+}
+.award h2 { margin-top: 0 }
 `
 
 const lessonStyle = `${style}${videoStyle}.lesson { margin: 1.25rem 0 1.75rem; line-height: 1.6 }
@@ -148,24 +156,45 @@ ${lesson.isFinished && html`<span class="state">finished</span>`}
 </ol>`
 }
 
-const certificateForm = ({ session }: Visitor, certificate: OwnCertificate, { given, fault, isSaved }: NameEntry) =>
-  html`<section aria-labelledby="certificate">
-<h2 id="certificate">Your certificate</h2>
-<p>Anyone with its link can check it.
-<a href="${certificate.path}" target="_blank" rel="noopener">Open your certificate</a> (in a new tab)</p>
-<form method="post" action="?">
+/** The form for the name on a certificate. A member without one is asked for it before they open the certificate. */
+const nameForm = (
+  { session }: Visitor,
+  { name, email }: OwnCertificate,
+  { given, fault }: NameEntry,
+): Html => html`<form method="post" action="?">
 <input type="hidden" name="session" value="${session}">
 <label for="name">Name on the certificate</label>
 <input type="text" id="name" name="name" maxlength="${nameMaxLength}" autocomplete="name"
-  value="${given ?? certificate.name}" aria-describedby="${fault !== undefined && 'fault '}hint"${
+  value="${given ?? name}" aria-describedby="${fault !== undefined && 'fault '}hint"${
     fault !== undefined && html` aria-invalid="true" autofocus`
   }>
 ${fault !== undefined && html`<p class="fault" id="fault" role="alert">${fault}</p>`}
-<p class="quiet hint" id="hint">Without a name it shows ${maskedEmail(certificate.email)}.</p>
-<button type="submit">Save the name</button>
-${isSaved === true && html`<p role="status">The name is saved.</p>`}
-</form>
+<p class="quiet hint" id="hint">Without a name it shows ${maskedEmail(email)}.</p>
+${
+  name === null
+    ? html`<button type="submit">Create my certificate</button>`
+    : html`<button type="submit" class="plain">Save the name</button>`
+}
+</form>`
+
+const certificateSection = (visitor: Visitor, certificate: OwnCertificate, entry: NameEntry) => {
+  const open = (label: string, look: 'act' | null) =>
+    html`<a${look && html` class="${look}"`} href="${certificate.path}" target="_blank" rel="noopener">${label}</a>`
+  const form = nameForm(visitor, certificate, entry)
+  return html`<section class="award" aria-labelledby="certificate">
+<h2 id="certificate">Your certificate</h2>
+${
+  certificate.name === null
+    ? html`<p>Enter your name as the certificate should show it.</p>
+${form}
+<p class="quiet">${open('Open it without a name', null)} (in a new tab)</p>`
+    : html`${entry.isSaved === true && html`<p role="status">The name is saved.</p>`}
+<p>${open('Open your certificate', 'act')}</p>
+<p class="quiet">It opens in a new tab. Anyone with its link can check it.</p>
+${form}`
+}
 </section>`
+}
 
 export const courseView = (
   visitor: Visitor,
@@ -179,10 +208,10 @@ export const courseView = (
   style,
   body: html`<h1>${progress.course.title}</h1>
 ${completed(progress)}
+${certificate && certificateSection(visitor, certificate, entry)}
 ${progressOf(progress, visitor.lang)}
 ${continuing(visitor, progress)}
 ${lessonsOf(visitor, progress)}
-${certificate && certificateForm(visitor, certificate, entry)}
 ${
   others.length > 0 &&
   html`<nav aria-labelledby="more">
@@ -243,63 +272,109 @@ ${next && html`<p>${lesson.isFinished ? follow(next) : html`Next: ${link(next)}`
 }
 
 const certificateStyle = `
-main { max-width: 52rem; margin-top: 4vh; padding: 0; overflow: hidden; text-align: center }
-main::before { content: ''; display: block; height: .5rem; background: var(--act) }
-article { padding: clamp(1.75rem, 7vw, 4.5rem) clamp(1.25rem, 6vw, 4rem) }
-h1 { margin: 0 0 2rem; color: var(--link); font-size: 1rem; font-weight: 700; letter-spacing: .14em; text-transform: uppercase }
-.name { margin: 0 0 1rem; font-size: clamp(1.6rem, 5vw, 2.6rem); font-weight: 700; line-height: 1.2 }
-.course { margin: .5rem 0 2.25rem; font-size: clamp(1.2rem, 3.5vw, 1.6rem); font-weight: 600; line-height: 1.3 }
+main {
+  max-width: 54rem;
+  margin-top: 4vh;
+  padding: clamp(1.75rem, 6vw, 4rem) clamp(1.25rem, 6vw, 4rem);
+  border: .4rem double var(--act);
+  text-align: center
+}
+.brand { margin: 0 0 2rem; padding: 0; border: 0; font-size: 1.2rem }
+.brand img { margin: 0 auto }
+h1 { margin: 0 0 1.5rem; color: var(--link); font-size: 1rem; font-weight: 700; letter-spacing: .14em; text-transform: uppercase }
+article p { margin: 0 0 .75rem }
+article .name { font-size: clamp(1.6rem, 5vw, 2.6rem); font-weight: 700; line-height: 1.2 }
+article .course { margin-bottom: 2.25rem; font-size: clamp(1.2rem, 3.5vw, 1.6rem); font-weight: 600; line-height: 1.3 }
 dl { display: flex; flex-wrap: wrap; gap: 1.25rem 3.5rem; justify-content: center; margin: 0 0 2.25rem }
 dt { color: var(--quiet); font-size: .9rem }
-dd { margin: 0; font-weight: 600 }
-.valid { margin: 0; padding-top: 1.25rem; border-top: 1px solid var(--line) }
+dd { margin: 0; font-size: 1.1rem; font-weight: 600 }
+.valid { padding-top: 1.25rem; border-top: 1px solid var(--line) }
 .valid strong { color: var(--link) }
-@page { size: A4 landscape; margin: 15mm }
+.address { display: none }
+article button { margin-top: .75rem }
+@page { size: A4 landscape; margin: 12mm }
 @media print {
   :root { color-scheme: light; --ink: #000; --quiet: #444; --ground: #fff; --card: #fff; --line: #bbb }
-  body { padding: 0; background: #fff }
-  main { display: flex; flex-direction: column; max-width: none; min-height: 179mm; margin: 0; border-radius: 0 }
-  main::before { -webkit-print-color-adjust: exact; print-color-adjust: exact }
-  article { margin: auto; padding: 5mm 15mm }
-  h1 { margin-bottom: 7mm }
-  .name { font-size: 24pt }
-  .course { margin-bottom: 7mm; font-size: 15pt }
+  body { display: flex; flex-direction: column; height: 185mm; padding: 0; border: 0; background: #fff }
+  main {
+    display: flex;
+    flex: 1;
+    flex-direction: column;
+    justify-content: center;
+    width: 100%;
+    max-width: none;
+    margin: 0;
+    padding: 8mm 15mm;
+    border: 2mm double var(--act);
+    border-radius: 0;
+    box-shadow: none;
+    -webkit-print-color-adjust: exact;
+    print-color-adjust: exact
+  }
+  .brand { margin-bottom: 7mm }
+  .brand img { max-height: 18mm }
+  h1 { margin-bottom: 6mm; font-size: 13pt }
+  article .name { font-size: 30pt }
+  article .course { margin-bottom: 7mm; font-size: 18pt }
   dl { margin-bottom: 7mm }
+  .valid, article button { display: none }
+  .address { display: block; margin: 0; font-size: 7.5pt; color: var(--quiet); overflow-wrap: anywhere }
+  .imprint { margin-top: 2mm; font-size: 7pt; line-height: 1.25 }
+  .imprint p { margin: 0 }
+  .imprint a { display: none }
+  main:has(.long) { padding: 4mm 15mm }
+  .brand:has(+ .long) { margin-bottom: 3mm }
+  .brand:has(+ .long) img { max-height: 12mm }
   .long { font-size: 11pt }
+  .long h1, .long dl, .long .course { margin-bottom: 3mm }
   .long .name { font-size: 15pt }
   .long .course { font-size: 13pt }
 }
 `
 
+const printScript = `
+const print = document.getElementById('print')
+print.hidden = false
+print.addEventListener('click', () => window.print())
+`
+
 /** Number of characters that fit a printed page at the usual sizes, if all of them are wide. */
 const usualLength = 200
 
-/** `host` is where the certificate can be verified. */
+/** `url` is where anyone can verify the certificate. */
 export const certificateView = (
   { course, account, name: given, email, completedAt }: Certificate,
-  host: string,
+  url: string,
   locale: Locale,
 ): PageView => {
   const name = given ?? maskedEmail(email)
   const isLong = name.length + course.length + account.length > usualLength
+  const day = dateText(completedAt, { ...locale, timezone: null })
   return {
     title: `Certificate – ${course}`,
     style: certificateStyle,
+    script: printScript,
     body: html`<article${isLong && html` class="long"`}>
 <h1>Certificate of completion</h1>
+<p class="quiet">This certifies that</p>
 <p class="name"><bdi>${name}</bdi></p>
-<p>has completed the course</p>
+<p class="quiet">has completed the course</p>
 <p class="course"><bdi>${course}</bdi></p>
 <dl>
 <div><dt>Issued by</dt><dd><bdi>${account}</bdi></dd></div>
 <div>
 <dt>Completed on</dt>
-<dd><time datetime="${completedAt.toISOString().slice(0, 10)}">${dateText(completedAt, { ...locale, timezone: null })}</time></dd>
+<dd><time datetime="${completedAt.toISOString().slice(0, 10)}">${day}</time></dd>
 </div>
 </dl>
-<p class="valid"><strong>✓ Valid.</strong> <span class="quiet">Checked by ${host} when this page was opened.${
-      given !== null && ' The name is the member’s own entry; nobody has checked it.'
+<p class="valid"><strong>✓ Valid.</strong>
+<span class="quiet">Checked by ${new URL(url).host} when this page was opened. ${
+      given === null
+        ? 'Its holder can add a name in the course.'
+        : 'The name is the member’s own entry; nobody has checked it.'
     }</span></p>
+<p class="address">Check it at ${url}</p>
+<button type="button" id="print" class="plain" hidden>Print or save as PDF</button>
 </article>`,
   }
 }

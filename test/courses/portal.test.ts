@@ -386,9 +386,12 @@ test('a completed course has a certificate, which anyone with the link can verif
     'x-robots-tag': 'noindex',
     'referrer-policy': 'no-referrer',
   })
-  expect(reply.body).not.toMatch(/<script|src=|https?:/)
+  // On paper it shows where it can be checked, and nothing is loaded from there.
+  expect(reply.body).not.toMatch(/\ssrc=|https?:(?!\/\/svc\.example\/)/)
+  expect(reply.body).toContain(`Check it at https://svc.example${path}`)
   const mail = (await mailsOf(t, account)).find(({ subject }) => subject === 'You have completed Sourdough')
-  expect(mail!.text).toContain(`Your certificate: https://svc.example${path}`)
+  expect(mail!.text).toContain(`Show it to others: https://svc.example${path}`)
+  expect(mail!.text).toMatch(/Get your certificate: https:\/\/svc\.example\S+\/embed\?token=\S+#certificate\n/)
 })
 
 test('it shows the name that the member enters, as text; what is no name is refused, and an empty one shows the address', async () => {

@@ -3,7 +3,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Frame, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { updateAccount } from '../../src/accounts/accounts.ts'
 import { addLesson, updateLesson } from '../../src/courses/courses.ts'
+import { harbourPng } from '../../src/tools/dev/picture.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { claim, course, enrol, mailsOf } from '../support/courses.ts'
 import { sendingAccount } from '../support/messages.ts'
@@ -197,7 +199,8 @@ describePages('the portal', (openPage) => {
     await page.getByText('You have completed this course.').waitFor()
     await page.getByRole('link', { name: 'Your certificate' }).click()
     await page.getByLabel('Name on the certificate').fill('42')
-    await page.getByRole('button', { name: 'Save the name' }).click()
+    expect(await page.getByRole('link', { name: 'Open your certificate' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Create my certificate' }).click()
     await page.getByRole('alert').waitFor()
     await expectGoodOnEveryScreen(page, 'portal-name-refused')
     await page.getByLabel('Name on the certificate').fill('Ada Okafor')
@@ -216,10 +219,21 @@ describePages('the portal', (openPage) => {
     await expectGoodOnEveryScreen(reader, 'certificate')
     expectNothingFromElsewhere(reader, origin)
     expect(faultsOf(reader)).toEqual([])
-    const printed = await reader.pdf({ preferCSSPageSize: true })
-    expect(printed.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1)
-    const folder = process.env.SCREENSHOTS
-    if (folder) await writeFile(`${folder}/certificate.pdf`, printed)
+    const printsOnOnePage = async (name: string) => {
+      const printed = await reader.pdf({ preferCSSPageSize: true })
+      expect(printed.toString('latin1').match(/\/Type\s*\/Page\b/g)).toHaveLength(1)
+      const folder = process.env.SCREENSHOTS
+      if (folder) await writeFile(`${folder}/${name}.pdf`, printed)
+    }
+    expect(await reader.getByRole('button', { name: 'Print or save as PDF' }).isVisible()).toBe(true)
+    await printsOnOnePage('certificate')
+    const postalAddress = ['Harbour & Sons', 'Gate 3', '1 Quay Street', '20457 Hamburg', 'Germany'].join('\n')
+    const brand = { brandName: 'Harbour & Sons', logo: harbourPng, postalAddress, privacyUrl: 'https://shop.example/p' }
+    await t.app.operate('cli:test', (operation) => updateAccount(operation, account.id, brand))
+    await reader.reload()
+    await reader.getByRole('img', { name: 'Harbour & Sons' }).waitFor()
+    await printsOnOnePage('certificate-brand')
+    await expectGoodOnEveryScreen(reader, 'certificate-brand')
     await reader.goto(`${certificate}A`)
     await reader.getByRole('heading', { level: 1, name: 'This certificate is not valid' }).waitFor()
     await reader.close()

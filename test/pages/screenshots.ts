@@ -203,7 +203,7 @@ const takeAll = async (browser: Browser): Promise<void> => {
   await press(page, 'Finish this lesson')
   await page.getByRole('link', { name: 'Your certificate' }).click()
   await page.getByLabel('Name on the certificate').fill('Eve Laurent')
-  await press(page, 'Save the name')
+  await press(page, 'Create my certificate')
   await picture(page, 'portal-completed')
   await go((await mailOf(/You have completed/)).link('/certificate/'), 'certificate')
   await pictureReadme(scripted, welcome.html)
