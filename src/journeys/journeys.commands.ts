@@ -141,7 +141,9 @@ const addReads = (noun: Command, cli: Cli): void => {
     .action(
       cli.run(async ({ out, work }, ref: string, { stats, tree }: { stats?: boolean; tree?: boolean }) => {
         if (stats && tree) throw new Problem('usage', "--stats can't be combined with --tree")
-        const { drawTree, findJourney, namesFor, sidesOf, treeOf } = await import('./journeys.ts')
+        const { countedRuns, drawTree, findJourney, hasMoreRuns, namesFor, sidesOf, treeOf } = await import(
+          './journeys.ts'
+        )
         const journey = await work((w) => findJourney(w, ref))
         if (tree) {
           const steps = await work((w) => treeOf(w, journey))
@@ -154,14 +156,17 @@ const addReads = (noun: Command, cli: Cli): void => {
         }
         if (stats) {
           const { machineActions, resultsOf } = await import('../messages/messages.ts')
-          const [results, machines, sides] = await work(
-            async (w) =>
-              [await resultsOf(w, journey.id), await machineActions(w, journey.id), await sidesOf(w, journey)] as const,
-          )
+          const { results, machines, sides, isCut } = await work(async (w) => ({
+            results: await resultsOf(w, journey.id),
+            machines: await machineActions(w, journey.id),
+            sides: await sidesOf(w, journey),
+            isCut: await hasMoreRuns(w, journey.id),
+          }))
           const { definition, ...view } = journey
           const isDrawn = out.format === 'table' && !out.fields
-          const shown = { ...(isDrawn ? view : journey), ...machines, ...(sides.length > 0 && { sides }) }
-          return printWithResults(out, shown, results)
+          const ofSides = sides.length > 0 && { sides, ...(isCut && { sidesOfNewest: countedRuns }) }
+          printWithResults(out, { ...(isDrawn ? view : journey), ...machines, ...ofSides }, results)
+          return
         }
         if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey, out))
         else out.one(journey)

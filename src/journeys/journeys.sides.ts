@@ -8,7 +8,7 @@ import { stepsOf } from './files/files.ts'
 import type { JourneyDetail } from './journeys.find.ts'
 import { summaryOf } from './journeys.tree.ts'
 
-/** What became of a side of a `branch`, a `split` or a `wait-for`, in the runs that the journey still has. */
+/** What became of a side of a `branch`, a `split` or a `wait-for`, in the newest runs that the journey still has. */
 export interface SideResults {
   version: number
   /** `steps[2]` */
@@ -29,18 +29,22 @@ export interface SideResults {
 type Fork = Pick<SideResults, 'version' | 'step' | 'kind' | 'summary'>
 type Counted = Omit<SideResults, 'summary'>
 
-// The outcome of a `wait-for` is a sentence (steps.control.ts).
+// The outcome of a `wait-for` is a sentence (steps.control.ts). `offset 0` keeps the planner from a join that reads the log of all runs.
 const countSides = statement<Counted>(
   'count-sides-of-journey',
   {
     ...({ version: 'int4', step: 'text', kind: 'text', side: 'text' } as const),
     ...({ runs: 'int8', sent: 'int8', opened: 'int8', clicked: 'int8', answered: 'int8' } as const),
   },
-  `with done as materialized (
+  `with newest as materialized (
+     select id, version from journey_runs where account_id = $1 and journey_id = $2 order by id desc limit $3
+   ), done as materialized (
      select r.version, l.run_id, l.step_no, l.step, l.kind, case when l.kind <> 'wait-for' then l.outcome
        when l.outcome like '% came' then 'then' when l.outcome like 'no %' then 'else' end as side
-     from journey_runs r join journey_step_log l on l.account_id = $1 and l.run_id = r.id
-     where r.account_id = $1 and r.journey_id = $2 and l.kind in ('branch', 'split', 'wait-for', 'send-email')
+     from newest r cross join lateral (
+       select * from journey_step_log s where s.account_id = $1 and s.run_id = r.id
+         and s.kind in ('branch', 'split', 'wait-for', 'send-email') offset 0
+     ) l
    ), mail as materialized (
      select d.run_id, d.step, m.email, a.opened, a.clicked, a.answered
      from done d cross join lateral ${messageOfKey('$1', `'run:' || d.run_id || ':' || d.step_no`)} m
@@ -55,6 +59,22 @@ const countSides = statement<Counted>(
    where d.side in ('then', 'else', 'a', 'b') group by d.version, d.step, d.kind, d.side`,
 )
 
+const countRunsUpTo = statement<{ runs: number }>(
+  'count-runs-up-to',
+  { runs: 'int8' },
+  `select count(*) as runs from (select from journey_runs where account_id = $1 and journey_id = $2 limit $3) r`,
+)
+
+/** Sides are counted in at most this many runs, the newest ones: those of 300,000 runs take seconds. */
+export const countedRuns = 20_000
+
+/** Returns whether a journey has more runs than its sides are counted in. */
+export const hasMoreRuns = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  id: string,
+  most = countedRuns,
+): Promise<boolean> => (await sql(countRunsUpTo, [accountId, id, most + 1]))[0]!.runs > most
+
 const sidesOfKind = { branch: ['then', 'else'], 'wait-for': ['then', 'else'], split: ['a', 'b'] } as const
 const isForkKind = (kind: Step['kind']): kind is Fork['kind'] => Object.hasOwn(sidesOfKind, kind)
 
@@ -62,14 +82,15 @@ const none = { runs: 0, sent: 0, opened: 0, clicked: 0, answered: 0 }
 
 /**
  * Returns the results of each side of the steps that have sides: those of the newest version, in their order, then those of older
- * versions that runs have passed.
+ * versions that runs have passed. Counts the `most` newest runs.
  */
 export const sidesOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   { id, version, definition }: JourneyDetail,
+  most = countedRuns,
 ): Promise<SideResults[]> => {
   const counted = new Map(
-    (await sql(countSides, [accountId, id])).map((one) => [`${one.version} ${one.step} ${one.side}`, one]),
+    (await sql(countSides, [accountId, id, most])).map((one) => [`${one.version} ${one.step} ${one.side}`, one]),
   )
   const newest = Array.from(stepsOf(definition)).flatMap(({ step: found, path }): Fork[] => {
     const step = found as Step

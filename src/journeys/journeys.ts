@@ -20,7 +20,7 @@ export {
   switchJourney,
 } from './journeys.find.ts'
 export { journeysAwaiting, listRuns, type RunDetail, RunRequest, type RunView, showRun } from './journeys.runs.ts'
-export { type SideResults, sidesOf } from './journeys.sides.ts'
+export { countedRuns, hasMoreRuns, type SideResults, sidesOf } from './journeys.sides.ts'
 export { drawTree, namesFor, type TreeStep, treeOf } from './journeys.tree.ts'
 
 declare module '../store/work.ts' {

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeEach, expect, test } from 'vitest'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
-import { findJourney, sidesOf } from '../../src/journeys/journeys.ts'
+import { findJourney, hasMoreRuns, sidesOf } from '../../src/journeys/journeys.ts'
 import { addSender } from '../../src/messages/messages.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { useApp } from '../support/app.ts'
@@ -148,4 +148,21 @@ test('another account with equal content has results of its own', async () => {
   const other = await target.account()
   const foreign = await target.app.work(other.id, 'cli:test', (work) => sidesOf(work, journey))
   expect(foreign.map(({ runs }) => runs)).toEqual([0, 0])
+})
+
+test('only the newest runs are counted, and whether there are more is known', async () => {
+  await apply([{ kind: 'split', percent: 100, a: [mail('A')], b: [] }])
+  await bench.add(listId, emails(1, 3))
+  await bench.drain()
+  const counted = (most: number) =>
+    bench.work(async (work) => {
+      const journey = await findJourney(work, 'J')
+      const [a] = await sidesOf(work, journey, most)
+      return [a!.runs, await hasMoreRuns(work, journey.id, most)]
+    })
+  expect([await counted(2), await counted(3), await counted(4)]).toEqual([
+    [2, true],
+    [3, false],
+    [3, false],
+  ])
 })
