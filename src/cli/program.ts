@@ -3,6 +3,7 @@ import { nearest } from '../lib/nearest.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { ChoicesOf } from './choices.ts'
 import { type Cli, type CommandSet, isDefault } from './command.ts'
+import { formatHelp } from './help.ts'
 import { fullCommand } from './next.ts'
 import { isPerson, type Lookups, type Open, reportFailure, runner } from './run.ts'
 import { version } from './version.ts'
@@ -28,13 +29,16 @@ export const buildProgram = (
     .option('--jsonl', 'print one JSON object a line')
     .option('-q, --quiet', 'print ids only')
     .option('--wide', 'show every column of a table, and ids in full')
+    .option('--no-pager', 'print long lists as they are, not by PAGER')
     .option('--no-color', 'print without colour (or NO_COLOR)')
-    .option('--no-pager', 'print long lists as they are; else they are paged by PAGER')
     .helpCommand(true)
     // Nouns are listed without arguments, verbs with theirs.
     .configureHelp({
       showGlobalOptions: true,
       subcommandTerm: (c) => (c.parent === program ? c.name() : Help.prototype.subcommandTerm(c)),
+      // A noun's summary is for two columns.
+      subcommandDescription: (c) => c.description(),
+      formatHelp: (command, helper) => formatHelp(program, command, helper),
     })
     .configureOutput({
       writeErr: (text) => (asksJson() ? undefined : process.stderr.write(text)),

@@ -1,69 +1,72 @@
 import type { CommandSet } from '../cli/command.ts'
 
-/** The nouns of `svc --help` by heading, so that it loads no command. */
-const groups: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+/** The nouns of `svc --help` by heading, each in a few words and in a sentence, so that it loads no command. */
+const groups: Readonly<Record<string, Readonly<Record<string, readonly [brief: string, sentence: string]>>>> = {
   'Getting started:': {
-    dev: 'Run everything on this machine: database, API, jobs, a console, caught email and a demo account',
-    doctor: 'Check everything a daemon needs, and suggest fixes',
-    completion: 'Print the completion script of a shell: source <(svc completion bash)',
+    dev: [
+      'run everything here',
+      'Run everything on this machine: database, API, jobs, a console, caught email and a demo account',
+    ],
+    doctor: ['check, and suggest fixes', 'Check everything a daemon needs, and suggest fixes'],
+    completion: ['completion for a shell', 'Print the completion script of a shell: source <(svc completion bash)'],
   },
   'Audience:': {
-    contacts: 'Contacts: addresses in lists, with their fields',
-    lists: 'Contact lists',
-    segments: 'Segments: the contacts of a list that meet a filter',
-    imports: 'Imports of contacts: progress, resuming, rejected rows',
-    forms: 'Signup forms and their hosted pages',
-    score: 'Lead scores',
-    'access-log': 'The log of API keys that read contacts',
-    suppressions: 'Addresses that get no email, or no marketing email',
+    contacts: ['people and their fields', 'Contacts: addresses in lists, with their fields'],
+    lists: ['contact lists', 'Contact lists'],
+    segments: ['contacts by a filter', 'Segments: the contacts of a list that meet a filter'],
+    imports: ['imported files', 'Imports of contacts: progress, resuming, rejected rows'],
+    forms: ['signup pages', 'Signup forms and their hosted pages'],
+    score: ['lead scores', 'Lead scores'],
+    'access-log': ['reads by API keys', 'The log of API keys that read contacts'],
+    suppressions: ['who gets no email', 'Addresses that get no email, or no marketing email'],
   },
   'Messages:': {
-    send: 'Send one email and show its result',
-    sends: 'Sent, queued and failed emails',
-    broadcasts: 'Marketing emails to the active contacts of lists and segments',
-    topics: 'Topics of marketing email, which people can leave',
-    projects: 'Studio projects: email designs of blocks, rendered for each recipient',
-    liveview: 'The live view of an email: what its recipient sees and answers',
-    relay: 'The SMTP relay of the account',
-    senders: 'Senders: the addresses that email may come from',
-    domains: 'Sending domains and their DKIM records',
-    bounces: 'Delivery reports and complaints, and the mailbox that receives them',
+    send: ['send one email', 'Send one email and show its result'],
+    sends: ['sent and failed emails', 'Sent, queued and failed emails'],
+    broadcasts: ['campaigns to lists', 'Marketing emails to the active contacts of lists and segments'],
+    topics: ['what people can leave', 'Topics of marketing email, which people can leave'],
+    projects: ['email designs', 'Studio projects: email designs of blocks, rendered for each recipient'],
+    liveview: ['what a recipient sees', 'The live view of an email: what its recipient sees and answers'],
+    relay: ['the SMTP relay', 'The SMTP relay of the account'],
+    senders: ['From addresses', 'Senders: the addresses that email may come from'],
+    domains: ['DKIM of domains', 'Sending domains and their DKIM records'],
+    bounces: ['bounces and complaints', 'Delivery reports and complaints, and the mailbox that receives them'],
   },
   'Sales and courses:': {
-    deals: 'Deals and their stages',
-    pipelines: 'Pipelines and their stages',
-    journeys: 'Journeys: automated steps for contacts',
-    webinars: 'Webinars: live sessions and their registrations',
-    courses: 'Courses, lessons and members',
-    bindings: 'The projects used for emails of courses and webinars',
-    bookings: 'Times booked by recipients',
-    payments: 'Payments and the payment provider',
+    deals: ['deals and the board', 'Deals and their stages'],
+    pipelines: ['pipelines and stages', 'Pipelines and their stages'],
+    journeys: ['automated steps', 'Journeys: automated steps for contacts'],
+    webinars: ['live sessions', 'Webinars: live sessions and their registrations'],
+    courses: ['lessons and members', 'Courses, lessons and members'],
+    bindings: ['designs of their emails', 'The projects used for emails of courses and webinars'],
+    bookings: ['booked times', 'Times booked by recipients'],
+    payments: ['payments, the provider', 'Payments and the payment provider'],
   },
   'Events and webhooks:': {
-    webhooks: 'Webhook subscriptions',
-    events: 'Events: list, sample and send them',
-    deliveries: 'Webhook deliveries: inspect, replay, cancel',
-    listen: 'Receive webhooks here: verify and print each, or forward it',
+    webhooks: ['subscriptions', 'Webhook subscriptions'],
+    events: ['list, sample and send', 'Events: list, sample and send them'],
+    deliveries: ['inspect, replay, cancel', 'Webhook deliveries: inspect, replay, cancel'],
+    listen: ['receive webhooks here', 'Receive webhooks here: verify and print each, or forward it'],
   },
   'Operate:': {
-    serve: 'Run the daemon: the API and the jobs',
-    jobs: 'Background jobs: deliveries, email, journeys, housekeeping',
-    queues: 'Queues: pause and resume what leaves, show what is due',
-    status: 'Show daemons, queues, the last hour, and accounts near a limit',
-    stats: 'Show contacts, email, deals and deliveries of an account, by day',
-    accounts: 'Accounts, their plans and usage',
-    plans: 'Plans and their limits',
-    keys: 'API keys',
-    db: 'The database: status, migrations, backup and restore',
-    config: 'Show each setting, its value and its source',
-    secret: 'The secret that seals stored credentials (SVC_SECRET)',
+    serve: ['run the API and the jobs', 'Run the daemon: the API and the jobs'],
+    jobs: ['background jobs', 'Background jobs: deliveries, email, journeys, housekeeping'],
+    queues: ['pause and resume', 'Queues: pause and resume what leaves, show what is due'],
+    status: ['daemons and queues', 'Show daemons, queues, the last hour, and accounts near a limit'],
+    stats: ['an account by day', 'Show contacts, email, deals and deliveries of an account, by day'],
+    accounts: ['accounts and usage', 'Accounts, their plans and usage'],
+    plans: ['plans and limits', 'Plans and their limits'],
+    keys: ['API keys', 'API keys'],
+    db: ['migrate, back up', 'The database: status, migrations, backup and restore'],
+    config: ['settings and sources', 'Show each setting, its value and its source'],
+    secret: ['rotate SVC_SECRET', 'The secret that seals stored credentials (SVC_SECRET)'],
   },
   'Develop:': {
-    api: 'Call the API of the running daemon with the key in SVC_API_KEY (or SVC_API_KEY_FILE)',
-    openapi: 'Print the OpenAPI document of the REST API',
-    mcp: 'Serve an account to AI agents: the Model Context Protocol over stdin and stdout',
-    mail: 'Email caught by svc dev',
-    clock: 'The clock of a development database: show, advance, reset',
+    api: ['call the REST API', 'Call the API of the running daemon with the key in SVC_API_KEY (or SVC_API_KEY_FILE)'],
+    openapi: ['the OpenAPI document', 'Print the OpenAPI document of the REST API'],
+    mcp: ['tools for AI agents', 'Serve an account to AI agents: the Model Context Protocol over stdin and stdout'],
+    mail: ['email caught by svc dev', 'Email caught by svc dev'],
+    clock: ['a clock to advance', 'The clock of a development database: show, advance, reset'],
   },
 }
 
@@ -139,7 +142,8 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
 export const loadCommands = async (args?: readonly string[]): Promise<CommandSet[]> => {
   const nouns: CommandSet = (cli) => {
     for (const [heading, nouns] of Object.entries(groups))
-      for (const [noun, summary] of Object.entries(nouns)) cli.noun(noun).helpGroup(heading).description(summary)
+      for (const [noun, [brief, sentence]] of Object.entries(nouns))
+        cli.noun(noun).helpGroup(heading).summary(brief).description(sentence)
   }
   const asked = args ? sets.filter(([nouns]) => nouns.some((noun) => args.includes(noun))) : sets
   return [nouns, ...(await Promise.all(asked.map(([, load]) => load())))]

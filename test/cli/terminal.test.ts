@@ -302,3 +302,25 @@ describe('on a terminal', () => {
     expect(piped).toContain(evil)
   })
 })
+
+describe('svc --help', () => {
+  const nouns = new Set(all.map(([noun]) => noun!))
+  test('on a terminal of 80 columns lists each noun once, in two columns, and ends with how to start', async () => {
+    const { stdout } = await svc(t, ['--help'], { tty: { columns: 80, rows: 24 } })
+    const lines = linesOf(stdout.replaceAll('\r', ''))
+    expect(lines.filter((line) => line.length > 80)).toEqual([])
+    const groups = lines.slice(lines.indexOf('Audience:'), lines.indexOf('Getting started:')).join('\n')
+    const started = ['dev', 'doctor', 'completion']
+    for (const noun of nouns) {
+      if (started.includes(noun)) expect(lines.slice(-24).join('\n')).toContain(`  svc ${noun}`)
+      else expect(groups.match(new RegExp(`^(.{40})?  ${noun} +\\S`, 'gm')), noun).toHaveLength(1)
+    }
+    expect(lines.slice(-24)).toContain('Getting started:')
+  })
+
+  test('elsewhere describes each noun in a sentence on a line of its own', async () => {
+    const { stdout } = await run('--help')
+    for (const noun of nouns) expect(stdout).toMatch(new RegExp(`^  ${noun} +[A-Z]`, 'm'))
+    expect(stdout.indexOf('Getting started:')).toBeLessThan(stdout.indexOf('Audience:'))
+  })
+})

@@ -35,6 +35,8 @@ export interface Demo {
 
 const actor = 'cli:dev'
 const accountName = 'demo'
+/** Keys of all accounts begin alike, so the name says what this one is. */
+const keyName = 'demo (test key)'
 const sampleList = 'Sample contacts'
 const sampleForm = 'Newsletter'
 
@@ -71,7 +73,7 @@ const requireAccount = (app: OpenApp): Promise<{ id: string }> =>
 const requireKey = (app: OpenApp, accountId: string, kept: DemoState | null) =>
   app.work(accountId, actor, async (work) => {
     const good = (await listKeys(work)).some(({ id, revokedAt }) => id === kept?.keyId && revokedAt === null)
-    return good && kept ? { id: kept.keyId, key: kept.key } : createKey(work, { name: accountName })
+    return good && kept ? { id: kept.keyId, key: kept.key } : createKey(work, { name: keyName })
   })
 
 /** Updates the saved subscription to the receiver's current URL, or creates one to all events. */

@@ -19,19 +19,16 @@ const introduction = ({ config, url, consoleUrl, catcherUrl, key, list, aheadMs 
   API        ${url}/api/v1
   Docs       ${url}/docs
   OpenAPI    ${url}/openapi.json
-  Console    ${consoleUrl}  (webhooks, email, API calls, the clock)
+  Console    ${consoleUrl}  (caught email, webhooks, API calls: start here)
   Webhooks   ${consoleUrl}  (each delivery, as it arrives)
   Mail       ${catcherUrl ? `${catcherUrl}  (all email is caught: svc mail list)` : 'email leaves by SVC_SMTP_URL'}
   Database   ${config.databaseUrl ? new URL(config.databaseUrl).host : `embedded, in ${config.dataDir}`}${ahead}
   Account    demo
   Demo key   ${key}
-
 Try, in another terminal${invocation() === 'npx svc' ? ', in this folder' : ''}:
-
   ${svc} send --project Welcome --to you@example.com
   ${svc} ${list ? `contacts upsert --list ${list} --email ada@sample.example` : 'lists create --name Customers'}
   ${svc} deals board
-
 Ctrl-C stops it; the data stays. Requests are shown here as they arrive.`
 }
 
