@@ -137,6 +137,11 @@ test('only store/notices.ts calls pg_notify: inside the transaction of a change 
   expect(naming).toEqual(['src/store/notices.ts'])
 })
 
+test('no object literal is spread into another one to keep its properties on one line', () => {
+  const spreading = files.filter((file) => readFileSync(join(root, file), 'utf8').includes('...{'))
+  expect(spreading).toEqual([])
+})
+
 test('http and cli do not import each other', () => {
   expect(
     shown(

@@ -45,8 +45,14 @@ const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt}
 const countCalls = preparedStatement<Admission & { place: number }>(
   'admit',
   {
-    ...{ place: 'int4', keyId: 'text', accountId: 'text', scopes: '_text', remaining: 'int4', resetSeconds: 'int4' },
-    ...{ move: 'text', usedUp: '_text' },
+    place: 'int4',
+    keyId: 'text',
+    accountId: 'text',
+    scopes: '_text',
+    remaining: 'int4',
+    resetSeconds: 'int4',
+    move: 'text',
+    usedUp: '_text',
   },
   `
   with asked as materialized (
@@ -84,7 +90,11 @@ const admitTogether = coalesceCalls(
     const windows = new Map<string, Asked & { calls: number; place: number }>()
     const nth = calls.map(({ hash, family, quotas }) => {
       const window = windows.getOrInsertComputed(`${hash} ${family}`, () => ({
-        ...{ hash, family, quotas, calls: 0, place: windows.size },
+        hash,
+        family,
+        quotas,
+        calls: 0,
+        place: windows.size,
       }))
       return { window, n: ++window.calls }
     })

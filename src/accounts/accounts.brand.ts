@@ -65,15 +65,15 @@ type Row = Omit<Brand, 'logo' | 'logoSize'> & {
 const readRow = preparedStatement<Row>(
   'read-brand',
   {
-    ...{
-      brandName: 'text',
-      logoHash: 'text',
-      logoWidth: 'int4',
-      logoHeight: 'int4',
-      color: 'text',
-      postalAddress: 'text',
-    },
-    ...{ privacyUrl: 'text', timezone: 'text', lang: 'text' },
+    brandName: 'text',
+    logoHash: 'text',
+    logoWidth: 'int4',
+    logoHeight: 'int4',
+    color: 'text',
+    postalAddress: 'text',
+    privacyUrl: 'text',
+    timezone: 'text',
+    lang: 'text',
   },
   `select brand_name as "brandName", logo_hash as "logoHash", logo_width as "logoWidth",
      logo_height as "logoHeight", color, postal_address as "postalAddress", privacy_url as "privacyUrl", timezone, lang
@@ -81,8 +81,15 @@ const readRow = preparedStatement<Row>(
 )
 
 const empty: Row = {
-  ...{ brandName: null, logoHash: null, logoWidth: null, logoHeight: null, color: null, postalAddress: null },
-  ...{ privacyUrl: null, timezone: null, lang: null },
+  brandName: null,
+  logoHash: null,
+  logoWidth: null,
+  logoHeight: null,
+  color: null,
+  postalAddress: null,
+  privacyUrl: null,
+  timezone: null,
+  lang: null,
 }
 
 /** Returns the path of an account's logo. The hash changes with the image, so that browsers load a new one. */

@@ -110,9 +110,15 @@ export const createKey = async (
 const readKeys = statement<Row>(
   'list-keys',
   {
-    ...{ id: 'text', name: 'text', prefix: 'text', lastFour: 'text' },
-    ...{ scopes: '_text', createdAt: 'timestamptz', expiresAt: 'timestamptz' },
-    ...{ revokedAt: 'timestamptz', lastUsedAt: 'timestamptz' },
+    id: 'text',
+    name: 'text',
+    prefix: 'text',
+    lastFour: 'text',
+    scopes: '_text',
+    createdAt: 'timestamptz',
+    expiresAt: 'timestamptz',
+    revokedAt: 'timestamptz',
+    lastUsedAt: 'timestamptz',
   },
   `select id, name, prefix, last_four as "lastFour", scopes, created_at as "createdAt", expires_at as "expiresAt",
      revoked_at as "revokedAt", last_used_at as "lastUsedAt"

@@ -116,7 +116,11 @@ export interface Usage {
 const readLimits = statement<Record<Quota | 'contacts' | 'contactCount', number | null>>(
   'read-limits-of-account',
   {
-    ...{ contacts: 'int4', sends: 'int4', sendApiCalls: 'int4', embedApi: 'int4', broadcastMinutes: 'int4' },
+    contacts: 'int4',
+    sends: 'int4',
+    sendApiCalls: 'int4',
+    embedApi: 'int4',
+    broadcastMinutes: 'int4',
     contactCount: 'int4',
   },
   `select p.contacts, p.sends, p.send_api_calls as "sendApiCalls", p.embed_api as "embedApi",

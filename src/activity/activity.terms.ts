@@ -3,7 +3,9 @@ import type { Term } from '../segments/segments.ts'
 /** When programs reported that an address did something. */
 export const terms: readonly Term[] = [
   {
-    ...{ name: 'event.', kind: 'time', parameter: 'name' },
+    name: 'event.',
+    kind: 'time',
+    parameter: 'name',
     rows: ({ account, parameter, bind }) => ({
       from: 'activities e',
       where: `e.account_id = ${account} and e.name = ${bind(parameter)}::text`,

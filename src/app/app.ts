@@ -116,7 +116,11 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const recording = recordErasures(config)
     const listeners = async () => (recording ? [...(await loadListeners()), recording] : loadListeners())
     const units = createUnits({
-      ...{ database, databaseUrl: () => server.url(), now, listeners, counters },
+      database,
+      databaseUrl: () => server.url(),
+      now,
+      listeners,
+      counters,
       ...(options.beforeWork && { beforeWork: options.beforeWork }),
     })
     const rendering = options.projects ?? projects

@@ -33,7 +33,11 @@ export const journeyMails =
       app,
       work,
       mails.map(({ key, journeyId, contact: { email, fields }, data, project, type, subject, sender, replyTo }) => ({
-        ...{ to: email, type, subject, replyTo, ...(sender !== undefined && senderChoice(sender)) },
+        to: email,
+        type,
+        subject,
+        replyTo,
+        ...(sender !== undefined && senderChoice(sender)),
         key: `run:${key}`,
         source: { kind: 'journey', id: journeyId },
         content: { projectId: ids.get(project)!, mergeData: { email, ...fields, ...data } },

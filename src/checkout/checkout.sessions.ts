@@ -47,7 +47,8 @@ const stripe = (
     open({ id, currency, items, email }, returnUrls) {
       const unit = 10 ** currencyDigits(currency)
       const inMinor = items.map(({ name, quantity, amount }) => ({
-        ...{ name, quantity },
+        name,
+        quantity,
         unitMinor: Math.round(amount * unit),
       }))
       return openCheckout(access, { id, currency, items: inMinor, email, returnUrls })

@@ -76,7 +76,9 @@ const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unk
     const read = Item.safeParse(item)
     for (const issue of read.error?.issues ?? [])
       context.issues.push({
-        ...{ ...issue, path: [i, ...issue.path], input: item },
+        ...issue,
+        path: [i, ...issue.path],
+        input: item,
         // As zod does for items of an array.
         continue: issue.code !== 'invalid_type',
       } as z.core.$ZodRawIssue)

@@ -77,7 +77,10 @@ export const createDeal = async (
   const stage = await lockTargetStage(work, input)
   const { kind, values } = locatingBy(accountId, input)
   const own = {
-    ...{ id: newId('deal', now.getTime()), pipelineId: stage.pipelineId, status: stage.kind, source },
+    id: newId('deal', now.getTime()),
+    pipelineId: stage.pipelineId,
+    status: stage.kind,
+    source,
     ...changeableColumns.after({ value: '0.00', currency: 'USD' }, { ...input, stageId: stage.id }),
   }
   const key = idempotencyKey ?? null

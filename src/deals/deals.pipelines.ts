@@ -47,7 +47,11 @@ const insertPipeline = async (work: Work, { name, isDefault, stages }: PipelineI
   const { sql, accountId, now } = work
   const id = newId('pipe', now.getTime())
   const rows = await sql(insertWithStages, {
-    ...{ accountId, id, name, isDefault, createdAt: now },
+    accountId,
+    id,
+    name,
+    isDefault,
+    createdAt: now,
     stageIds: stages.map(() => newId('stg', now.getTime())),
     stageNames: stages.map((stage) => stage.name),
     stageKinds: stages.map((stage) => stage.kind),

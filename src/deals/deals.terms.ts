@@ -2,7 +2,8 @@ import type { Term } from '../segments/segments.ts'
 import { stageKinds } from './deals.shapes.ts'
 
 const dealTerm = (name: string, value: string, kind: Pick<Term, 'kind' | 'values'>, from = 'deals d'): Term => ({
-  ...{ name, ...kind },
+  name,
+  ...kind,
   rows: ({ account }) => ({ from, where: `d.account_id = ${account}`, email: 'd.email', value }),
 })
 

@@ -25,7 +25,11 @@ export const projects: Projects = {
 
   renderProject: (app, { accountId, messageId, id, version, mergeData, links, nowMs }) =>
     renderProject(app, {
-      ...{ accountId, id, version, mergeData, nowMs },
+      accountId,
+      id,
+      version,
+      mergeData,
+      nowMs,
       links: linksOf(app, accountId, messageId, links),
     }),
 }

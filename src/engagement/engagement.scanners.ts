@@ -29,6 +29,11 @@ export const isScanned = async ({ sql, accountId, now }: Work, { id }: Pick<Sent
 /** Records that a scanner followed the honeypot. */
 export const recordHoneypot = async (work: Work, sent: SentMail): Promise<void> => {
   await recordInteraction(work, sent, {
-    ...{ kind: 'click', blockId: null, value: null, link: honeypotLink, isBot: true, onOther: 'keep' },
+    kind: 'click',
+    blockId: null,
+    value: null,
+    link: honeypotLink,
+    isBot: true,
+    onOther: 'keep',
   })
 }

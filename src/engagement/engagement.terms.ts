@@ -28,7 +28,9 @@ const latestAnswers = ({ account, parameter, bind, scope }: Asked): string =>
 
 /** Interactions of persons. `opened` has all kinds: a click or an answer counts as an open, whether or not the picture was loaded. */
 const interacted = (name: string, kinds: string): Term => ({
-  ...{ name, kind: 'time', isScoped: true },
+  name,
+  kind: 'time',
+  isScoped: true,
   rows: (asked) => ({
     from: 'interactions i',
     where: `i.account_id = ${asked.account} and not i.is_bot and ${kinds} and ${inScope(asked)}`,
@@ -43,7 +45,8 @@ export const terms: readonly Term[] = [
   interacted('clicked', `i.kind = 'click'`),
   interacted('answered', `i.kind not in ('open', 'click')`),
   {
-    ...{ name: 'link', kind: 'text' },
+    name: 'link',
+    kind: 'text',
     rows: ({ account }) => ({
       from: 'interactions i',
       where: `i.account_id = ${account} and not i.is_bot and i.kind = 'click'`,
@@ -52,11 +55,16 @@ export const terms: readonly Term[] = [
     }),
   },
   {
-    ...{ name: 'answer.', kind: 'text', parameter: 'block', isScoped: true },
+    name: 'answer.',
+    kind: 'text',
+    parameter: 'block',
+    isScoped: true,
     rows: (asked) => ({ from: `${latestAnswers(asked)} i`, where: 'true', email: 'i.email', value: 'i.text' }),
   },
   {
-    ...{ name: 'score', kind: 'number', missing: 0 },
+    name: 'score',
+    kind: 'number',
+    missing: 0,
     rows: ({ account, now }) => ({
       from: 'lead_scores l',
       where: `l.account_id = ${account}`,

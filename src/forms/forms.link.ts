@@ -112,8 +112,13 @@ type Failed = Signup & { accountId: string; tries: number }
 const findFailed = statement<Failed>(
   'find-failed-confirm-mails',
   {
-    ...{ accountId: 'text', listId: 'text', rowId: 'text', email: 'text' },
-    ...{ form: 'json', fields: 'jsonb', tries: 'int4' },
+    accountId: 'text',
+    listId: 'text',
+    rowId: 'text',
+    email: 'text',
+    form: 'json',
+    fields: 'jsonb',
+    tries: 'int4',
   },
   `
   select s.account_id as "accountId", s.list_id as "listId", s.row_id as "rowId", c.email,

@@ -260,7 +260,10 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
     if (token.kind !== 'word' || keywords.has(token.text)) throw wrong(token, 'a term, "not" or "("')
     const { text: name } = token
     const field = (named: string, after: string): Subject => ({
-      ...{ term: 'field', field: named, parameter: null, after },
+      term: 'field',
+      field: named,
+      parameter: null,
+      after,
       type: { kind: 'text' },
     })
     const prefix = name.slice(0, name.indexOf('.') + 1)

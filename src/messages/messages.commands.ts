@@ -49,16 +49,19 @@ const headersOf = (lines: readonly string[]): Record<string, string> =>
 
 /** Types of common files, by their extension. Others are `application/octet-stream`. */
 const contentTypes: Readonly<Record<string, string>> = {
-  ...{
-    csv: 'text/csv',
-    gif: 'image/gif',
-    html: 'text/html',
-    ics: 'text/calendar',
-    jpeg: 'image/jpeg',
-    jpg: 'image/jpeg',
-  },
-  ...{ json: 'application/json', pdf: 'application/pdf', png: 'image/png', svg: 'image/svg+xml', txt: 'text/plain' },
-  ...{ xml: 'application/xml', zip: 'application/zip' },
+  csv: 'text/csv',
+  gif: 'image/gif',
+  html: 'text/html',
+  ics: 'text/calendar',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  json: 'application/json',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  txt: 'text/plain',
+  xml: 'application/xml',
+  zip: 'application/zip',
 }
 
 const attachmentsOf = async (files: readonly string[]): Promise<object[]> => {
@@ -225,14 +228,16 @@ const letterOf = async (context: Context, message: MessageDetail & BesideResults
     id,
     ...(from && { from: from.name === '' ? from.email : `${from.name} <${from.email}>` }),
     ...(replyTo && { 'reply to': replyTo }),
-    ...{ to, subject },
+    to,
+    subject,
     ...(message.copy && { copy: message.copy }),
     ...(message.copyOf && { copyOf: message.copyOf }),
     ...(message.attachments.length > 0 && {
       attachments: message.attachments.map(({ filename }) => filename).join(', '),
     }),
     ...message.headers,
-    ...{ type, status },
+    type,
+    status,
     ...(message.topicId && { topicId: message.topicId }),
     ...(reason && { reason }),
     ...(error && { error }),

@@ -17,7 +17,9 @@ const inScope = ({ scope, bind }: Asked): string => {
 /** When emails were sent to an address, when they were reported as not delivered, and why it gets no marketing. */
 export const terms: readonly Term[] = [
   {
-    ...{ name: 'sent', kind: 'time', isScoped: true },
+    name: 'sent',
+    kind: 'time',
+    isScoped: true,
     rows: (asked) => ({
       from: 'messages m',
       where: `m.account_id = ${asked.account} and m.status = 'sent' and m.finished_at is not null and ${inScope(asked)}`,
@@ -26,7 +28,9 @@ export const terms: readonly Term[] = [
     }),
   },
   {
-    ...{ name: 'bounced', kind: 'time', isScoped: true },
+    name: 'bounced',
+    kind: 'time',
+    isScoped: true,
     rows: (asked) => ({
       from: 'messages m join message_reports r on r.account_id = m.account_id and r.message_id = m.id',
       where: `m.account_id = ${asked.account} and r.kind in ('hard', 'soft') and ${inScope(asked)}`,
@@ -35,7 +39,9 @@ export const terms: readonly Term[] = [
     }),
   },
   {
-    ...{ name: 'suppression', kind: 'text', values: suppressionReasons },
+    name: 'suppression',
+    kind: 'text',
+    values: suppressionReasons,
     // Of all marketing: an address that left some topics is not suppressed.
     rows: ({ account }) => ({
       from: 'suppressions s',

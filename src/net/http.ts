@@ -117,7 +117,9 @@ export const createHttpClient = (rules: DialRules): HttpClient => {
   const fetchOnce = (url: URL, { accept, maxBytes, accountId }: GetRequest, timeoutMs: number): Promise<Hop> =>
     new Promise((resolve) => {
       const request = {
-        ...{ origin: url.origin, path: url.pathname + url.search, method: 'GET' as const },
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method: 'GET' as const,
         headers: { ...getHeaders, accept },
       }
       dialler.run(accountId, () => agent.dispatch(request, new Download(timeoutMs, maxBytes, resolve)))

@@ -89,7 +89,8 @@ const own: Readonly<Record<string, OwnTerm>> = {
 }
 
 const list: Term = {
-  ...{ name: 'list', kind: 'set' },
+  name: 'list',
+  kind: 'set',
   find: async (work, ref) => [(await findList(work, ref)).id],
   rows: ({ account }) => ({
     from: `${contactsOfLists(account)} l`,
@@ -126,8 +127,11 @@ const rangeOf = (test: Test, nowMs: number): { from?: number; to?: number } => {
   if (test.is === 'day' || test.is === 'instant') {
     const [start, end] = [test.ms, test.ms + (test.is === 'day' ? dayMs : 1)]
     const ranges = {
-      ...{ '=': { from: start, to: end }, '<': { to: start }, '<=': { to: end } },
-      ...{ '>': { from: end }, '>=': { from: start } },
+      '=': { from: start, to: end },
+      '<': { to: start },
+      '<=': { to: end },
+      '>': { from: end },
+      '>=': { from: start },
     }
     return ranges[test.operator]
   }

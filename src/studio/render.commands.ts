@@ -71,8 +71,12 @@ export const addRender = (noun: Command, cli: Cli): void => {
         const { id, version } = await work((w) => findProject(w, ref))
         const accountId = (await account()).id
         const mail = await renderProject(app, {
-          ...{ accountId, id, version, mergeData },
-          ...{ links: previewLinks, nowMs: app.now().getTime() },
+          accountId,
+          id,
+          version,
+          mergeData,
+          links: previewLinks,
+          nowMs: app.now().getTime(),
         })
         const content = flags.text ? mail.text : mail.html
         const file = flags.out ?? (flags.open ? await temporaryFile(flags.text ? 'mail.txt' : 'mail.html') : undefined)

@@ -4,7 +4,8 @@ import { findWebinar } from './sessions/sessions.ts'
 /** The webinars in which an address has a seat, or waits for one. */
 export const terms: readonly Term[] = [
   {
-    ...{ name: 'webinar', kind: 'name' },
+    name: 'webinar',
+    kind: 'name',
     find: async (work, ref) => [(await findWebinar(work, ref)).id],
     rows: ({ account }) => ({
       from: 'webinar_registrations r',

@@ -49,7 +49,11 @@ export const exportAccount = async (
     const { moveId } = await beginExport(app, accountId, actor, signal)
     const target = createWriteStream(part, { fd, flush: true })
     const rows = await writeAccount(app.database, target, {
-      ...{ accountId, passphrase, version, signal, onRows },
+      accountId,
+      passphrase,
+      version,
+      signal,
+      onRows,
       readRow: async (sql) => (await readAccountRow(sql, accountId)) as AccountHeader['account'],
       openSealed: (sql) => openSealed(sql, app.box, accountId),
     })
@@ -80,7 +84,10 @@ export const importAccount = async (
   { actor, passphrase, signal, onRows, dryRun }: Run & { dryRun: boolean },
 ): Promise<Imported> => {
   const { header, rows } = await readAccount(app.database, createReadStream(file), {
-    ...{ passphrase, dryRun, signal, onRows },
+    passphrase,
+    dryRun,
+    signal,
+    onRows,
     begin: (sql, { account }) => insertAccountRow(sql, account),
     async finish(sql, { account, sealed }) {
       await releaseImported(sql, account.id)

@@ -209,7 +209,9 @@ export const writeBatch = async (
   const keepExisting = options.onConflict === 'skip'
   const { events } = options
   const outcomes = await writeContacts(work, listId, batch.writes, verifications, {
-    ...{ keepExisting, events, turn },
+    keepExisting,
+    events,
+    turn,
     ...(batch.states && { pending: batch.states.pending }),
   })
   if (keepExisting) {

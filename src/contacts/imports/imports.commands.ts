@@ -56,7 +56,11 @@ const counts = (
   { created, updated, unchanged, skipped, rejected, suppressed }: Counts,
   { origin }: ImportOptions,
 ): Omit<Counts, 'suppressed'> & { suppressed?: number } => ({
-  ...{ created, updated, unchanged, skipped, rejected },
+  created,
+  updated,
+  unchanged,
+  skipped,
+  rejected,
   ...(origin && { suppressed }),
 })
 

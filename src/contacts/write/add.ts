@@ -93,13 +93,18 @@ export const viewAdded = (
 ): Contact[] =>
   added.map(({ email, fields, rowId, status, verification }) =>
     viewContact({
-      ...{ listId: id, listName: name, listFields: [...listFields], rowId, email, fields, status },
-      ...{
-        verificationStatus: verification?.status ?? null,
-        reasons: verification?.reasons ?? null,
-        checkedAt: verification ? now : null,
-      },
-      ...{ createdAt: now, updatedAt: now },
+      listId: id,
+      listName: name,
+      listFields: [...listFields],
+      rowId,
+      email,
+      fields,
+      status,
+      verificationStatus: verification?.status ?? null,
+      reasons: verification?.reasons ?? null,
+      checkedAt: verification ? now : null,
+      createdAt: now,
+      updatedAt: now,
     }),
   )
 

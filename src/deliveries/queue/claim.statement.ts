@@ -293,9 +293,20 @@ const parts = [
 export const claimDeliveries = preparedStatement<Omit<ClaimedDelivery, 'worker'>>(
   'claim-deliveries',
   {
-    ...{ accountId: 'text', id: 'text', targetId: 'text', kind: 'text', key: 'text', claim: 'int4', tries: 'int4' },
-    ...{ url: 'text', sealedSecret: 'text', formerSealedSecret: 'text' },
-    ...{ bytes: 'int4', dueAt: 'int8', timeouts: 'int4', body: 'text' },
+    accountId: 'text',
+    id: 'text',
+    targetId: 'text',
+    kind: 'text',
+    key: 'text',
+    claim: 'int4',
+    tries: 'int4',
+    url: 'text',
+    sealedSecret: 'text',
+    formerSealedSecret: 'text',
+    bytes: 'int4',
+    dueAt: 'int8',
+    timeouts: 'int4',
+    body: 'text',
   },
   `with ${parts.join(',')}
   select

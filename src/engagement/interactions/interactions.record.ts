@@ -59,7 +59,10 @@ const record = (name: string, onConflict: string, changedAt: string) =>
        returning account_id, project_id, email, at, kind, is_bot, xmax = 0 as "isNew", ${changedAt} as before
      ), counted as (
        ${countActions({
-         ...{ from: 'recorded', cause: '$12::text', metric: metricOf('kind'), url: '$13::text' },
+         from: 'recorded',
+         cause: '$12::text',
+         metric: metricOf('kind'),
+         url: '$13::text',
          where: '"isNew" and not is_bot',
        })}
      ), machines as (

@@ -23,8 +23,14 @@ export interface ResponseView {
 const readResponses = statement<ResponseView>(
   'list-responses',
   {
-    ...{ id: 'text', kind: 'text', blockId: 'text', value: 'jsonb', email: 'text', messageId: 'text' },
-    ...{ source: 'json', at: 'int8' },
+    id: 'text',
+    kind: 'text',
+    blockId: 'text',
+    value: 'jsonb',
+    email: 'text',
+    messageId: 'text',
+    source: 'json',
+    at: 'int8',
   },
   `select i.id, i.kind, nullif(i.block_id, '') as "blockId", i.value, i.email, i.message_id as "messageId",
      ${sourceOfMessage} as source,
@@ -115,7 +121,9 @@ export const summarizeResponses = async (work: Work, ref: string): Promise<Proje
     ]
     return [
       {
-        ...{ blockId, kind, question: block.props.question },
+        blockId,
+        kind,
+        question: block.props.question,
         total: given.reduce((sum, { count }) => sum + count, 0),
         answers: values.map((value, i) => ({
           value,

@@ -18,13 +18,11 @@ export const recordOpen = async (app: App, token: string, visit: Visit): Promise
   if (!sent) return false
   await app.work(sent.accountId, recipientActor, async (work) =>
     recordInteraction(work, sent, {
-      ...{
-        kind: 'open',
-        blockId: null,
-        value: null,
-        isBot: isMachine(visit, 'open') || (await isScanned(work, sent)),
-        onOther: 'keep',
-      },
+      kind: 'open',
+      blockId: null,
+      value: null,
+      isBot: isMachine(visit, 'open') || (await isScanned(work, sent)),
+      onOther: 'keep',
     }),
   )
   return true
@@ -62,8 +60,13 @@ export const followLink = async (app: App, token: string, visit: Visit): Promise
   if (url === undefined || !URL.canParse(url)) return null
   await app.work(sent.accountId, recipientActor, async (work) =>
     recordInteraction(work, sent, {
-      ...{ kind: 'click', blockId: blockOf(sent, url), value: url, link: Number(number), written },
-      ...{ isBot: isMachine(visit, 'click') || (await isScanned(work, sent)), onOther: 'keep' },
+      kind: 'click',
+      blockId: blockOf(sent, url),
+      value: url,
+      link: Number(number),
+      written,
+      isBot: isMachine(visit, 'click') || (await isScanned(work, sent)),
+      onOther: 'keep',
     }),
   )
   return url

@@ -99,10 +99,27 @@ const claimedOf = (
   const domain = fromEmail.slice(fromEmail.lastIndexOf('@') + 1)
   const none = { html: null, text: null, calendar: null, projectId: null, projectVersion: null, mergeData: null }
   return {
-    ...{ accountId, id, batch, worker, claim: 1, tries: 0, isPatient: false, relay },
+    accountId,
+    id,
+    batch,
+    worker,
+    claim: 1,
+    tries: 0,
+    isPatient: false,
+    relay,
     content: {
-      ...{ accountId, id, type, email: to, fromEmail, fromName, replyTo, subject, sealedKey, domain },
-      ...{ createdAt: now, dueAt: now },
+      accountId,
+      id,
+      type,
+      email: to,
+      fromEmail,
+      fromName,
+      replyTo,
+      subject,
+      sealedKey,
+      domain,
+      createdAt: now,
+      dueAt: now,
       ...none,
       ...(content && 'version' in content ? { ...content, projectVersion: content.version } : content),
       headers: headers ?? null,
@@ -141,7 +158,8 @@ const insertCopies = async (
     first?.status !== 'pending'
       ? []
       : copiesOf(body).map(({ kind, email }) => ({
-          ...{ first, kind },
+          first,
+          kind,
           message: { ...message, key: null, to: email, copy: { kind, of: first.id } },
         })),
   )

@@ -105,7 +105,13 @@ const draftOf = (id: string, message: NewMessage) => {
   const { key, source, type, topicId, to, fromEmail, fromName, replyTo, subject, error, isPatient } = message
   const { html, text, calendar, projectId, version, mergeData } = { ...noContent, ...message.content }
   return {
-    ...{ id, key, type, subject, html, text, error },
+    id,
+    key,
+    type,
+    subject,
+    html,
+    text,
+    error,
     calendar: calendar ?? null,
     source_kind: source.kind,
     source_id: source.id,

@@ -96,8 +96,15 @@ type ClaimedRow = Found & Omit<ClaimedMessage, 'id' | 'worker' | 'content' | 're
 const claiming = preparedStatement<ClaimedRow>(
   'claim-messages',
   {
-    ...{ accountId: 'text', batch: 'text', found: 'int8', last: 'int8', id: 'text', claim: 'int4', tries: 'int4' },
-    ...{ isPatient: 'bool', relay: 'json' },
+    accountId: 'text',
+    batch: 'text',
+    found: 'int8',
+    last: 'int8',
+    id: 'text',
+    claim: 'int4',
+    tries: 'int4',
+    isPatient: 'bool',
+    relay: 'json',
   },
   `
   with clock as materialized (

@@ -72,7 +72,11 @@ const insertQueued = async (
     const from = method.from(mail)
     const refusal = method.refusal ?? (from instanceof Problem ? from : null)
     messages.push({
-      ...{ key, source, type, topicId, to },
+      key,
+      source,
+      type,
+      topicId,
+      to,
       ...(from instanceof Problem ? { fromEmail: null, fromName: null, replyTo: null } : from),
       ...drafted,
       error: refusal?.message ?? drafted.error,

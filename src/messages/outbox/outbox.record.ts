@@ -39,7 +39,13 @@ const refusedSentence = (response: string) => `The relay refused the message: ${
 
 /** Returns a result with the defaults of most results. */
 const resultOf = (claimed: ClaimedMessage, status: Result['status'], more: Partial<Result> = {}): Result => ({
-  ...{ claimed, status, reason: null, error: null, waitMs: 0, isBounced: false, isReply: false },
+  claimed,
+  status,
+  reason: null,
+  error: null,
+  waitMs: 0,
+  isBounced: false,
+  isReply: false,
   ...more,
 })
 
@@ -152,9 +158,17 @@ const encode = (results: readonly Result[]): string =>
   JSON.stringify(
     results.map(
       ({ claimed: { accountId, id, batch, claim, worker, tries }, status, reason, error, waitMs, isBounced }) => ({
-        ...{ accountId, id, batch, claim, worker },
+        accountId,
+        id,
+        batch,
+        claim,
+        worker,
         tries: tries + 1,
-        ...{ status, reason, error, waitMs, isBounced },
+        status,
+        reason,
+        error,
+        waitMs,
+        isBounced,
       }),
     ),
   )

@@ -143,7 +143,12 @@ export const recountPerson = async (
     link === '' && (isDay(scope) || scopes.includes(scope))
   const rowOf = (scope: string, unsubscribed: string | null = null) =>
     counted.getOrInsertComputed(scope, () => ({
-      ...{ scope, link: '', opened: null, clicked: null, answered: null, unsubscribed },
+      scope,
+      link: '',
+      opened: null,
+      clicked: null,
+      answered: null,
+      unsubscribed,
     }))
   for (const row of before) if (isRecounted(row)) rowOf(row.scope, row.unsubscribed)
   for (const { day, projectId, cause, kind } of (await readActions()).toSorted((a, b) => (a.day < b.day ? -1 : 1)))

@@ -36,7 +36,10 @@ const countLeft = statement(
   {},
   countActions({
     from: `(select account_id, project_id, email, $3::timestamptz as at, ${causeOf('m')} as cause from messages m where account_id = $1 and id = $2) m`,
-    ...{ cause: 'cause', metric: `'unsubscribed'`, url: 'null', where: `email <> ''` },
+    cause: 'cause',
+    metric: `'unsubscribed'`,
+    url: 'null',
+    where: `email <> ''`,
   }),
 )
 

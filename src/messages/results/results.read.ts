@@ -54,8 +54,17 @@ const readResults = statement<Result>(
 )
 
 const none = (): Numbers => ({
-  ...{ sent: 0, delivered: 0, opened: 0, clicked: 0, answered: 0, unsubscribed: 0 },
-  ...{ bounced: 0, complained: 0, failed: 0, cancelled: 0, suppressed: 0 },
+  sent: 0,
+  delivered: 0,
+  opened: 0,
+  clicked: 0,
+  answered: 0,
+  unsubscribed: 0,
+  bounced: 0,
+  complained: 0,
+  failed: 0,
+  cancelled: 0,
+  suppressed: 0,
 })
 
 const add = (to: Numbers, metric: Metric, count: number): void => {

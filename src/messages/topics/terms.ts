@@ -4,7 +4,8 @@ import { findTopic } from './topics.find.ts'
 /** The topics that an address has not left. */
 export const terms: readonly Term[] = [
   {
-    ...{ name: 'topic', kind: 'name' },
+    name: 'topic',
+    kind: 'name',
     find: async (work, ref) => [(await findTopic(work, ref)).id],
     // What an address has left: few addresses leave something.
     rows: ({ account }) => ({
