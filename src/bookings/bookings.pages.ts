@@ -1,6 +1,7 @@
 import { readBrand } from '../accounts/accounts.ts'
 import { cut } from '../lib/strings.ts'
 import { findProjectMail } from '../messages/messages.ts'
+import { addToCalendar, type CalendarEvent, calendarStyle } from '../pages/calendar.ts'
 import { type Html, html } from '../pages/html.ts'
 import { formStyle, notFoundPage, ownPath, type Page, type PageCall, type PageView } from '../pages/page.ts'
 import type { App } from '../store/work.ts'
@@ -38,13 +39,13 @@ const bookingOf = async ({ app, subject }: PageCall): Promise<LinkedBooking | nu
   return { accountId, lang, host, booking, links: linksOf(app, accountId, booking) }
 }
 
-const style = `${formStyle}
+const style = `${formStyle}${calendarStyle}
 .facts { display: grid; grid-template-columns: auto 1fr; gap: .5rem 1.25rem; margin: 0 0 1.5rem }
 .facts dt { color: var(--quiet) }
 .facts dd { margin: 0 }
 .facts p { margin: .25rem 0 0; color: var(--quiet) }
 h2 { margin: 1.5rem 0 .75rem; padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: 1.1rem; line-height: 1.25 }
-.actions { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 8rem), 1fr)); gap: .5rem }
+.actions { display: grid }
 .actions .act { text-align: center }
 summary { padding: .6rem 0; color: var(--link); font-weight: 600; cursor: pointer }
 form { padding-top: .5rem }
@@ -62,32 +63,12 @@ const facts = ({ booking, lang, host }: LinkedBooking): Html => {
 ${people.length > 0 && html`<dt>Who</dt><dd>${people.map((one, i) => html`${i > 0 && html`<br>`}${one}`)}</dd>\n`}</dl>`
 }
 
-const compact = (at: number): string => new Date(at).toISOString().replace(/[-:]|\.\d+/g, '')
-
-/** Returns links that add a booking to a calendar in the browser. */
-const calendarLinks = ({ booking, links }: LinkedBooking): [name: string, url: string][] => {
-  const { title, startAt, endAt, timezone } = booking
-  const details = entryDescription(booking, links)
-  const google = new URLSearchParams({
-    action: 'TEMPLATE',
-    text: title,
-    dates: `${compact(startAt)}/${compact(endAt)}`,
-    ctz: timezone,
-    details,
-  })
-  const outlook = new URLSearchParams({
-    path: '/calendar/action/compose',
-    rru: 'addevent',
-    subject: title,
-    startdt: new Date(startAt).toISOString(),
-    enddt: new Date(endAt).toISOString(),
-    body: details,
-  })
-  return [
-    ['Google', `https://calendar.google.com/calendar/render?${google}`],
-    ['Outlook', `https://outlook.live.com/calendar/0/deeplink/compose?${outlook}`],
-  ]
-}
+const eventOf = ({ booking, links }: LinkedBooking): CalendarEvent => ({
+  title: booking.title,
+  start: new Date(booking.startAt),
+  end: new Date(booking.endAt),
+  description: entryDescription(booking, links),
+})
 
 const chooseLink = ({ links }: LinkedBooking, label: string): Html => {
   const { pathname, search, hash } = new URL(links.choose)
@@ -110,13 +91,7 @@ We’ll email you the invitation${booking.email !== '' && html` at <strong>${boo
 </p>`
 }
 ${facts(linked)}
-<h2>Add to calendar</h2>
-<p class="actions">
-${calendarLinks(linked).map(
-  ([name, url]) => html`<a class="act plain" href="${url}" target="_blank" rel="noopener noreferrer">${name}</a>
-`,
-)}<a class="act plain" href="${file}" download>Other (.ics)</a>
-</p>
+${addToCalendar(eventOf(linked), file)}
 <h2>Need a change?</h2>
 ${chooseLink(linked, 'Choose another time')}
 <details${!isNew && html` open`}>
