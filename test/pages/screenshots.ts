@@ -2,11 +2,12 @@
  * Takes screenshots of every kind of page and email, at 320 and 1200 px, light and dark, for review:
  * node test/pages/screenshots.ts <folder>
  *
- * readme-console.png and readme-email.png are those of docs/images. Reduce them before you commit them:
+ * Those of docs/images are beside them: readme-console.png, readme-email.png and readme-board.svg. Their font is Inter (the Debian package
+ * fonts-inter), so that they look the same wherever they are made. Reduce the PNG files before you commit them:
  * pngquant --force --strip --output docs/images/console.png <folder>/readme-console.png
  */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -15,6 +16,7 @@ import PostalMime from 'postal-mime'
 import { caughtIds, readCaught } from '../../src/tools/catcher/catcher.ts'
 import { startDevelopment } from '../../src/tools/dev/dev.ts'
 import { executablePath, launchOptions, screens } from '../support/screens.ts'
+import { pictureTerminal } from './terminal-picture.ts'
 
 const root = join(import.meta.dirname, '../..')
 const [folder] = process.argv.slice(2)
@@ -22,6 +24,18 @@ if (!folder) {
   process.stderr.write('usage: node test/pages/screenshots.ts <folder>\n')
   process.exit(2)
 }
+
+/** Pages ask for the font of the system. */
+const fontConfig = `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>
+<include>/etc/fonts/fonts.conf</include>
+${['system-ui', 'sans-serif']
+  .map(
+    (name) => `<match target="pattern"><test name="family"><string>${name}</string></test>
+<edit name="family" mode="assign" binding="strong"><string>Inter</string></edit></match>`,
+  )
+  .join('\n')}
+</fontconfig>
+`
 
 const dataDir = await mkdtemp(join(tmpdir(), 'svc-screenshots-'))
 const port = String(20_000 + Math.floor(Math.random() * 20_000))
@@ -77,17 +91,62 @@ const pictureMail = async (page: Page, name: string, html: string): Promise<void
   await picture(page, name)
 }
 
+/** Deals for the board, with what each is worth in its stage. */
+const deals = [
+  ['Annual plan, 25 seats', 'New', 'mei.tanaka', 12_500],
+  ['Pilot for two sites', 'New', 'zofia.nowak', 1800],
+  ['Starter plan', 'New', 'amara.diallo', 480],
+  ['Renewal 2027', 'Qualified', 'jonas.lindqvist', 8400],
+  ['Workshop series', 'Qualified', 'rafael.costa', 3200],
+  ['Printing contract', 'Proposal', 'zofia.nowak', 21_000],
+  ['Studio plan', 'Won', 'mei.tanaka', 5600],
+  ['Harbour tour, 40 seats', 'Won', 'amara.diallo', 2400],
+] as const
+
+const pictureBoard = async (): Promise<void> => {
+  for (const [title, stage, mailbox, value] of deals)
+    await svc(
+      ...['deals', 'create', '--title', title, '--stage', stage, '--value', String(value)],
+      ...['--email', `${mailbox}@sample.example`],
+    )
+  const drawing = {
+    command: `${process.execPath} ${join(root, 'bin/svc.ts')} deals board`,
+    title: 'svc deals board',
+    keys: ['Right', 'Down'],
+    shows: /Harbour tour[\s\S]*q quit/,
+    columns: 104,
+    rows: 18,
+  }
+  await pictureTerminal(join(folder, 'readme-board.svg'), dataDir, drawing, env)
+}
+
 /** The console after all the above, and the upper part of an email. */
 const pictureReadme = async (page: Page, email: string): Promise<void> => {
   const shoot = (name: string) => page.screenshot({ path: join(folder, `readme-${name}.png`) })
   await page.emulateMedia({ colorScheme: 'light' })
-  await page.setViewportSize({ width: 1000, height: 720 })
-  await page.goto(`${dev.consoleUrl}/`)
+  await page.setViewportSize({ width: 1000, height: 640 })
+  await page.goto(`${dev.consoleUrl}/?q=ada@example.com`)
   await shoot('console')
   await page.setViewportSize({ width: 660, height: 900 })
   await page.goto('about:blank')
   await page.setContent(email, { waitUntil: 'load' })
   await shoot('email')
+}
+
+const pictureConsole = async (page: Page): Promise<void> => {
+  const newest = caughtIds(dataDir).at(-1)
+  for (const [name, path] of [
+    ['all', '/'],
+    ['mail', '/mail'],
+    ['mail-phone', `/mail/${newest}?width=phone`],
+    ['mail-links', `/mail/${newest}?show=links`],
+    ['webhooks', '/webhooks'],
+    ['calls', '/calls'],
+  ] as const) {
+    await page.goto(dev.consoleUrl + path)
+    if (name === 'calls' || name === 'webhooks') await page.locator('summary').first().click()
+    await picture(page, `console-${name}`, false)
+  }
 }
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
@@ -106,9 +165,8 @@ const takeAll = async (browser: Browser): Promise<void> => {
   await picture(scripted, 'docs', false)
   await scripted.goto(`${dev.url}/docs#sendEmail`)
   await picture(scripted, 'docs-open', false)
-  await scripted.goto(`${dev.consoleUrl}/`)
-  await picture(scripted, 'console')
-
+  // The first email loads what sends them.
+  await call('POST', '/send', { to: 'first@example.com', subject: 'First', html: '<p>Hello</p>' })
   await call('POST', '/send', {
     to: 'ada@example.com',
     projectId: (await svc('projects', 'list')).projects[0].id,
@@ -206,6 +264,8 @@ const takeAll = async (browser: Browser): Promise<void> => {
   await press(page, 'Create my certificate')
   await picture(page, 'portal-completed')
   await go((await mailOf(/You have completed/)).link('/certificate/'), 'certificate')
+  await pictureConsole(scripted)
+  await pictureBoard()
   await pictureReadme(scripted, welcome.html)
 }
 
@@ -214,7 +274,9 @@ try {
   await mkdir(folder, { recursive: true })
   // An email is shown on about:blank, where Chromium blocks images from this machine.
   const args = [...launchOptions.args, '--disable-features=LocalNetworkAccessChecks']
-  browser = await chromium.launch({ executablePath, args })
+  const fonts = join(dataDir, 'fonts.conf')
+  await writeFile(fonts, fontConfig)
+  browser = await chromium.launch({ executablePath, args, env: { ...process.env, FONTCONFIG_FILE: fonts } })
   await takeAll(browser)
   process.stdout.write(`The pictures are in ${folder}\n`)
 } finally {

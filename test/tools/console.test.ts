@@ -240,6 +240,7 @@ test('the links of an email are listed by what they lead to, and only this machi
   const port = (target.address() as AddressInfo).port
   const [here, own] = [`http://localhost:${port}`, c.daemonOrigin]
   const html = `<a href="${here}/gone">Gone</a> <a href="${here}/moved">Moved</a> <a href="${own}/t/c/x">Tracked</a>
+    <a href="${own}/t/h/${'token'.repeat(20)}"></a>
     <a href="${own}/u/token"><img alt="Leave" src="x"></a> <a href="https://elsewhere.org/?a=1&amp;b=2">Other</a>
     <a href="#">Later</a> <a>Never</a> <a href="javascript:alert(1)">Script</a> <a href="/pricing">Relative</a>
     <a href="https://example.com/start">Start</a> <a href="{{ url }}">Unfilled</a> <a href="mailto:a@b.example">Write</a>
@@ -259,6 +260,7 @@ test('the links of an email are listed by what they lead to, and only this machi
     ['Gone', 'this machine', ''],
     ['Moved', 'this machine', ''],
     ['Tracked', 'page of svc, counts clicks', ''],
+    ['(no text)', 'hidden, finds scanners', ''],
     ['Leave', 'page of svc', ''],
     ['Other', 'other host, not called', ''],
     ['Later', 'leads nowhere', ''],
@@ -271,7 +273,7 @@ test('the links of an email are listed by what they lead to, and only this machi
     ['End', 'in this email', ''],
   ]
   expect(await rows()).toEqual(kinds)
-  expect((await get(`${path}?show=links`)).text).toContain('6 of 13 links to fix')
+  expect((await get(`${path}?show=links`)).text).toContain('6 of 14 links to fix')
   expect(asked).toEqual([])
   const answer = await post('/mail/links', { id: firstId(), back: `${path}?show=links` })
   expect([answer.status, answer.headers.get('location')]).toEqual([303, `${path}?show=links`])

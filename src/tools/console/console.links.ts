@@ -4,11 +4,11 @@ import { isThisMachine } from '../../net/dial.ts'
 import { statusHere } from '../../net/loopback.ts'
 
 /**
- * What a link of an email leads to. `own`: a page of svc; `tracked`: one whose visit svc counts; `here`: another program on this
- * machine; `other`: another host; `address`: email or telephone; `inside`: a place in the email itself; `empty`: nothing;
+ * What a link of an email leads to. `own`: a page of svc; `tracked`: one whose visit svc counts; `hidden`: one that only programs
+ * see; `here`: another program on this machine; `other`: another host; `address`: email or telephone; `inside`: a place in the email itself; `empty`: nothing;
  * `sample`: a placeholder, such as an unfilled merge tag or a host that is reserved for examples.
  */
-type LinkKind = 'own' | 'tracked' | 'here' | 'other' | 'address' | 'inside' | 'empty' | 'sample'
+type LinkKind = 'own' | 'tracked' | 'hidden' | 'here' | 'other' | 'address' | 'inside' | 'empty' | 'sample'
 
 export interface MailLink {
   /** What a reader sees of it; empty if nothing. */
@@ -51,7 +51,8 @@ const textOf = (link: Element): string => {
 const isSample = (url: string, hostname: string): boolean =>
   /\{\{|\}\}|%7b%7b/i.test(url) || /(^|\.)(example(\.(com|org|net))?|test|invalid)$/.test(bareHost(hostname))
 
-const isTracked = /^(\/[^/]+)?\/t\//
+/** The paths of links that count clicks, and of the one that no person sees, also under a prefix. */
+const tracked = /^(?:\/.+)?\/t\/(c|h)\//
 
 const kindOf = (url: string, ids: ReadonlySet<string>, ownOrigins: readonly string[]): LinkKind => {
   if (url.startsWith('#')) return ids.has(url.slice(1)) ? 'inside' : 'empty'
@@ -60,7 +61,10 @@ const kindOf = (url: string, ids: ReadonlySet<string>, ownOrigins: readonly stri
   // A relative address leads nowhere in a mail program.
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return /\{\{/.test(url) ? 'sample' : 'empty'
   if (isSample(url, parsed.hostname)) return 'sample'
-  if (ownOrigins.includes(parsed.origin)) return isTracked.test(parsed.pathname) ? 'tracked' : 'own'
+  if (ownOrigins.includes(parsed.origin)) {
+    const [, part] = tracked.exec(parsed.pathname) ?? []
+    return part === 'h' ? 'hidden' : part === 'c' ? 'tracked' : 'own'
+  }
   return isThisMachine(parsed.hostname) ? 'here' : 'other'
 }
 

@@ -5,6 +5,7 @@ import { keptMails, type MailMode, mailModes } from '../catcher/catcher.ts'
 import { backTo, type ConsoleView, number, type Surroundings, searchForm, timeOf, urlWith } from './console.frame.ts'
 import { isCheckable, isFaulty, type MailLink } from './console.links.ts'
 import type { MailDigest, MailPage, ShownMail } from './console.mails.ts'
+import { maskText } from './console.shown.ts'
 
 const attachmentCount = (count: number): Html =>
   html` <span class="pill">${count} ${count === 1 ? 'attachment' : 'attachments'}</span>`
@@ -130,6 +131,7 @@ src="/mail/${id}/html" sandbox="allow-popups allow-popups-to-escape-sandbox" ref
 const linkKinds = {
   own: 'page of svc',
   tracked: 'page of svc, counts clicks',
+  hidden: 'hidden, finds scanners',
   here: 'this machine',
   other: 'other host, not called',
   address: 'address',
@@ -149,7 +151,7 @@ const linkRow = (link: MailLink, checked: MailLook['checked']): Html =>
   html`<li class="row">
 <span class="kind ${isFaulty(link) && 'warn'}">${linkKinds[link.kind]}</span>
 <span class="what"><span class="subject">${link.text || '(no text)'}</span>
-<code>${link.url || '(no address)'}</code></span>
+<code>${maskText(link.url) || '(no address)'}</code></span>
 <span class="end">${linkStatus(link, checked)}</span>
 </li>`
 

@@ -161,7 +161,7 @@ details[open] > summary { background: var(--well); box-shadow: inset 3px 0 var(-
 .type { font-weight: 600; }
 .id { color: var(--soft); font-size: .75rem; margin-inline-start: auto; }
 .query { color: var(--soft); }
-.end { display: flex; gap: .75rem; align-items: baseline; }
+.end { display: flex; gap: .75rem; align-items: baseline; white-space: nowrap; }
 .row .end::after { content: "›"; width: .5rem; color: var(--soft); }
 details[open] > .row .end::after { content: "⌄"; }
 div.row .end::after { visibility: hidden; }
@@ -269,6 +269,10 @@ iframe {
 .frame { overflow-x: auto; }
 iframe.phone { width: 377px; }
 
+@media (max-width: 72rem) {
+  .row .id { display: none; margin: 0; }
+  details[open] .id, .about:empty + .id { display: block; }
+}
 @media (max-width: 40rem) {
   main { padding: .75rem; }
   header { padding: .5rem .75rem; }
@@ -280,10 +284,10 @@ iframe.phone { width: 377px; }
   .row { grid-template-columns: auto minmax(0, 1fr); gap: .125rem .75rem; }
   .row .what { grid-area: 2 / 1 / auto / -1; }
   .row .end { grid-area: 1 / 2; justify-content: end; }
-  .row .id { display: none; margin: 0; }
   .type, .subject, .about, .path { flex-basis: 100%; }
-  details[open] .id, .about:empty + .id { display: block; }
+  .end { gap: .5rem; }
   .end .ms { min-width: 0; }
+  .rows .status { display: none; }
   .of-webhooks .row .end { grid-area: 1 / 1 / auto / -1; }
   .links .row { grid-template-columns: minmax(0, 1fr) auto; }
   .tabs a { padding: .375rem .5rem; }
