@@ -166,7 +166,7 @@ const takeAll = async (browser: Browser): Promise<void> => {
   await scripted.goto(`${dev.url}/docs#sendEmail`)
   await picture(scripted, 'docs-open', false)
   // The first email loads what sends them.
-  await call('POST', '/send', { to: 'first@example.com', subject: 'First', html: '<p>Hello</p>' })
+  await call('POST', '/send', { to: 'first@example.com', subject: 'First', html: 'Hello', text: 'Hello' })
   await call('POST', '/send', {
     to: 'ada@example.com',
     projectId: (await svc('projects', 'list')).projects[0].id,

@@ -51,7 +51,7 @@ test('each event has a subject that names its person and its thing', () => {
   const subjects = Object.fromEntries(eventTypes.map((type) => [type, subjectOf(sampleEvent(type, { now: 1e12 }))]))
   const ada = 'ada.okafor@northwind.example'
   expect(subjects).toEqual({
-    'interaction.received': `rating · ${ada}`,
+    'interaction.received': `rating: 4 · ${ada}`,
     'form.submitted': `Newsletter signup · ${ada}`,
     'contact.created': `${ada} · Customers`,
     'contact.updated': `${ada} · Customers · plan changed · company changed`,

@@ -84,6 +84,12 @@ const moneyOf = ({ amount, value, currency }: Fields): string[] => {
     : []
 }
 
+/** `vote: Red`; what has no single value, such as a form, by its kind only. */
+const answerOf = ({ kind, value }: Fields): string[] =>
+  textOf(kind).map((name) =>
+    ['string', 'number'].includes(typeof value) ? `${name}: ${maskText(String(value)).slice(0, 80)}` : name,
+  )
+
 /**
  * Returns what an event is about, most telling first: a deal's title, its stage, a person's address. It reads the properties
  * that events have (docs/reference/events.md#payloads); a delivery of another shape has no subject.
@@ -100,7 +106,7 @@ export const subjectOf = (body: unknown): string => {
     ...moneyOf(deal!),
     ...textOf(booking!.title),
     ...moneyOf(purchase!),
-    ...textOf(fieldsOf(data, 'interaction').kind),
+    ...answerOf(fieldsOf(data, 'interaction')),
     ...textOf(fieldsOf(data, 'form').name),
     ...textOf(fieldsOf(data, 'journey').name),
     ...[contact!, deal!, fieldsOf(booking, 'attendee'), fieldsOf(data, 'recipient')].flatMap(({ email }) =>
