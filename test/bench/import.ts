@@ -11,7 +11,6 @@ import { knowDomain, type Person, person, prepareRaw, rawUpsert } from './batch.
 import { hasListmonk, openListmonk, writeSubscribers } from './listmonk.ts'
 import { type Bench, below, benchAccount, interleaved, type Row, row } from './support.ts'
 
-const rows = 200_000
 const batchSize = 500
 
 export const upTo = (count: number, from = 0): number[] => Array.from({ length: count }, (_, i) => from + i)
@@ -82,7 +81,7 @@ export const importFile = (path: string, list: string, env: Record<string, strin
 const peak = `process.channel?.unref(); process.on('exit', () => process.send?.(process.resourceUsage().maxRSS / 1024))`
 
 /** Compares `ours` with listmonk's import of as many rows of the same data; returns no row where listmonk is missing. */
-const besideListmonk = async (b: Bench, folder: string, ours: () => Promise<number>): Promise<Row[]> => {
+const besideListmonk = async (b: Bench, rows: number, folder: string, ours: () => Promise<number>): Promise<Row[]> => {
   if (!hasListmonk()) {
     process.stderr.write('  listmonk is not on the PATH: its import is left out\n')
     return []
@@ -105,7 +104,7 @@ const besideListmonk = async (b: Bench, folder: string, ours: () => Promise<numb
   }
 }
 
-export const bench = async (b: Bench): Promise<Row[]> => {
+export const bench = async (b: Bench, rows = 200_000): Promise<Row[]> => {
   const url = await b.database()
   const database = openDatabase(url, { max: 2 })
   await prepareRaw(database)
@@ -147,7 +146,7 @@ export const bench = async (b: Bench): Promise<Row[]> => {
     () => imported('unchanged'),
     () => raw(last),
   )
-  const peer = await besideListmonk(b, folder, ours)
+  const peer = await besideListmonk(b, rows, folder, ours)
   await database.close()
   await rm(folder, { recursive: true, force: true })
   return [
