@@ -126,10 +126,10 @@ export const admit = (
 ): Promise<Admission | null> =>
   admitTogether({ sql, limit }, database, String(limit), { hash: hashKey(key), family, quotas: quotas.join(' ') })
 
-const countClientCall = preparedStatement<{ used: number; resetSeconds: number }>(
+const countClientCall = preparedStatement(
   'admit-client',
-  { used: 'int4', resetSeconds: 'int4' },
-  `insert into rate_windows as w (key_id, family, started_at, used) values ($1, $2, now(), 1) ${countOn('$3')}
+  { row: { used: 'int4', resetSeconds: 'int4' }, parameters: { keyId: 'text', family: 'text', limit: 'int4' } },
+  `insert into rate_windows as w (key_id, family, started_at, used) values (:keyId, :family, now(), 1) ${countOn(':limit')}
    returning used, ${secondsLeft('started_at')} as "resetSeconds"`,
 )
 
@@ -139,17 +139,17 @@ const countClientCall = preparedStatement<{ used: number; resetSeconds: number }
  */
 export const requireAdmission = async (sql: Sql, family: string, address: string, limit: number): Promise<void> => {
   if (limit === 0) return
-  const [window] = await sql(countClientCall, [clientOf(address), family, limit])
+  const [window] = await sql(countClientCall, { keyId: clientOf(address), family, limit })
   const { used, resetSeconds } = window!
   if (used > limit)
     throw new Problem('limited', 'Too many submissions in a minute', { retryAfterSeconds: Math.max(resetSeconds, 1) })
 }
 
-const countWrite = preparedStatement<{ isOver: boolean; resetSeconds: number }>(
+const countWrite = preparedStatement(
   'admit-write',
-  { isOver: 'bool', resetSeconds: 'int4' },
+  { row: { isOver: 'bool', resetSeconds: 'int4' }, parameters: { keys: '_text', families: '_text', windows: '_int4' } },
   `with asked as materialized (
-     select * from unnest($1::text[], $2::text[], $3::int[]) as a(key, family, most)
+     select * from unnest(:keys::text[], :families::text[], :windows::int[]) as a(key, family, most)
    ), counted as (
      insert into rate_windows as w (key_id, family, started_at, used)
      select key, family, now(), 1 from asked order by key, family
@@ -178,11 +178,11 @@ export const requirePublicWrite = async (
     // Stored as a hash: a token is a secret.
     ...(token === undefined ? [] : [[hashKey(token), 'token', writesOfToken] as const]),
   ]
-  const counted = await sql(countWrite, [
-    windows.map(([key]) => key),
-    windows.map(([, f]) => f),
-    windows.map((w) => w[2]),
-  ])
+  const counted = await sql(countWrite, {
+    keys: windows.map(([key]) => key),
+    families: windows.map(([, f]) => f),
+    windows: windows.map((w) => w[2]),
+  })
   const over = counted.filter(({ isOver }) => isOver).map(({ resetSeconds }) => resetSeconds)
   if (over.length > 0)
     throw new Problem('limited', 'Too many requests in a minute', { retryAfterSeconds: Math.max(...over, 1) })
@@ -191,9 +191,9 @@ export const requirePublicWrite = async (
 // Locks in the same order as `countCalls`: calls that are being counted may hold locks on some of the windows.
 const deleteKeyWindows = statement(
   'delete-rate-windows-of-account',
-  {},
+  { parameters: { accountId: 'text' } },
   `with theirs as materialized (
-     select key_id, family from rate_windows where key_id in (select id from api_keys where account_id = $1)
+     select key_id, family from rate_windows where key_id in (select id from api_keys where account_id = :accountId)
      order by key_id, family for update
    )
    delete from rate_windows w using theirs where w.key_id = theirs.key_id and w.family = theirs.family`,
@@ -201,15 +201,15 @@ const deleteKeyWindows = statement(
 
 /** Deletes the rate-limit windows of an account's keys. */
 export const deleteWindows = async ({ sql }: Pick<App, 'sql'>, accountId: string): Promise<void> => {
-  await sql(deleteKeyWindows, [accountId])
+  await sql(deleteKeyWindows, { accountId })
 }
 
 // `skip locked`: a window that counts a call at this moment is still in use, so it stays.
-const deleteOldWindows = statement<{ count: number }>(
+const deleteOldWindows = statement(
   'delete-old-rate-windows',
-  { count: 'int8' },
+  { row: { count: 'int8' }, parameters: { batchSize: 'int8' } },
   `with old as materialized (
-    select ctid as row from rate_windows where started_at < now() - interval '1 hour' order by started_at limit $1
+    select ctid as row from rate_windows where started_at < now() - interval '1 hour' order by started_at limit :batchSize
     for update skip locked
    ), gone as (
      delete from rate_windows where ctid = any(array(select row from old)) returning 1
@@ -219,7 +219,7 @@ const deleteOldWindows = statement<{ count: number }>(
 
 /** Deletes rate-limit windows that started over an hour ago, in batches with pauses. Returns the number of deleted windows. */
 export const purgeRateWindows = ({ sql }: Pick<App, 'sql'>, signal?: AbortSignal, batchSize = 1000): Promise<number> =>
-  inBatches(batchSize, async () => (await sql(deleteOldWindows, [batchSize]))[0]!.count, signal)
+  inBatches(batchSize, async () => (await sql(deleteOldWindows, { batchSize }))[0]!.count, signal)
 
 export const jobs = [
   defineJob('rate windows', {

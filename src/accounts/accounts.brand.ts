@@ -7,6 +7,7 @@ import { parse } from '../lib/parse.ts'
 import { invalid } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { Timezone } from '../lib/timezone.ts'
+import { typedRow } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
@@ -62,22 +63,23 @@ type Row = Omit<Brand, 'logo' | 'logoSize'> & {
   logoHeight: number | null
 }
 
-const readRow = preparedStatement<Row>(
+const readRow = preparedStatement(
   'read-brand',
   {
-    brandName: 'text',
-    logoHash: 'text',
-    logoWidth: 'int4',
-    logoHeight: 'int4',
-    color: 'text',
-    postalAddress: 'text',
-    privacyUrl: 'text',
-    timezone: 'text',
-    lang: 'text',
+    row: typedRow<Row>({
+      brandName: 'text',
+        logoHash: 'text',
+        logoWidth: 'int4',
+        logoHeight: 'int4',
+        color: 'text',
+        postalAddress: 'text',
+      privacyUrl: 'text', timezone: 'text', lang: 'text',
+    }),
+    parameters: { accountId: 'text' },
   },
   `select brand_name as "brandName", logo_hash as "logoHash", logo_width as "logoWidth",
      logo_height as "logoHeight", color, postal_address as "postalAddress", privacy_url as "privacyUrl", timezone, lang
-   from brands where account_id = $1`,
+   from brands where account_id = :accountId`,
 )
 
 const empty: Row = {
@@ -97,7 +99,7 @@ const logoPath = (accountId: string, logoHash: string): string => `/assets/${acc
 
 /** Returns the brand of an account. One without any has only nulls. */
 export const readBrand = async ({ sql, accountId }: { sql: Sql; accountId: string }): Promise<Brand> => {
-  const [row = empty] = await sql(readRow, [accountId])
+  const [row = empty] = await sql(readRow, { accountId })
   const { logoHash, logoWidth: width, logoHeight: height, ...brand } = row
   return {
     ...brand,
@@ -114,9 +116,19 @@ export const readLocale = async (reader: { sql: Sql; accountId: string }, timezo
 
 const saveRow = statement(
   'save-brand',
-  {},
+  {
+    parameters: {
+      accountId: 'text',
+      brandName: 'text?',
+      color: 'text?',
+      postalAddress: 'text?',
+      privacyUrl: 'text?',
+      timezone: 'text?',
+      canonical: 'text?',
+    },
+  },
   `insert into brands (account_id, brand_name, color, postal_address, privacy_url, timezone, lang)
-   values ($1, $2, $3, $4, $5, $6, $7)
+   values (:accountId, :brandName, :color, :postalAddress, :privacyUrl, :timezone, :canonical)
    on conflict (account_id) do update set brand_name = excluded.brand_name, color = excluded.color,
      postal_address = excluded.postal_address, privacy_url = excluded.privacy_url, timezone = excluded.timezone,
      lang = excluded.lang`,
@@ -124,8 +136,17 @@ const saveRow = statement(
 
 const saveLogo = statement(
   'save-logo',
-  {},
-  'update brands set logo = $2, logo_type = $3, logo_hash = $4, logo_width = $5, logo_height = $6 where account_id = $1',
+  {
+    parameters: {
+      accountId: 'text',
+      logo: 'bytea?',
+      logoType: 'text?',
+      logoHash: 'text?',
+      width: 'int4?',
+      height: 'int4?',
+    },
+  },
+  'update brands set logo = :logo, logo_type = :logoType, logo_hash = :logoHash, logo_width = :width, logo_height = :height where account_id = :accountId',
 )
 
 /** Changes the named values of an account's brand. Throws Problem `invalid`. */
@@ -139,23 +160,30 @@ export const changeBrand = async ({ sql }: Operation, accountId: string, change:
     ...named,
   }
   const canonical = lang && Intl.getCanonicalLocales(lang)[0]
-  await sql(saveRow, [accountId, brandName, color, postalAddress, privacyUrl, timezone, canonical])
+  await sql(saveRow, { accountId, brandName, color, postalAddress, privacyUrl, timezone, canonical: canonical ?? null })
   if (logo !== undefined) {
     const size = logo && logoType ? imageSize(logo, logoType) : null
     const logoHash = logo && hash('sha256', logo).slice(0, 12)
-    await sql(saveLogo, [accountId, logo, logoType, logoHash, size?.width ?? null, size?.height ?? null])
+    await sql(saveLogo, {
+      accountId,
+      logo,
+      logoType: logoType ?? null,
+      logoHash,
+      width: size?.width ?? null,
+      height: size?.height ?? null,
+    })
   }
   return readBrand({ sql, accountId })
 }
 
-const readLogo = preparedStatement<{ content: Buffer; type: string }>(
+const readLogo = preparedStatement(
   'read-logo',
-  { content: 'bytea', type: 'text' },
-  'select logo as content, logo_type as type from brands where account_id = $1 and logo is not null',
+  { row: { content: 'bytea', type: 'text' }, parameters: { accountId: 'text' } },
+  'select logo as content, logo_type as type from brands where account_id = :accountId and logo is not null',
 )
 
 /** Returns the logo of an account; null if it has none. */
 export const logoOf = async ({ sql, accountId }: { sql: Sql; accountId: string }) => {
-  const [logo = null] = await sql(readLogo, [accountId])
+  const [logo = null] = await sql(readLogo, { accountId })
   return logo
 }

@@ -18,14 +18,14 @@ export const countingContacts = (account: string, units: string, after: string):
       and (${units} < 0 or coalesce((select contacts from plans where name = a.plan), 2147483647) >= contact_count + ${units})
     returning 1`
 
-const readingLeft = preparedStatement<{ left: number | null }>(
+const readingLeft = preparedStatement(
   'contacts-left',
-  { left: 'int4' },
-  `select ${contactsLeft('$1')} as left`,
+  { row: { left: 'int4?' }, parameters: { accountId: 'text' } },
+  `select ${contactsLeft(':accountId')} as left`,
 )
 
 /** Returns how many new contacts the account's plan allows; `Infinity`: no limit. */
 export const readContactsLeft = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<number> => {
-  const [row] = await sql(readingLeft, [accountId])
+  const [row] = await sql(readingLeft, { accountId })
   return Math.max(0, row?.left ?? Number.POSITIVE_INFINITY)
 }

@@ -35,15 +35,15 @@ export interface Deletion {
   onBatch?(rows: number): void
 }
 
-const findAnyAccount = statement<{ id: string; name: string }>(
+const findAnyAccount = statement(
   'find-account-even-closed',
-  { id: 'text', name: 'text' },
-  'select id, name from accounts where id = $1 or name = $1 order by id = $1 desc limit 1',
+  { row: { id: 'text', name: 'text' }, parameters: { ref: 'text' } },
+  'select id, name from accounts where id = :ref or name = :ref order by id = :ref desc limit 1',
 )
 
 /** Finds an account by id or name, also one whose deletion has begun. Throws Problem `not_found`. */
 export const findDeletable = async ({ sql }: Operation, ref: string): Promise<{ id: string; name: string }> => {
-  const [account] = await sql(findAnyAccount, [ref])
+  const [account] = await sql(findAnyAccount, { ref })
   if (!account) throw noSuch('account', ref, { hint: 'svc accounts list' })
   return account
 }
@@ -55,9 +55,9 @@ interface OwnedTable {
 }
 
 // Read from the catalogue, so that no table of a new feature is forgotten. Referring tables come before referenced ones.
-const readOwnedTables = statement<OwnedTable>(
+const readOwnedTables = statement(
   'read-tables-of-accounts',
-  { name: 'text', key: '_text' },
+  { row: { name: 'text', key: '_text' } },
   `
   with recursive owned as (
     select c.oid as id, c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -91,25 +91,25 @@ export const countOwned = async ({ sql }: Pick<Operation, 'sql'>, id: string): P
   return Object.fromEntries(counts.filter(({ n }) => n > 0).map(({ at, n }) => [tables[at]!.name, n]))
 }
 
-const markDeleted = statement<{ id: string }>(
+const markDeleted = statement(
   'mark-account-deleted',
-  { id: 'text' },
-  'update accounts set deleted_at = coalesce(deleted_at, $2) where id = $1 returning id',
+  { row: { id: 'text' }, parameters: { id: 'text', now: 'timestamptz' } },
+  'update accounts set deleted_at = coalesce(deleted_at, :now) where id = :id returning id',
 )
 
 const revokeKeys = statement(
   'revoke-keys-of-account',
-  {},
-  'update api_keys set revoked_at = $2 where account_id = $1 and revoked_at is null',
+  { parameters: { id: 'text', now: 'timestamptz' } },
+  'update api_keys set revoked_at = :now where account_id = :id and revoked_at is null',
 )
 
 /** Marks the account as deleted, revokes its keys, and has listeners cancel its deliveries and messages. Throws Problem `not_found`. */
 const close = async (app: App, id: string, actor: string): Promise<void> => {
   await app.operate(actor, async ({ sql, now }) => {
     // Locks the account before its keys, as the creation of a webhook does.
-    const rows = await sql(markDeleted, [id, now])
+    const rows = await sql(markDeleted, { id, now })
     if (rows.length === 0) throw noSuch('account', id, { hint: 'svc accounts list' })
-    await sql(revokeKeys, [id, now])
+    await sql(revokeKeys, { id, now })
   })
   await app.operate(actor, async (operation) => {
     const work: Work = { ...operation, accountId: id, state: createStates() }
@@ -117,9 +117,9 @@ const close = async (app: App, id: string, actor: string): Promise<void> => {
   })
 }
 
-const findClosed = statement<{ id: string }>(
+const findClosed = statement(
   'find-closed-accounts',
-  { id: 'text' },
+  { row: { id: 'text' } },
   'select id from accounts where deleted_at is not null order by id',
 )
 
@@ -186,7 +186,11 @@ const sweep = async (
 const isEmpty = async ({ sql }: App, id: string, { name }: OwnedTable): Promise<boolean> =>
   (await sql(`select from ${identifier(name)} where account_id = $1 limit 1`, [id])).length === 0
 
-const deleteAccountRow = statement('delete-account', {}, 'delete from accounts where id = $1')
+const deleteAccountRow = statement(
+  'delete-account',
+  { parameters: { id: 'text' } },
+  'delete from accounts where id = :id',
+)
 
 /**
  * Deletes the account (id) with everything that it owns, and returns the number of rows that this run deleted, by table. From
@@ -221,7 +225,7 @@ export const deleteAccount = async (
     }
     return areEmpty()
   }, signal)
-  if (!signal?.aborted) await app.sql(deleteAccountRow, [id])
+  if (!signal?.aborted) await app.sql(deleteAccountRow, { id })
   return { deleted, isDone: !signal?.aborted }
 }
 

@@ -4,6 +4,7 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { hashKey } from './accounts.admission.ts'
@@ -107,26 +108,23 @@ export const createKey = async (
   return { id, ...planned, prefix, key }
 }
 
-const readKeys = statement<Row>(
+const readKeys = statement(
   'list-keys',
   {
-    id: 'text',
-    name: 'text',
-    prefix: 'text',
-    lastFour: 'text',
-    scopes: '_text',
-    createdAt: 'timestamptz',
-    expiresAt: 'timestamptz',
-    revokedAt: 'timestamptz',
-    lastUsedAt: 'timestamptz',
+    row: typedRow<Row>({
+      id: 'text', name: 'text', prefix: 'text', lastFour: 'text',
+      scopes: '_text', createdAt: 'timestamptz', expiresAt: 'timestamptz',
+      revokedAt: 'timestamptz', lastUsedAt: 'timestamptz',
+    }),
+    parameters: { accountId: 'text' },
   },
   `select id, name, prefix, last_four as "lastFour", scopes, created_at as "createdAt", expires_at as "expiresAt",
      revoked_at as "revokedAt", last_used_at as "lastUsedAt"
-   from api_keys where account_id = $1 order by id desc`,
+   from api_keys where account_id = :accountId order by id desc`,
 )
 
 export const listKeys = async ({ sql, accountId }: Work): Promise<KeyView[]> =>
-  (await sql(readKeys, [accountId])).map(view)
+  (await sql(readKeys, { accountId })).map(view)
 
 const keyNotFound = (id: string) => noSuch('key', id, { hint: 'svc keys list' })
 

@@ -4,6 +4,7 @@ import { coalesceCalls } from '../lib/coalesce.ts'
 import { conflict, noSuch, notFound, Problem, shown } from '../lib/problem.ts'
 import { sessionOfWorker } from '../queue/lease.ts'
 import { isAccountIdle } from '../store/account-guard.ts'
+import { typed } from '../store/column-types.ts'
 import { isSharedFailure, type Sql } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
@@ -32,10 +33,10 @@ const refusalOf = (move: Move): Problem =>
         retryAfterSeconds: retrySeconds,
       })
 
-const readMoves = preparedStatement<{ id: string; move: Move }>(
+const readMoves = preparedStatement(
   'read-moves',
-  { id: 'text', move: 'text' },
-  `select a.id, a.move from unnest($1::text[]) as i(id) cross join lateral (
+  { row: { id: 'text', move: typed<Move>('text') }, parameters: { ids: '_text' } },
+  `select a.id, a.move from unnest(:ids::text[]) as i(id) cross join lateral (
      select id, move from accounts where id = i.id and deleted_at is null and move is not null limit 1
    ) a`,
 )
@@ -44,7 +45,7 @@ const maxBatch = 256
 const readTogether = coalesceCalls(
   maxBatch,
   async ({ sql }: { sql: Sql }, ids: readonly string[]): Promise<(Move | null)[]> => {
-    const moves = new Map((await sql(readMoves, [ids])).map(({ id, move }) => [id, move]))
+    const moves = new Map((await sql(readMoves, { ids })).map(({ id, move }) => [id, move]))
     return ids.map((id) => moves.get(id) ?? null)
   },
   { isShared: isSharedFailure },
@@ -64,7 +65,7 @@ export const requireHere = async (
 
 /** Throws the reason why no unit of work of the account can begin: Problem `unavailable`, `gone` or `not_found`. */
 export const refuseWork = async (sql: Sql, accountId: string): Promise<never> => {
-  const [row] = await sql(readMoves, [[accountId]])
+  const [row] = await sql(readMoves, { ids: [accountId] })
   throw row ? refusalOf(row.move) : notFound('There is no such account')
 }
 
@@ -73,43 +74,43 @@ export const requireNoMove = (move: string | null): void => {
   if (move !== null) throw refusalOf(move as Move)
 }
 
-const markClosing = statement<{ name: string; moveId: string; isFinal: boolean }>(
+const markClosing = statement(
   'mark-account-closing',
-  { name: 'text', moveId: 'text', isFinal: 'bool' },
-  `update accounts set move = coalesce(move, 'closing'), move_id = case when move is null then $2 else move_id end
-   where id = $1 and deleted_at is null returning name, move_id as "moveId", move = 'exported' as "isFinal"`,
+  { row: { name: 'text', moveId: 'text', isFinal: 'bool' }, parameters: { accountId: 'text', key: 'text' } },
+  `update accounts set move = coalesce(move, 'closing'), move_id = case when move is null then :key else move_id end
+   where id = :accountId and deleted_at is null returning name, move_id as "moveId", move = 'exported' as "isFinal"`,
 )
 
 const markExporting = statement(
   'mark-account-exporting',
-  {},
-  `update accounts set move = 'exporting' where id = $1 and move = 'closing' and move_id = $2`,
+  { parameters: { accountId: 'text', moveId: 'text' } },
+  `update accounts set move = 'exporting' where id = :accountId and move = 'closing' and move_id = :moveId`,
 )
 
-const markExported = statement<{ id: string }>(
+const markExported = statement(
   'mark-account-exported',
-  { id: 'text' },
-  `update accounts set move = 'exported' where id = $1 and move_id = $2 and move in ('exporting', 'exported') and deleted_at is null returning id`,
+  { row: { id: 'text' }, parameters: { accountId: 'text', moveId: 'text' } },
+  `update accounts set move = 'exported' where id = :accountId and move_id = :moveId and move in ('exporting', 'exported') and deleted_at is null returning id`,
 )
 
-const clearMark = statement<{ id: string }>(
+const clearMark = statement(
   'clear-mark-of-export',
-  { id: 'text' },
-  `update accounts set move = null, move_id = null where id = $1 and move in ('closing', 'exporting') returning id`,
+  { row: { id: 'text' }, parameters: { accountId: 'text' } },
+  `update accounts set move = null, move_id = null where id = :accountId and move in ('closing', 'exporting') returning id`,
 )
 
 // PostgreSQL shows a session only the transactions of sessions of its own role.
 const olderTransaction = statement(
   'find-older-transaction',
-  {},
+  { parameters: { at: typed<string>('timestamptz') } },
   `select from pg_stat_activity
    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
-     and xact_start < $1::timestamptz limit 1`,
+     and xact_start < :at::timestamptz limit 1`,
 )
 
-const readQueueTables = statement<{ name: string }>(
+const readQueueTables = statement(
   'read-queue-tables',
-  { name: 'text' },
+  { row: { name: 'text' } },
   `select c.relname::text as name from pg_class c
    where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and (
      select count(*) from pg_attribute a where a.attrelid = c.oid and a.attname in ('account_id', 'worker', 'claim')
@@ -132,14 +133,14 @@ const isAnythingClaimed = async (sql: Sql, accountId: string, tables: readonly s
 
 const pollMs = 50
 
-const databaseTime = statement<{ at: string }>('database-time', { at: 'text' }, 'select clock_timestamp()::text as at')
+const databaseTime = statement('database-time', { row: { at: 'text' } }, 'select clock_timestamp()::text as at')
 
 /** Waits until all transactions see the account's mark, and nothing of it is claimed. Rejects if `signal` is aborted. */
 const settle = async ({ sql }: Pick<App, 'sql'>, accountId: string, signal: AbortSignal): Promise<void> => {
   const [{ at } = { at: '' }] = await sql(databaseTime)
   const tables = await queueTables(sql)
   const isSettled = async () =>
-    (await sql(olderTransaction, [at])).length === 0 &&
+    (await sql(olderTransaction, { at })).length === 0 &&
     (await isAccountIdle(sql, accountId)) &&
     !(await isAnythingClaimed(sql, accountId, tables))
   while (!(await isSettled())) await sleep(pollMs, undefined, { signal })
@@ -161,18 +162,18 @@ export const beginExport = async (
   actor: string,
   signal: AbortSignal,
 ): Promise<{ name: string; moveId: string; isFinal: boolean }> => {
-  const [marked] = await app.sql(markClosing, [accountId, randomUUID()])
+  const [marked] = await app.sql(markClosing, { accountId, key: randomUUID() })
   if (!marked) throw noSuch('account', accountId, { hint: 'svc accounts list' })
   await notify(app, accountId, actor, 'accountLeaves')
   await settle(app, accountId, signal)
-  await app.sql(markExporting, [accountId, marked.moveId])
+  await app.sql(markExporting, { accountId, moveId: marked.moveId })
   await settle(app, accountId, signal)
   return marked
 }
 
 /** Marks the account as moved, for good. Throws Problem `conflict` if its export was aborted meanwhile. */
 export const completeExport = async ({ sql }: Pick<App, 'sql'>, accountId: string, moveId: string): Promise<void> => {
-  const marked = await sql(markExported, [accountId, moveId])
+  const marked = await sql(markExported, { accountId, moveId })
   if (marked.length === 0) throw conflict('The export was aborted meanwhile')
 }
 
@@ -182,7 +183,7 @@ export const resumeAccount = (app: App, accountId: string, actor: string): Promi
 
 /** Aborts an export: the account works here again. Throws Problem `conflict` unless its export is under way or was interrupted. */
 export const abortExport = async (app: App, accountId: string, actor: string): Promise<void> => {
-  const cleared = await app.sql(clearMark, [accountId])
+  const cleared = await app.sql(clearMark, { accountId })
   if (cleared.length === 0)
     throw conflict('No export of this account is under way, or it is complete', {
       hint: 'a complete export is final: svc accounts import <file> in the other installation',
@@ -192,35 +193,36 @@ export const abortExport = async (app: App, accountId: string, actor: string): P
 
 /** Returns the account's own row as it is stored. */
 export const readAccountRow = async (sql: Sql, accountId: string): Promise<Record<string, unknown>> => {
-  const [row] = await sql(readRow, [accountId])
+  const [row] = await sql(readRow, { accountId })
   return row!.account
 }
 
-const readRow = statement<{ account: Record<string, unknown> }>(
+const readRow = statement(
   'read-row-of-account',
-  { account: 'jsonb' },
-  'select to_jsonb(a) as account from accounts a where id = $1',
+  { row: { account: typed<Record<string, unknown>>('jsonb') }, parameters: { accountId: 'text' } },
+  'select to_jsonb(a) as account from accounts a where id = :accountId',
 )
 
-const findImported = statement<{
-  id: string
-  name: string
-  slug: string | null
-  moveId: string | null
-  isHere: boolean
-}>(
+const findImported = statement(
   'find-imported-account',
-  { id: 'text', name: 'text', slug: 'text', moveId: 'text', isHere: 'bool' },
+  {
+    row: { id: 'text', name: 'text', slug: 'text?', moveId: 'text?', isHere: 'bool' },
+    parameters: { id: 'text', name: 'text', slug: 'text?' },
+  },
   `select id, name, slug, move_id as "moveId", move is null and deleted_at is null as "isHere" from accounts
-   where id = $1 or name = $2 or slug = $3 order by id = $1 desc, name = $2 desc limit 1`,
+   where id = :id or name = :name or slug = :slug order by id = :id desc, name = :name desc limit 1`,
 )
 
-const hasPlan = statement('find-plan-of-import', {}, 'select from plans where name = $1')
+const hasPlan = statement(
+  'find-plan-of-import',
+  { parameters: { plan: 'text' } },
+  'select from plans where name = :plan',
+)
 
 const insertRow = statement(
   'import-account',
-  {},
-  `insert into accounts select * from jsonb_populate_record(null::accounts, $1::jsonb || '{"move": null}')`,
+  { parameters: { row: 'jsonb' } },
+  `insert into accounts select * from jsonb_populate_record(null::accounts, :row::jsonb || '{"move": null}')`,
 )
 
 interface ImportedRow {
@@ -237,7 +239,7 @@ interface ImportedRow {
  */
 export const insertAccountRow = async (sql: Sql, row: ImportedRow): Promise<boolean> => {
   const { id, name, slug, plan, move_id } = row
-  const [existing] = await sql(findImported, [id, name, slug])
+  const [existing] = await sql(findImported, { id, name, slug })
   if (existing?.id === id && existing.isHere && existing.moveId === move_id) return false
   if (existing?.id === id)
     throw conflict(`The account ${shown(name)} already exists here`, {
@@ -246,9 +248,9 @@ export const insertAccountRow = async (sql: Sql, row: ImportedRow): Promise<bool
   if (existing?.name === name)
     throw conflict(`There is already an account named ${shown(name)}`, { hint: 'svc accounts list' })
   if (existing) throw conflict(`The slug ${shown(slug!)} is taken`, { hint: 'svc accounts list' })
-  if ((await sql(hasPlan, [plan])).length === 0)
+  if ((await sql(hasPlan, { plan })).length === 0)
     throw noSuch('plan', plan, { hint: 'svc plans list; the plan of the account must exist here' })
-  await sql(insertRow, [JSON.stringify(row)])
+  await sql(insertRow, { row: JSON.stringify(row) })
   return true
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parse } from '../lib/parse.ts'
 import { noSuch } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
 import type { Plan } from './accounts.entities.ts'
@@ -42,16 +43,24 @@ const types = {
 
 const planNotFound = (name: string) => noSuch('plan', name, { hint: 'svc plans list' })
 
-const readPlans = statement<PlanView>('list-plans', types, `select ${columns} from plans order by position`)
+const readPlans = statement(
+  'list-plans',
+  { row: typedRow<PlanView>(types) },
+  `select ${columns} from plans order by position`,
+)
 
 /** Returns all plans, ordered by their positions. */
 export const listPlans = ({ sql }: Operation): Promise<PlanView[]> => sql(readPlans)
 
-const readPlan = statement<PlanView>('read-plan', types, `select ${columns} from plans where name = $1`)
+const readPlan = statement(
+  'read-plan',
+  { row: typedRow<PlanView>(types), parameters: { name: 'text' } },
+  `select ${columns} from plans where name = :name`,
+)
 
 /** Throws Problem `not_found`. */
 export const showPlan = async ({ sql }: Operation, name: string): Promise<PlanView> => {
-  const [plan] = await sql(readPlan, [name])
+  const [plan] = await sql(readPlan, { name })
   if (!plan) throw planNotFound(name)
   return plan
 }

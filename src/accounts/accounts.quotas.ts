@@ -1,4 +1,5 @@
 import { notFound, Problem } from '../lib/problem.ts'
+import { typed, typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
 import { showPlan } from './accounts.plans.ts'
@@ -63,12 +64,12 @@ export const takeQuotas = async (
 export const takeQuota = async (work: Work, quota: Quota, units = 1): Promise<'taken' | 'used up' | 'not in plan'> =>
   (await takeQuotas(work, { [quota]: units })).get(quota) ?? 'taken'
 
-const readQuota = statement<{ limit: number | null; used: number }>(
+const readQuota = statement(
   'read-quota',
-  { limit: 'int4', used: 'int4' },
+  { row: { limit: 'int4?', used: 'int4' }, parameters: { accountId: 'text', quota: 'text', month: 'date' } },
   `select l.most as limit, coalesce(q.used, 0) as used from ${limits}
-     left join quota_uses q on q.account_id = a.id and q.quota = l.quota and q.month = $3
-   where a.id = $1 and l.quota = $2`,
+     left join quota_uses q on q.account_id = a.id and q.quota = l.quota and q.month = :month
+   where a.id = :accountId and l.quota = :quota`,
 )
 
 /** Returns whether any of a monthly quota is left, and takes nothing. Throws Problem `not_found` if the account is gone. */
@@ -76,7 +77,7 @@ export const quotaState = async (
   { sql, accountId, now }: Pick<Work, 'sql' | 'accountId' | 'now'>,
   quota: Quota,
 ): Promise<'left' | 'used up' | 'not in plan'> => {
-  const [plan] = await sql(readQuota, [accountId, quota, month(now)])
+  const [plan] = await sql(readQuota, { accountId, quota, month: month(now) })
   if (!plan) throw notFound('There is no such account')
   if (plan.limit === 0) return 'not in plan'
   return plan.limit === null || plan.used < plan.limit ? 'left' : 'used up'
@@ -84,25 +85,25 @@ export const quotaState = async (
 
 const addUse = statement(
   'count-use-of-quota',
-  {},
-  `insert into quota_uses as q (account_id, quota, month, used) values ($1, $2, $3, $4)
+  { parameters: { accountId: 'text', quota: 'text', month: 'date', units: 'int4' } },
+  `insert into quota_uses as q (account_id, quota, month, used) values (:accountId, :quota, :month, :units)
    on conflict (account_id, quota, month) do update set used = q.used + excluded.used`,
 )
 
 /** Adds units even if they exceed the limit. Call it last in a unit of work. */
 export const countUse = async ({ sql, accountId, now }: Work, quota: Quota, units: number): Promise<void> => {
-  await sql(addUse, [accountId, quota, month(now), units])
+  await sql(addUse, { accountId, quota, month: month(now), units })
 }
 
-const readWebinarCourses = statement<{ webinarCourses: boolean }>(
+const readWebinarCourses = statement(
   'plan-has-webinar-courses',
-  { webinarCourses: 'bool' },
-  'select p.webinar_courses as "webinarCourses" from accounts a join plans p on p.name = a.plan where a.id = $1',
+  { row: { webinarCourses: 'bool' }, parameters: { accountId: 'text' } },
+  'select p.webinar_courses as "webinarCourses" from accounts a join plans p on p.name = a.plan where a.id = :accountId',
 )
 
 /** Returns whether the account's plan allows a course in a webinar. */
 export const showsCourses = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<boolean> => {
-  const [plan] = await sql(readWebinarCourses, [accountId])
+  const [plan] = await sql(readWebinarCourses, { accountId })
   return plan?.webinarCourses ?? false
 }
 
@@ -113,32 +114,31 @@ export interface Usage {
   limit: number | null
 }
 
-const readLimits = statement<Record<Quota | 'contacts' | 'contactCount', number | null>>(
+const readLimits = statement(
   'read-limits-of-account',
   {
-    contacts: 'int4',
-    sends: 'int4',
-    sendApiCalls: 'int4',
-    embedApi: 'int4',
-    broadcastMinutes: 'int4',
-    contactCount: 'int4',
+    row: typedRow<Record<Quota | 'contacts' | 'contactCount', number | null>>({
+      contacts: 'int4', sends: 'int4', sendApiCalls: 'int4', embedApi: 'int4', broadcastMinutes: 'int4',
+      contactCount: 'int4',
+    }),
+    parameters: { accountId: 'text' },
   },
   `select p.contacts, p.sends, p.send_api_calls as "sendApiCalls", p.embed_api as "embedApi",
      p.broadcast_minutes as "broadcastMinutes", a.contact_count as "contactCount"
-   from accounts a join plans p on p.name = a.plan where a.id = $1`,
+   from accounts a join plans p on p.name = a.plan where a.id = :accountId`,
 )
 
-const readUses = statement<{ quota: Quota; used: number }>(
+const readUses = statement(
   'read-uses-of-quotas',
-  { quota: 'text', used: 'int4' },
-  'select quota, used from quota_uses where account_id = $1 and month = $2',
+  { row: { quota: typed<Quota>('text'), used: 'int4' }, parameters: { accountId: 'text', month: 'date' } },
+  'select quota, used from quota_uses where account_id = :accountId and month = :month',
 )
 
 /** Returns the account's use of each limit of its plan: this month's for monthly quotas. Throws Problem `not_found`. */
 export const accountUsage = async ({ sql, now }: Operation, accountId: string): Promise<Usage[]> => {
-  const [plan] = await sql(readLimits, [accountId])
+  const [plan] = await sql(readLimits, { accountId })
   if (!plan) throw notFound('There is no such account')
-  const uses = await sql(readUses, [accountId, month(now)])
+  const uses = await sql(readUses, { accountId, month: month(now) })
   const used = (quota: Quota) => uses.find((use) => use.quota === quota)?.used ?? 0
   const quotas = Object.keys(limitColumns) as Quota[]
   return [
@@ -162,18 +162,21 @@ export const planExcess = async (
 
 type NearLimit = Usage & { accountId: string; account: string }
 
-const readNearLimits = statement<NearLimit>(
+const readNearLimits = statement(
   'limits-nearly-reached',
-  { accountId: 'text', account: 'text', quota: 'text', used: 'int4', limit: 'int4' },
+  {
+    row: typedRow<NearLimit>({ accountId: 'text', account: 'text', quota: 'text', used: 'int4', limit: 'int4' }),
+    parameters: { month: 'date', share: 'float8', most: 'int8' },
+  },
   `select a.id as "accountId", a.name as account, l.quota, l.used, l.units as "limit"
    from accounts a join plans p on p.name = a.plan cross join lateral (
      select 'contacts' as quota, p.contacts as units, a.contact_count as used
      union all
      select q.quota, l.most, q.used from quota_uses q join ${limitsOfPlan} on l.quota = q.quota
-     where q.account_id = a.id and q.month = $1
+     where q.account_id = a.id and q.month = :month
    ) l
-   where a.deleted_at is null and l.units > 0 and l.used >= l.units * $2::float8
-   order by l.used::float8 / l.units desc, a.id, l.quota limit $3`,
+   where a.deleted_at is null and l.units > 0 and l.used >= l.units * :share::float8
+   order by l.used::float8 / l.units desc, a.id, l.quota limit :most`,
 )
 
 /**
@@ -184,14 +187,14 @@ export const nearLimits = (
   { sql, now }: Pick<Operation, 'sql' | 'now'>,
   share: number,
   most: number,
-): Promise<NearLimit[]> => sql(readNearLimits, [month(now), share, most])
+): Promise<NearLimit[]> => sql(readNearLimits, { month: month(now), share, most })
 
 /** Takes up to `units` of a monthly quota, as many as are left, and returns the number taken. Call it last in a unit of work. */
 export const takeQuotaUpTo = async (work: Work, quota: Quota, units: number): Promise<number> => {
   const { sql, accountId, now } = work
   if (units === 0 || (await takeQuota(work, quota, units)) === 'taken') return units
   for (;;) {
-    const [quotaNow] = await sql(readQuota, [accountId, quota, month(now)])
+    const [quotaNow] = await sql(readQuota, { accountId, quota, month: month(now) })
     const left = quotaNow?.limit ? quotaNow.limit - quotaNow.used : 0
     const granted = Math.max(0, Math.min(units, left))
     if (granted === 0 || (await takeQuota(work, quota, granted)) === 'taken') return granted
@@ -209,8 +212,8 @@ export const usedUpQuotas = (accountId: string, quotas: string): string => `arra
 
 const subtractUse = statement(
   'return-quota',
-  {},
-  'update quota_uses set used = greatest(used - $4, 0) where account_id = $1 and quota = $2 and month = $3',
+  { parameters: { accountId: 'text', quota: 'text', ofMonth: 'date', units: 'int4' } },
+  'update quota_uses set used = greatest(used - :units, 0) where account_id = :accountId and quota = :quota and month = :ofMonth',
 )
 
 /** Returns unused units to the quota of a month (`2026-11-01`). Call it last in a unit of work. */
@@ -220,7 +223,7 @@ export const returnQuota = async (
   ofMonth: string,
   units: number,
 ): Promise<void> => {
-  await sql(subtractUse, [accountId, quota, ofMonth, units])
+  await sql(subtractUse, { accountId, quota, ofMonth, units })
 }
 
 /** Returns the units left of a monthly quota in the month of `at`; null: unlimited. */
@@ -229,7 +232,7 @@ export const quotaLeft = async (
   quota: Quota,
   at: Date,
 ): Promise<number | null> => {
-  const [plan] = await sql(readQuota, [accountId, quota, month(at)])
+  const [plan] = await sql(readQuota, { accountId, quota, month: month(at) })
   return plan && plan.limit !== null ? Math.max(plan.limit - plan.used, 0) : null
 }
 

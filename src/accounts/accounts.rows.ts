@@ -28,20 +28,28 @@ const findAnyAccount = statement('find-any-account', {}, 'select from accounts l
 export const hasAccounts = async ({ sql }: Pick<Work, 'sql'>): Promise<boolean> =>
   (await sql(findAnyAccount)).length > 0
 
-const findAccount = statement('find-account-by-id', {}, 'select from accounts where id = $1')
+const findAccount = statement(
+  'find-account-by-id',
+  { parameters: { id: 'text' } },
+  'select from accounts where id = :id',
+)
 
 /** Returns whether the account exists, also while it is being deleted. */
 export const hasAccount = async ({ sql }: Pick<Work, 'sql'>, id: string): Promise<boolean> =>
-  (await sql(findAccount, [id])).length > 0
+  (await sql(findAccount, { id })).length > 0
 
-const lockRow = statement('lock-account', {}, 'select from accounts where id = $1 for no key update')
+const lockRow = statement(
+  'lock-account',
+  { parameters: { accountId: 'text' } },
+  'select from accounts where id = :accountId for no key update',
+)
 
 /**
  * Locks the account's row until the end of the transaction: the second of two concurrent calls waits, and then sees what the
  * first one wrote. Throws Problem `not_found`.
  */
 export const lockAccount = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<void> => {
-  const locked = await sql(lockRow, [accountId])
+  const locked = await sql(lockRow, { accountId })
   if (locked.length === 0) throw notFound('There is no such account')
 }
 
@@ -65,8 +73,8 @@ export const countingByStatus = <Status extends string>(table: string, statuses:
 
 const lockApiKey = statement(
   'lock-active-key',
-  {},
-  'select from api_keys where account_id = $1 and id = $2 and revoked_at is null for share',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from api_keys where account_id = :accountId and id = :id and revoked_at is null for share',
 )
 
 /**
@@ -76,4 +84,4 @@ const lockApiKey = statement(
 export const lockActiveKey = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
-): Promise<boolean> => (await sql(lockApiKey, [accountId, id])).length > 0
+): Promise<boolean> => (await sql(lockApiKey, { accountId, id })).length > 0

@@ -19,14 +19,18 @@ export const isReservedSlug = (slug: string): boolean => slug.length === 1 || re
 // One claim at a time: the second of two claims for a slug gets a clear error instead of a violated index.
 const lockSlugs = statement('lock-slugs', {}, `select from pg_advisory_xact_lock(${lockKey('slugs')})`)
 
-const setSlug = statement<{ id: string }>(
+const setSlug = statement(
   'set-slug',
-  { id: 'text' },
-  `update accounts set slug = $2
-   where id = $1 and deleted_at is null and not exists (select from accounts where slug = $2 and id <> $1) returning id`,
+  { row: { id: 'text' }, parameters: { accountId: 'text', slug: 'text' } },
+  `update accounts set slug = :slug
+   where id = :accountId and deleted_at is null and not exists (select from accounts where slug = :slug and id <> :accountId) returning id`,
 )
 
-const findActive = statement('find-active-account', {}, 'select from accounts where id = $1 and deleted_at is null')
+const findActive = statement(
+  'find-active-account',
+  { parameters: { accountId: 'text' } },
+  'select from accounts where id = :accountId and deleted_at is null',
+)
 
 /**
  * Claims a slug for the portal URLs of an account (id), and frees its previous one. Throws Problem `invalid` if the slug is not a
@@ -36,29 +40,29 @@ export const takeSlug = async ({ sql }: Operation, accountId: string, slug: stri
   if (!pattern.test(slug)) throw invalid('slug must be 1 to 63 lower-case letters, digits and inner hyphens')
   if (isReservedSlug(slug)) throw invalid(`The slug ${shown(slug)} is reserved`)
   await sql(lockSlugs)
-  const rows = await sql(setSlug, [accountId, slug])
+  const rows = await sql(setSlug, { accountId, slug })
   if (rows.length > 0) return
-  const existing = await sql(findActive, [accountId])
+  const existing = await sql(findActive, { accountId })
   throw existing.length > 0 ? conflict(`The slug ${shown(slug)} is taken`) : notFound('There is no such account')
 }
 
-const readSlug = preparedStatement<{ slug: string | null }>(
+const readSlug = preparedStatement(
   'slug-of',
-  { slug: 'text' },
-  'select slug from accounts where id = $1',
+  { row: { slug: 'text?' }, parameters: { accountId: 'text' } },
+  'select slug from accounts where id = :accountId',
 )
 
 /** Returns the account's slug; null if it has claimed none. Throws Problem `not_found` if the account is gone. */
 export const slugOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<string | null> => {
-  const [account] = await sql(readSlug, [accountId])
+  const [account] = await sql(readSlug, { accountId })
   if (!account) throw notFound('There is no such account')
   return account.slug
 }
 
-const findBySlug = preparedStatement<{ id: string }>(
+const findBySlug = preparedStatement(
   'account-of-slug',
-  { id: 'text' },
-  'select id from accounts where slug = $1 and deleted_at is null',
+  { row: { id: 'text' }, parameters: { slug: 'text' } },
+  'select id from accounts where slug = :slug and deleted_at is null',
 )
 
 /**
@@ -67,7 +71,7 @@ const findBySlug = preparedStatement<{ id: string }>(
  */
 export const accountOfSlug = async (app: Pick<App, 'sql' | 'database'>, slug: string): Promise<string | null> => {
   if (!pattern.test(slug)) return null
-  const [account] = await app.sql(findBySlug, [slug])
+  const [account] = await app.sql(findBySlug, { slug })
   if (account) await requireHere(app, account.id)
   return account?.id ?? null
 }

@@ -4,6 +4,7 @@ import { byName } from '../lib/names.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Operation } from '../store/work.ts'
 import { type Brand, type BrandChange, changeBrand, readBrand } from './accounts.brand.ts'
@@ -94,23 +95,23 @@ const types = {
   createdAt: 'timestamptz',
 } as const
 
-const findPlan = statement('find-plan', {}, 'select from plans where name = $1')
+const findPlan = statement('find-plan', { parameters: { name: 'text' } }, 'select from plans where name = :name')
 
 const requirePlan = async ({ sql }: Operation, name: string): Promise<void> => {
-  const known = await sql(findPlan, [name])
+  const known = await sql(findPlan, { name })
   if (known.length === 0) throw noSuch('plan', name, { hint: 'svc plans list' })
 }
 
-const insertAccount = statement<AccountRow>(
+const insertAccount = statement(
   'insert-account',
-  types,
-  `insert into accounts (id, name, plan, created_at) values ($1, $2, $3, $4) on conflict (name) do nothing returning ${columns}`,
+  { row: typedRow<AccountRow>(types), parameters: { id: 'text', name: 'text', plan: 'text', now: 'timestamptz' } },
+  `insert into accounts (id, name, plan, created_at) values (:id, :name, :plan, :now) on conflict (name) do nothing returning ${columns}`,
 )
 
-const findClosedByName = statement<{ id: string }>(
+const findClosedByName = statement(
   'find-closed-account-by-name',
-  { id: 'text' },
-  'select id from accounts where name = $1 and deleted_at is not null',
+  { row: { id: 'text' }, parameters: { name: 'text' } },
+  'select id from accounts where name = :name and deleted_at is not null',
 )
 
 /** Throws Problem `conflict` if the name is taken, also by an account that is still being deleted; `not_found` for an unknown plan. */
@@ -118,28 +119,28 @@ export const createAccount = async (operation: Operation, input: z.input<typeof 
   const { name, plan } = parse(NewAccount, input)
   await requirePlan(operation, plan)
   const { sql, now } = operation
-  const [account] = await sql(insertAccount, [newId('acc', now.getTime()), name, plan, now])
+  const [account] = await sql(insertAccount, { id: newId('acc', now.getTime()), name, plan, now })
   if (account) return view(account)
-  const [namesake] = await sql(findClosedByName, [name])
+  const [namesake] = await sql(findClosedByName, { name })
   throw namesake
     ? conflict(`The account ${shown(name)} is still being deleted`, { hint: `svc accounts delete ${namesake.id}` })
     : conflict(`There is already an account named ${shown(name)}`)
 }
 
-const readAccounts = statement<AccountRow>('list-accounts', types, `${selecting} order by id`)
+const readAccounts = statement('list-accounts', { row: typedRow<AccountRow>(types) }, `${selecting} order by id`)
 
 export const listAccounts = async ({ sql }: Operation): Promise<AccountView[]> =>
   (await sql(readAccounts)).sort(byName('name')).map(view)
 
-const readAccount = statement<AccountRow>(
+const readAccount = statement(
   'find-account',
-  types,
-  `${selecting} and (id = $1 or name = $1) order by id = $1 desc limit 1`,
+  { row: typedRow<AccountRow>(types), parameters: { ref: 'text' } },
+  `${selecting} and (id = :ref or name = :ref) order by id = :ref desc limit 1`,
 )
 
 /** Finds an account by id or name, except one that is being deleted. Throws Problem `not_found`. */
 const findAccount = async ({ sql }: Operation, ref: string): Promise<AccountView> => {
-  const [account] = await sql(readAccount, [ref])
+  const [account] = await sql(readAccount, { ref })
   if (!account) throw noSuch('account', ref, { hint: 'svc accounts list' })
   return view(account)
 }
@@ -160,7 +161,11 @@ export const updateAccount = async (
   return { ...account, ...(await changeBrand(operation, account.id, change)) }
 }
 
-const readFirstAccounts = statement<AccountRow>('first-accounts', types, `${selecting} order by name limit 21`)
+const readFirstAccounts = statement(
+  'first-accounts',
+  { row: typedRow<AccountRow>(types) },
+  `${selecting} order by name limit 21`,
+)
 
 /**
  * Returns the account for a command: the named one, or the only one (docs/reference/cli.md#conventions). Throws Problem `not_found`, or
@@ -182,12 +187,16 @@ export const chooseAccount = async (operation: Operation, ref?: string): Promise
   })
 }
 
-const updatePlan = statement('set-plan-of-account', {}, 'update accounts set plan = $2 where id = $1')
+const updatePlan = statement(
+  'set-plan-of-account',
+  { parameters: { id: 'text', plan: 'text' } },
+  'update accounts set plan = :plan where id = :id',
+)
 
 export const setPlan = async (operation: Operation, ref: string, plan: string): Promise<AccountView> => {
   const account = await findAccount(operation, ref)
   await requirePlan(operation, plan)
-  await operation.sql(updatePlan, [account.id, plan])
+  await operation.sql(updatePlan, { id: account.id, plan })
   return { ...account, plan }
 }
 

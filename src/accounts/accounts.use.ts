@@ -13,14 +13,14 @@ const minuteMs = 60_000
 
 // A row that another transaction has locked (a webhook is created with the key, or the key is revoked) is skipped: waiting for it
 // while other rows are locked could deadlock.
-const recordUse = preparedStatement<{ id: string }>(
+const recordUse = preparedStatement(
   'record-use-of-keys',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { keyIds: '_text', minute: 'timestamptz' } },
   `with used as materialized (
-     select k.ctid as row from unnest(${opaqueArray('$1')}) as u(id) join api_keys k on k.id = u.id
-     where k.last_used_at is null or k.last_used_at < $2 for no key update of k skip locked
+     select k.ctid as row from unnest(${opaqueArray(':keyIds')}) as u(id) join api_keys k on k.id = u.id
+     where k.last_used_at is null or k.last_used_at < :minute for no key update of k skip locked
    )
-   update api_keys set last_used_at = $2 where ctid = any(array(select row from used)) returning id`,
+   update api_keys set last_used_at = :minute where ctid = any(array(select row from used)) returning id`,
 )
 
 type Part = Pick<App, 'database' | 'sql' | 'now' | 'report'>
@@ -28,7 +28,7 @@ type Part = Pick<App, 'database' | 'sql' | 'now' | 'report'>
 const record = coalesceCalls(
   1000,
   async ({ sql }: Part, calls: readonly { keyId: string; minute: number }[]): Promise<null[]> => {
-    await sql(recordUse, [calls.map(({ keyId }) => keyId), new Date(calls[0]!.minute)])
+    await sql(recordUse, { keyIds: calls.map(({ keyId }) => keyId), minute: new Date(calls[0]!.minute) })
     return calls.map(() => null)
   },
   { isShared: () => true },

@@ -1,30 +1,37 @@
 import type { TriggerData } from '../lib/merge-data.ts'
+import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 
-const readActivities = statement<{ id: string; name: string; data: TriggerData | null; at: number }>(
+const readActivities = statement(
   'activities-of-email',
-  { id: 'text', name: 'text', data: 'jsonb', at: 'int8' },
+  {
+    row: { id: 'text', name: 'text', data: typed<TriggerData | null>('jsonb'), at: 'int8' },
+    parameters: { accountId: 'text', email: 'text' },
+  },
   `select id, name, data, (extract(epoch from at) * 1000)::int8 as at from activities
-   where account_id = $1 and email = $2 order by id`,
+   where account_id = :accountId and email = :email order by id`,
 )
 
 /** The events that programs reported about an address. */
 export const personalData: PersonalDataPart = {
   name: 'reportedEvents',
   read: async ({ sql, accountId }, email) =>
-    (await sql(readActivities, [accountId, email])).map(({ data, ...event }) => ({ ...event, ...(data && { data }) })),
+    (await sql(readActivities, { accountId, email })).map(({ data, ...event }) => ({
+      ...event,
+      ...(data && { data }),
+    })),
 }
 
 const deleteActivities = statement(
   'delete-activities-of-email',
-  {},
-  'delete from activities where account_id = $1 and email = $2',
+  { parameters: { accountId: 'text', email: 'text' } },
+  'delete from activities where account_id = :accountId and email = :email',
 )
 
 /** Deletes the events of an erased address. Their idempotency keys stay: they hold no personal data. */
 export const forgetActivities: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
-    if (listId === undefined && email !== undefined) await sql(deleteActivities, [accountId, email])
+    if (listId === undefined && email !== undefined) await sql(deleteActivities, { accountId, email })
   },
 }

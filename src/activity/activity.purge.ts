@@ -8,12 +8,12 @@ import type { App } from '../store/work.ts'
 
 /* As the purge of the access log (contacts.purge.ts): old rows are at the start of each account's range of the key. */
 
-const findOld = statement<{ id: string }>(
+const findOld = statement(
   'find-accounts-with-old-activities',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { bound: 'text', only: 'text?' } },
   `select a.id from ${allAccounts} a cross join lateral (
-     select from activities e where e.account_id = a.id and e.id < $1 order by e.id limit 1
-   ) e where $2::text is null or a.id = $2`,
+     select from activities e where e.account_id = a.id and e.id < :bound order by e.id limit 1
+   ) e where :only::text is null or a.id = :only`,
 )
 
 const deleteOld = statement<{ gone: number; last: string | null }>(
@@ -40,7 +40,7 @@ export const purgeActivities = async (
 ): Promise<number> => {
   const bound = idAt('act', before.getTime())
   let total = 0
-  for (const { id } of await sql(findOld, [bound, only])) {
+  for (const { id } of await sql(findOld, { bound, only })) {
     let last = ''
     const batch = async () => {
       const [row] = await database.transaction((tx) => tx(deleteOld, [id, last, bound, batchSize]), forceIndexOrder)

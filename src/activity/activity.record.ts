@@ -15,6 +15,7 @@ import { newId } from '../lib/ids.ts'
 import { TriggerData } from '../lib/merge-data.ts'
 import { conflict, notFound } from '../lib/problem.ts'
 import { idText } from '../lib/text.ts'
+import { typedRow } from '../store/column-types.ts'
 import { isSharedFailure, SerializationConflict } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
@@ -52,38 +53,50 @@ interface Call {
 /** It is null if the contact does not exist. `isReplay`: an earlier call had the same key. */
 type Outcome = (Recorded & { isReplay: boolean }) | null
 
-const readKeys = preparedStatement<Recorded & { key: string }>(
+const readKeys = preparedStatement(
   'activities-of-keys',
-  { key: 'text', id: 'text', journeys: 'int4' },
-  `select k.key, k.activity_id as id, k.journeys from activity_keys k where k.account_id = $1 and k.key = any($2)`,
+  {
+    row: typedRow<Recorded & { key: string }>({ key: 'text', id: 'text', journeys: 'int4' }),
+    parameters: { accountId: 'text', repeated: '_text' },
+  },
+  `select k.key, k.activity_id as id, k.journeys from activity_keys k where k.account_id = :accountId and k.key = any(:repeated)`,
 )
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
 /** Returns the result of the first call with an idempotency key; null if there was none. */
 export const resultOfKey = async ({ sql, accountId }: Reader, key: string): Promise<Recorded | null> => {
-  const [row] = await sql(readKeys, [accountId, [key]])
+  const [row] = await sql(readKeys, { accountId, repeated: [key] })
   return row ? { id: row.id, journeys: row.journeys } : null
 }
 
 // One statement finds the contacts and inserts the events, as for deals. A second call with the same idempotency key waits here until
 // the first one commits or rolls back. Of two calls with one key in one statement, one inserts its event.
-const inserting = preparedStatement<ContactPlace & { id: string; isNew: boolean }>(
+const inserting = preparedStatement(
   'record-activities',
-  { id: 'text', listId: 'text', rowId: 'text', email: 'text', isNew: 'bool' },
+  {
+    row: typedRow<ContactPlace & { id: string; isNew: boolean }>({
+      id: 'text',
+      listId: 'text',
+      rowId: 'text',
+      email: 'text',
+      isNew: 'bool',
+    }),
+    parameters: { accountId: 'text', asked: 'jsonb', now: 'timestamptz' },
+  },
   `with asked as (
-     select * from jsonb_to_recordset($2::jsonb) as a(id text, email text, "listId" text, name text, data jsonb, key text)
+     select * from jsonb_to_recordset(:asked::jsonb) as a(id text, email text, "listId" text, name text, data jsonb, key text)
      order by a.email collate "C"
    ), located as materialized (
      select a.id, a.email, a.name, a.data, a.key, c."listId", c."rowId" from asked a
-     cross join lateral (${locatingAddress({ account: '$1', email: 'a.email', list: 'a."listId"' })}) c
+     cross join lateral (${locatingAddress({ account: ':accountId', email: 'a.email', list: 'a."listId"' })}) c
    ), claimed as (
      insert into activity_keys (account_id, key, activity_id, journeys)
-     select $1, key, id, 0 from located where key is not null order by key collate "C"
+     select :accountId, key, id, 0 from located where key is not null order by key collate "C"
      on conflict (account_id, key) do nothing returning activity_id
    ), inserted as (
      insert into activities (account_id, id, email, name, data, at)
-     select $1, id, email, name, data, $3 from located where key is null or id in (select activity_id from claimed)
+     select :accountId, id, email, name, data, :now from located where key is null or id in (select activity_id from claimed)
      returning id
    )
    select l.id, l."listId", l."rowId", l.email, i.id is not null as "isNew" from located l left join inserted i on i.id = l.id`,
@@ -91,16 +104,18 @@ const inserting = preparedStatement<ContactPlace & { id: string; isNew: boolean 
 
 const keepCounts = preparedStatement(
   'count-journeys-of-activities',
-  {},
-  `update activity_keys k set journeys = i.journeys from unnest($2::text[], $3::int[]) as i(key, journeys)
-   where k.account_id = $1 and k.key = i.key`,
+  { parameters: { accountId: 'text', keys: '_text', counted: '_int4' } },
+  `update activity_keys k set journeys = i.journeys from unnest(:keys::text[], :counted::int[]) as i(key, journeys)
+   where k.account_id = :accountId and k.key = i.key`,
 )
 
 /** Records the events of different addresses, and starts their journeys. Returns an outcome for each call, in their order. */
 const record = async (work: Work, calls: readonly Call[]): Promise<Outcome[]> => {
   const { sql, accountId, now } = work
   const asked = calls.map(({ report, key }) => ({ ...report, key, id: newId('act', now.getTime()) }))
-  const rows = new Map((await sql(inserting, [accountId, JSON.stringify(asked), now])).map((row) => [row.id, row]))
+  const rows = new Map(
+    (await sql(inserting, { accountId, asked: JSON.stringify(asked), now })).map((row) => [row.id, row]),
+  )
   const fresh = asked.filter(({ id }) => rows.get(id)?.isNew)
   const started = new Map(fresh.map(({ id }) => [id, 0]))
   if (fresh.length > 0) {
@@ -115,11 +130,15 @@ const record = async (work: Work, calls: readonly Call[]): Promise<Outcome[]> =>
   }
   const counted = fresh.filter(({ id, key }) => key !== undefined && started.get(id)! > 0)
   if (counted.length > 0) {
-    await sql(keepCounts, [accountId, counted.map(({ key }) => key), counted.map(({ id }) => started.get(id))])
+    await sql(keepCounts, {
+      accountId,
+      keys: counted.map(({ key }) => key!),
+      counted: counted.map(({ id }) => started.get(id)!),
+    })
   }
   const repeated = asked.flatMap(({ id, key }) => (key !== undefined && rows.get(id)?.isNew === false ? [key] : []))
   const known = new Map(
-    (repeated.length > 0 ? await sql(readKeys, [accountId, repeated]) : []).map(({ key, ...first }) => [key, first]),
+    (repeated.length > 0 ? await sql(readKeys, { accountId, repeated }) : []).map(({ key, ...first }) => [key, first]),
   )
   return asked.map(({ id, key }) => {
     const row = rows.get(id)

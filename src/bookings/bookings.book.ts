@@ -4,6 +4,7 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { conflict, type Problem } from '../lib/problem.ts'
 import { oneLine } from '../lib/strings.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type BusySpan, isEntryOf } from './bookings.ics.ts'
@@ -34,11 +35,11 @@ const timeUnavailable = (): Problem => conflict('This time is no longer availabl
 
 type BookingBlock = BlockOf<'booking'>
 
-const lockingCurrent = preparedStatement<BookingRow>(
+const lockingCurrent = preparedStatement(
   'lock-booking-of-answer',
-  bookingTypes,
+  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', messageId: 'text', blockId: 'text' } },
   `select ${bookingColumns} from bookings
-   where account_id = $1 and message_id = $2 and block_id = $3 and status = 'confirmed' and not is_replaced for update`,
+   where account_id = :accountId and message_id = :messageId and block_id = :blockId and status = 'confirmed' and not is_replaced for update`,
 )
 
 /** Locks and returns the recipient's booking of the block: one that is neither cancelled nor replaced. */
@@ -47,7 +48,7 @@ const lockCurrentBooking = async (
   messageId: string,
   blockId: string,
 ): Promise<BookingRow | null> => {
-  const [row] = await sql(lockingCurrent, [accountId, messageId, blockId])
+  const [row] = await sql(lockingCurrent, { accountId, messageId, blockId })
   return row ?? null
 }
 
@@ -60,7 +61,11 @@ const readingOverlaps = preparedStatement(
      and start_at < $6 and end_at > $5 and start_at > $5::timestamptz - interval '1 day' limit 1`,
 )
 
-const lockCalendar = statement('lock-calendar', {}, `select from pg_advisory_xact_lock(${lockKey('calendar', '$1')})`)
+const lockCalendar = statement(
+  'lock-calendar',
+  { parameters: { calendar: 'text' } },
+  `select from pg_advisory_xact_lock(${lockKey('calendar', ':calendar')})`,
+)
 
 const readingOfDay = preparedStatement(
   'bookings-of-calendar-day',
@@ -81,7 +86,7 @@ const requireFreeTime = async (
   { startAt, endAt }: Span,
 ): Promise<void> => {
   const calendar = [accountId, projectId, blockId]
-  await sql(lockCalendar, [calendar.join(' ')])
+  await sql(lockCalendar, { calendar: calendar.join(' ') })
   const buffer = bufferOf(props)
   const taken = await sql(readingOverlaps, [...calendar, id, new Date(startAt - buffer), new Date(endAt + buffer)])
   if (taken.length > 0) throw timeUnavailable()
@@ -94,16 +99,32 @@ const requireFreeTime = async (
 
 const insertingSlot = preparedStatement(
   'take-booking-time',
-  {},
+  {
+    parameters: {
+      accountId: 'text',
+      projectId: 'text',
+      blockId: 'text',
+      startAt: 'timestamptz',
+      endAt: 'timestamptz',
+      id: 'text',
+    },
+  },
   `insert into booking_slots (account_id, project_id, block_id, start_at, end_at, booking_id)
-   values ($1, $2, $3, $4, $5, $6)`,
+   values (:accountId, :projectId, :blockId, :startAt, :endAt, :id)`,
 )
 
 /** Writes the slot of a new booking. Throws Problem `conflict` if the time overlaps another booking. */
 const reserveTime = async (work: Work, booking: BookingRow, block: BookingBlock): Promise<void> => {
   const { id, projectId, blockId, startAt, endAt } = booking
   await requireFreeTime(work, booking, block, booking)
-  await work.sql(insertingSlot, [work.accountId, projectId, blockId, new Date(startAt), new Date(endAt), id])
+  await work.sql(insertingSlot, {
+    accountId: work.accountId,
+    projectId,
+    blockId,
+    startAt: new Date(startAt),
+    endAt: new Date(endAt),
+    id,
+  })
 }
 
 /** Returns the attendee's name: from the answer, else from the merge field `name`, else the address. */
@@ -117,9 +138,17 @@ const spanOf = ({ props }: BookingBlock, startAt: number): Span => ({
 
 const readingRecent = preparedStatement(
   'bookings-of-a-day',
-  {},
+  {
+    parameters: {
+      accountId: 'text',
+      messageId: 'text',
+      blockId: 'text',
+      now: 'timestamptz',
+      maxBookingsPerDay: 'int8',
+    },
+  },
   `select from bookings
-   where account_id = $1 and message_id = $2 and block_id = $3 and created_at > $4::timestamptz - interval '1 day' limit $5`,
+   where account_id = :accountId and message_id = :messageId and block_id = :blockId and created_at > :now::timestamptz - interval '1 day' limit :maxBookingsPerDay`,
 )
 
 /** Throws Problem `conflict` if the email has reached its limit of bookings in 24 hours. */
@@ -128,7 +157,7 @@ const requireBelowDailyLimit = async (
   messageId: string,
   blockId: string,
 ): Promise<void> => {
-  const recent = await sql(readingRecent, [accountId, messageId, blockId, now, maxBookingsPerDay])
+  const recent = await sql(readingRecent, { accountId, messageId, blockId, now, maxBookingsPerDay })
   if (recent.length === maxBookingsPerDay) throw conflict('Too many bookings were made here today: try again tomorrow')
 }
 
@@ -198,13 +227,13 @@ const moveBooking = async (
 
 const replacing = preparedStatement(
   'replace-booking',
-  {},
-  'update bookings set is_replaced = true where account_id = $1 and id = $2',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'update bookings set is_replaced = true where account_id = :accountId and id = :id',
 )
 
 /** Marks a locked booking that has ended as replaced, and withdraws its answer, so that the block can be answered again. */
 const replaceEnded = async (work: Work, { id, messageId, blockId }: BookingRow): Promise<void> => {
-  await work.sql(replacing, [work.accountId, id])
+  await work.sql(replacing, { accountId: work.accountId, id })
   await withdrawInteraction(work, messageId, 'booking', blockId)
 }
 

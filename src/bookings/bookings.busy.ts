@@ -6,6 +6,7 @@ import { daysBefore } from '../lib/days.ts'
 import { shown } from '../lib/problem.ts'
 import { createFairSemaphore } from '../net/fair-semaphore.ts'
 import { defineJob, inBatches } from '../store/background.ts'
+import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { BusySpan, BusyTimes } from './bookings.ics.ts'
@@ -43,20 +44,33 @@ interface Stored {
   knownAt: Date | null
 }
 
-const readingStored = statement<Stored>(
+const readingStored = statement(
   'read-busy-calendar',
-  { readAt: 'timestamptz', fault: 'text', busy: 'jsonb', knownAt: 'timestamptz' },
+  {
+    row: { readAt: 'timestamptz?', fault: 'text?', busy: typed<BusySpan[]>('jsonb'), knownAt: 'timestamptz?' },
+    parameters: { accountId: 'text', key: 'text' },
+  },
   `select read_at as "readAt", fault, busy, coalesce(known_at, case when fault is null then read_at end) as "knownAt"
-   from busy_calendars where account_id = $1 and key = $2`,
+   from busy_calendars where account_id = :accountId and key = :key`,
 )
 
-const claiming = statement<{ key: string }>(
+const claiming = statement(
   'claim-busy-calendar',
-  { key: 'text' },
-  `insert into busy_calendars (account_id, key, project_id, block_id, busy, claimed_until) values ($1, $2, $3, $4, '[]', $6)
+  {
+    row: { key: 'text' },
+    parameters: {
+      accountId: 'text',
+      key: 'text',
+      projectId: 'text',
+      blockId: 'text',
+      now: 'timestamptz',
+      claimedUntil: 'timestamptz',
+    },
+  },
+  `insert into busy_calendars (account_id, key, project_id, block_id, busy, claimed_until) values (:accountId, :key, :projectId, :blockId, '[]', :claimedUntil)
    on conflict (account_id, key) do update
      set project_id = excluded.project_id, block_id = excluded.block_id, claimed_until = excluded.claimed_until
-     where busy_calendars.claimed_until is null or busy_calendars.claimed_until < $5
+     where busy_calendars.claimed_until is null or busy_calendars.claimed_until < :now
    returning key`,
 )
 
@@ -66,12 +80,12 @@ const storing = statement(
   `update busy_calendars set read_at = $3, fault = $4, busy = $5, known_at = $6, claimed_until = null where account_id = $1 and key = $2`,
 )
 
-const deleteOld = statement<{ gone: number }>(
+const deleteOld = statement(
   'delete-old-busy-calendars',
-  { gone: 'int8' },
+  { row: { gone: 'int8' }, parameters: { before: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `with old as materialized (
-     select ctid as row from busy_calendars where coalesce(read_at, claimed_until) < $1
-       and ($3::text is null or account_id = $3) limit $2 for update skip locked
+     select ctid as row from busy_calendars where coalesce(read_at, claimed_until) < :before
+       and (:only::text is null or account_id = :only) limit :batchSize for update skip locked
    ), gone as (
      delete from busy_calendars where ctid = any(array(select row from old)) returning 1
    )
@@ -87,7 +101,7 @@ export const purgeBusyTimes = (
   signal?: AbortSignal,
   only: string | null = null,
 ): Promise<number> =>
-  inBatches(batchSize, async () => (await sql(deleteOld, [before, batchSize, only]))[0]!.gone, signal)
+  inBatches(batchSize, async () => (await sql(deleteOld, { before, batchSize, only }))[0]!.gone, signal)
 
 /** Reads an .ics file in a thread of its own. Rejects if it takes too long or is no such file. */
 const readInThread = (text: string, window: { timezone: string; from: number; until: number }): Promise<BusyTimes> =>
@@ -179,10 +193,10 @@ const refresh = async (app: App, { accountId, projectId, blockId }: Block, sourc
   const open = <T>(run: (work: Work) => Promise<T>) => app.work(accountId, 'page:booking', run)
   for (;;) {
     const now = app.now()
-    const [stored] = await app.sql(readingStored, [accountId, key])
+    const [stored] = await app.sql(readingStored, { accountId, key })
     if (stored && endOf(stored) > now.getTime()) return stored
     const claimedUntil = new Date(now.getTime() + claimMs)
-    const claimed = await open(({ sql }) => sql(claiming, [accountId, key, projectId, blockId, now, claimedUntil]))
+    const claimed = await open(({ sql }) => sql(claiming, { accountId, key, projectId, blockId, now, claimedUntil }))
     if (claimed.length > 0) {
       const { fault, busy } = await load(app, accountId, source, now.getTime())
       const readAt = app.now()
@@ -245,17 +259,26 @@ export interface FaultyCalendar {
   used: 'read' | 'kept' | 'none'
 }
 
-const readingFaults = statement<FaultyCalendar>(
+const readingFaults = statement(
   'faulty-busy-calendars',
-  { accountId: 'text', projectId: 'text', blockId: 'text', fault: 'text', used: 'text' },
+  {
+    row: {
+      accountId: 'text',
+      projectId: 'text',
+      blockId: 'text',
+      fault: 'text',
+      used: typed<'read' | 'kept' | 'none'>('text'),
+    },
+    parameters: { readAt: 'timestamptz' },
+  },
   `select account_id as "accountId", project_id as "projectId", block_id as "blockId", fault,
      case when known_at is null then 'none' when known_at = read_at then 'read' else 'kept' end as used from busy_calendars
-   where fault is not null and read_at > $1::timestamptz - interval '1 day' order by read_at desc limit 20`,
+   where fault is not null and read_at > :readAt::timestamptz - interval '1 day' order by read_at desc limit 20`,
 )
 
 /** Returns the blocks of the last day whose busy times could not be read, or only with a fault, of all accounts. */
 export const faultyCalendars = ({ sql, now }: Pick<App, 'sql' | 'now'>): Promise<FaultyCalendar[]> =>
-  sql(readingFaults, [now()])
+  sql(readingFaults, { readAt: now() })
 
 export const jobs = [
   defineJob('busy times', {

@@ -2,6 +2,7 @@ import { withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
 import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { noSuch } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type NotifyContext, notifyAttendee, withdrawReminders } from './bookings.notify.ts'
@@ -25,34 +26,37 @@ export const reasonMaxLength = 1000
 
 const deletingSlot = preparedStatement(
   'free-booking-start',
-  {},
-  'delete from booking_slots where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4',
+  { parameters: { accountId: 'text', projectId: 'text', blockId: 'text', startAt: 'timestamptz' } },
+  'delete from booking_slots where account_id = :accountId and project_id = :projectId and block_id = :blockId and start_at = :startAt',
 )
 
 const releaseTime = (work: Work, { projectId, blockId, startAt }: BookingRow) =>
-  work.sql(deletingSlot, [work.accountId, projectId, blockId, new Date(startAt)])
+  work.sql(deletingSlot, { accountId: work.accountId, projectId, blockId, startAt: new Date(startAt) })
 
-const ending = preparedStatement<BookingRow>(
+const ending = preparedStatement(
   'end-booking',
-  bookingTypes,
-  `update bookings set status = 'cancelled', cancelled_by = $3, reason = $4, cancelled_at = $5, updated_at = $5,
+  {
+    row: typedRow<BookingRow>(bookingTypes),
+    parameters: { accountId: 'text', id: 'text', by: 'text?', reason: 'text?', now: 'timestamptz' },
+  },
+  `update bookings set status = 'cancelled', cancelled_by = :by, reason = :reason, cancelled_at = :now, updated_at = :now,
      sequence = sequence + 1, remind_at = null
-   where account_id = $1 and id = $2 returning ${bookingColumns}`,
+   where account_id = :accountId and id = :id returning ${bookingColumns}`,
 )
 
 /** Cancels a locked booking and releases its time, so that the block can be answered again. */
 const endBooking = async (work: Work, booking: BookingRow, by: Cancellation['by'] | null, reason: string | null) => {
   const { sql, accountId, now } = work
-  const [row] = await sql(ending, [accountId, booking.id, by, reason, now])
+  const [row] = await sql(ending, { accountId, id: booking.id, by, reason, now })
   await releaseTime(work, booking)
   await withdrawInteraction(work, booking.messageId, 'booking', booking.blockId)
   return row!
 }
 
-const lockBooking = preparedStatement<BookingRow>(
+const lockBooking = preparedStatement(
   'lock-booking',
-  bookingTypes,
-  `select ${bookingColumns} from bookings where account_id = $1 and id = $2 for update`,
+  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', id: 'text' } },
+  `select ${bookingColumns} from bookings where account_id = :accountId and id = :id for update`,
 )
 
 /**
@@ -65,7 +69,7 @@ export const cancelBooking = async (
   id: string,
   { by, reason }: Cancellation,
 ): Promise<{ booking: BookingView; cancelled: boolean }> => {
-  const [current] = await work.sql(lockBooking, [work.accountId, id])
+  const [current] = await work.sql(lockBooking, { accountId: work.accountId, id })
   if (!current) throw noSuch('booking', id, { hint: 'svc bookings list' })
   if (current.status === 'cancelled' || current.endAt <= work.now.getTime())
     return { booking: viewBooking(current), cancelled: false }
@@ -76,17 +80,17 @@ export const cancelBooking = async (
   return { booking: viewBooking(booking), cancelled: true }
 }
 
-const lockBookingsOf = statement<BookingRow>(
+const lockBookingsOf = statement(
   'lock-bookings-of-address',
-  bookingTypes,
-  `select ${bookingColumns} from bookings where account_id = $1 and email = $2 order by id for update`,
+  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', email: 'text' } },
+  `select ${bookingColumns} from bookings where account_id = :accountId and email = :email order by id for update`,
 )
 
 const eraseBookings = statement(
   'erase-bookings-of-address',
-  {},
-  `update bookings set name = '', email = '', reason = null, title = regexp_replace(title, $3, ${erasedAddress}, 'gi')
-   where account_id = $1 and email = $2`,
+  { parameters: { accountId: 'text', email: 'text', pattern: 'text' } },
+  `update bookings set name = '', email = '', reason = null, title = regexp_replace(title, :pattern, ${erasedAddress}, 'gi')
+   where account_id = :accountId and email = :email`,
 )
 
 /**
@@ -95,9 +99,9 @@ const eraseBookings = statement(
  */
 export const eraseAttendee = async (work: Work, email: string): Promise<void> => {
   const { sql, accountId, now } = work
-  const rows = await sql(lockBookingsOf, [accountId, email])
+  const rows = await sql(lockBookingsOf, { accountId, email })
   for (const row of rows) {
     if (row.status === 'confirmed' && row.endAt > now.getTime()) await endBooking(work, row, null, null)
   }
-  await sql(eraseBookings, [accountId, email, addressPattern(email)])
+  await sql(eraseBookings, { accountId, email, pattern: addressPattern(email) })
 }

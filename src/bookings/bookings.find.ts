@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor, idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type BookingRow, type BookingView, bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
@@ -11,13 +12,16 @@ interface BookingFilter {
   email: string | null
 }
 
-const readPage = statement<BookingRow>(
+const readPage = statement(
   'list-bookings',
-  bookingTypes,
+  {
+    row: typedRow<BookingRow>(bookingTypes),
+    parameters: { accountId: 'text', before: 'text?', status: 'text?', email: 'text?', limit: 'int8' },
+  },
   `select ${bookingColumns} from bookings
-   where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or status = $3)
-     and ($4::text is null or email = $4)
-   order by id desc limit $5`,
+   where account_id = :accountId and (:before::text is null or id < :before) and (:status::text is null or status = :status)
+     and (:email::text is null or email = :email)
+   order by id desc limit :limit`,
 )
 
 /** Returns a page of the account's bookings, newest first. Throws Problem `invalid` for a bad cursor. */
@@ -27,17 +31,27 @@ export const listBookings = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<BookingView>> => {
   const before = cursor === undefined ? null : idOfCursor('bkg', cursor)
-  const rows = await sql(readPage, [accountId, before, status, email, limit + 1])
+  const rows = await sql(readPage, { accountId, before, status, email, limit: limit + 1 })
   return pageOf(rows.map(viewBooking), limit)
 }
 
-const readUpcoming = statement<BookingRow>(
+const readUpcoming = statement(
   'list-upcoming-bookings',
-  bookingTypes,
+  {
+    row: typedRow<BookingRow>(bookingTypes),
+    parameters: {
+      accountId: 'text',
+      now: 'timestamptz',
+      after: 'timestamptz?',
+      id: 'text',
+      email: 'text?',
+      limit: 'int8',
+    },
+  },
   `select ${bookingColumns} from bookings
-   where account_id = $1 and status = 'confirmed' and start_at >= $2 and ($3::timestamptz is null or (start_at, id) > ($3, $4))
-     and ($5::text is null or email = $5)
-   order by start_at, id limit $6`,
+   where account_id = :accountId and status = 'confirmed' and start_at >= :now and (:after::timestamptz is null or (start_at, id) > (:after, :id))
+     and (:email::text is null or email = :email)
+   order by start_at, id limit :limit`,
 )
 
 /** Returns a page of confirmed bookings in the future, earliest first. Throws Problem `invalid` for a bad cursor. */
@@ -49,24 +63,24 @@ export const listUpcoming = async (
   const [start = '', id = ''] = cursor === undefined ? [] : decodeCursor(cursor, 2)
   if (cursor !== undefined && !/^\d{1,15}$/.test(start)) throw invalid('cursor is not valid')
   const after = cursor === undefined ? null : new Date(Number(start))
-  const rows = await sql(readUpcoming, [accountId, now, after, id, email, limit + 1])
+  const rows = await sql(readUpcoming, { accountId, now, after, id, email, limit: limit + 1 })
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   const isMore = rows.length > limit && last
   return { rows: page.map(viewBooking), nextCursor: isMore ? encodeCursor([String(last.startAt), last.id]) : null }
 }
 
-const readBooking = statement<BookingRow>(
+const readBooking = statement(
   'read-booking',
-  bookingTypes,
-  `select ${bookingColumns} from bookings where account_id = $1 and id = $2`,
+  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', id: 'text' } },
+  `select ${bookingColumns} from bookings where account_id = :accountId and id = :id`,
 )
 
 /** Returns a booking by its id; null if there is none. */
 export const findBooking = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
-): Promise<BookingRow | null> => (await sql(readBooking, [accountId, id]))[0] ?? null
+): Promise<BookingRow | null> => (await sql(readBooking, { accountId, id }))[0] ?? null
 
 /** Returns a booking by its id. Throws Problem `not_found`. */
 export const showBooking = async (reader: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<BookingView> => {
@@ -81,13 +95,16 @@ interface TakenTime {
   endAt: number
 }
 
-const readingTaken = preparedStatement<{ startAt: Date; endAt: Date }>(
+const readingTaken = preparedStatement(
   'taken-booking-times',
-  { startAt: 'timestamptz', endAt: 'timestamptz' },
+  {
+    row: { startAt: 'timestamptz', endAt: 'timestamptz' },
+    parameters: { accountId: 'text', projectId: 'text', blockId: 'text', from: 'timestamptz', until: 'timestamptz' },
+  },
   // No booking is longer than a day (studio.blocks.ts).
   `select start_at as "startAt", end_at as "endAt" from booking_slots
-   where account_id = $1 and project_id = $2 and block_id = $3
-     and start_at > $4::timestamptz - interval '1 day' and end_at > $4 and start_at < $5
+   where account_id = :accountId and project_id = :projectId and block_id = :blockId
+     and start_at > :from::timestamptz - interval '1 day' and end_at > :from and start_at < :until
    order by start_at`,
 )
 
@@ -98,15 +115,18 @@ export const takenTimes = async (
   from: number,
   until: number,
 ): Promise<TakenTime[]> => {
-  const rows = await sql(readingTaken, [accountId, projectId, blockId, new Date(from), new Date(until)])
+  const rows = await sql(readingTaken, { accountId, projectId, blockId, from: new Date(from), until: new Date(until) })
   return rows.map(({ startAt, endAt }) => ({ startAt: startAt.getTime(), endAt: endAt.getTime() }))
 }
 
-const readingMovable = preparedStatement<{ id: string; startAt: Date; endAt: Date }>(
+const readingMovable = preparedStatement(
   'movable-booking',
-  { id: 'text', startAt: 'timestamptz', endAt: 'timestamptz' },
+  {
+    row: { id: 'text', startAt: 'timestamptz', endAt: 'timestamptz' },
+    parameters: { accountId: 'text', messageId: 'text', blockId: 'text', now: 'timestamptz' },
+  },
   `select id, start_at as "startAt", end_at as "endAt" from bookings
-   where account_id = $1 and message_id = $2 and block_id = $3 and status = 'confirmed' and not is_replaced and end_at > $4`,
+   where account_id = :accountId and message_id = :messageId and block_id = :blockId and status = 'confirmed' and not is_replaced and end_at > :now`,
 )
 
 /** Returns the recipient's booking of a block that has not ended; undefined if there is none. */
@@ -116,6 +136,6 @@ export const movableBooking = async (
   blockId: string,
   now: Date,
 ): Promise<(TakenTime & { id: string }) | undefined> => {
-  const [row] = await sql(readingMovable, [accountId, messageId, blockId, now])
+  const [row] = await sql(readingMovable, { accountId, messageId, blockId, now })
   return row && { id: row.id, startAt: row.startAt.getTime(), endAt: row.endAt.getTime() }
 }

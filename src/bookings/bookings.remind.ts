@@ -15,34 +15,34 @@ interface Due {
 
 const pending = 'remind_at is not null'
 
-const readFirst = preparedStatement<{ isDue: boolean }>(
+const readFirst = preparedStatement(
   'first-due-booking-reminder',
-  { isDue: 'bool' },
-  `select remind_at <= $1 and not ${isHeld('sends')} as "isDue" from bookings where ${pending} order by remind_at limit 1`,
+  { row: { isDue: 'bool' }, parameters: { at: 'timestamptz' } },
+  `select remind_at <= :at and not ${isHeld('sends')} as "isDue" from bookings where ${pending} order by remind_at limit 1`,
 )
 
 /** Whether the first pending reminder is due. */
 export const isBookingReminderDue = `
   select remind_at <= svc_now() and not ${isHeld('sends')} from bookings where ${pending} order by remind_at limit 1`
 
-const readDue = preparedStatement<Due>(
+const readDue = preparedStatement(
   'due-booking-reminders',
-  { accountId: 'text', id: 'text' },
+  { row: { accountId: 'text', id: 'text' }, parameters: { at: 'timestamptz', except: '_text' } },
   `with recursive ${turnOfAccounts('bookings', 'remind_at', pending)}
    select d.account_id as "accountId", d.id
    from turn t cross join lateral (
      select account_id, id from bookings
-     where account_id = t.account_id and ${pending} and remind_at <= $1 and id <> all($2)
+     where account_id = t.account_id and ${pending} and remind_at <= :at and id <> all(:except)
      order by remind_at limit 200
    ) d
-   where t.due <= $1 and exists (select from ${activeAccounts} a where a.id = t.account_id)`,
+   where t.due <= :at and exists (select from ${activeAccounts} a where a.id = t.account_id)`,
 )
 
 /** Returns due bookings, some of each account. Reads one index entry if nothing is due. Returns none while sends are paused. */
 const findDue = async ({ sql, now }: App, except: readonly string[]): Promise<Due[]> => {
   const at = now()
-  const [first] = await sql(readFirst, [at])
-  return first?.isDue ? sql(readDue, [at, except]) : []
+  const [first] = await sql(readFirst, { at })
+  return first?.isDue ? sql(readDue, { at, except }) : []
 }
 
 /**

@@ -3,6 +3,7 @@ import { addressPattern } from '../lib/erased.ts'
 import { toNumber } from '../lib/money.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { noSuch } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { CheckoutItem } from '../studio/studio.ts'
@@ -64,12 +65,12 @@ const viewOf = (row: Row): PaymentView => ({
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
-const readPage = statement<Row>(
+const readPage = statement(
   'list-payments',
-  types,
+  { row: typedRow<Row>(types), parameters: { accountId: 'text', before: 'text?', status: 'text?', limit: 'int8' } },
   `select ${columns} from payment_orders
-   where account_id = $1 and ($2::text is null or id < $2) and ($3::text is null or status = $3)
-   order by id desc limit $4`,
+   where account_id = :accountId and (:before::text is null or id < :before) and (:status::text is null or status = :status)
+   order by id desc limit :limit`,
 )
 
 /** Returns a page of the account's payments, newest first. Throws Problem `invalid` for a bad cursor. */
@@ -79,29 +80,29 @@ export const listPayments = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<PaymentView>> => {
   const before = cursor === undefined ? null : idOfCursor('pay', cursor)
-  const rows = await sql(readPage, [accountId, before, status, limit + 1])
+  const rows = await sql(readPage, { accountId, before, status, limit: limit + 1 })
   return pageOf(rows.map(viewOf), limit)
 }
 
-const readPaymentsOf = statement<Row>(
+const readPaymentsOf = statement(
   'payments-of-address',
-  types,
-  `select ${columns} from payment_orders where account_id = $1 and (email = $2 or items::text ~* $3) order by id`,
+  { row: typedRow<Row>(types), parameters: { accountId: 'text', email: 'text', pattern: 'text' } },
+  `select ${columns} from payment_orders where account_id = :accountId and (email = :email or items::text ~* :pattern) order by id`,
 )
 
 /** Returns all payments of a normalised address, and those whose items name it, oldest first. */
 export const paymentsOf = async ({ sql, accountId }: Reader, email: string): Promise<PaymentView[]> =>
-  (await sql(readPaymentsOf, [accountId, email, addressPattern(email)])).map(viewOf)
+  (await sql(readPaymentsOf, { accountId, email, pattern: addressPattern(email) })).map(viewOf)
 
-const readPayment = statement<Row>(
+const readPayment = statement(
   'read-payment',
-  types,
-  `select ${columns} from payment_orders where account_id = $1 and id = $2`,
+  { row: typedRow<Row>(types), parameters: { accountId: 'text', id: 'text' } },
+  `select ${columns} from payment_orders where account_id = :accountId and id = :id`,
 )
 
 /** Returns a payment by its id. Throws Problem `not_found`. */
 export const showPayment = async ({ sql, accountId }: Reader, id: string): Promise<PaymentView> => {
-  const [row] = await sql(readPayment, [accountId, id])
+  const [row] = await sql(readPayment, { accountId, id })
   if (!row) throw noSuch('payment', id, { hint: 'svc payments list' })
   return viewOf(row)
 }

@@ -4,6 +4,7 @@ import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { toNumber } from '../lib/money.ts'
 import type { CheckoutEvent, CheckoutSession } from '../net/stripe.ts'
+import { typed, typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type CheckoutItem, loadVersion } from '../studio/studio.ts'
@@ -66,24 +67,24 @@ const orderOf = ({ sessionId, sessionUrl, sessionEndsAt, sessionKey, ...order }:
   session: sessionId === null ? null : { id: sessionId, url: sessionUrl, endsAt: sessionEndsAt, key: sessionKey },
 })
 
-const readOrder = statement<OrderRow>(
+const readOrder = statement(
   'read-payment-order',
-  columnTypes,
-  `select ${columns} from payment_orders where account_id = $1 and id = $2`,
+  { row: typedRow<OrderRow>(columnTypes), parameters: { accountId: 'text', id: 'text' } },
+  `select ${columns} from payment_orders where account_id = :accountId and id = :id`,
 )
 
 /** Returns an order by its id; null if the account has no such order. Runs outside of any transaction. */
 export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, id: string): Promise<Order | null> => {
-  const [row] = await sql(readOrder, [accountId, id])
+  const [row] = await sql(readOrder, { accountId, id })
   return row ? orderOf(row) : null
 }
 
 // Statuses are compared in `lockOrder`: after waiting for a lock the rows are current, but sorted by their former values.
-const lockingOrders = preparedStatement<OrderRow>(
+const lockingOrders = preparedStatement(
   'lock-payment-order',
-  columnTypes,
+  { row: typedRow<OrderRow>(columnTypes), parameters: { accountId: 'text', messageId: 'text', blockId: 'text' } },
   `select ${columns} from payment_orders
-   where account_id = $1 and message_id = $2 and block_id = $3 and status <> 'expired' order by id for update`,
+   where account_id = :accountId and message_id = :messageId and block_id = :blockId and status <> 'expired' order by id for update`,
 )
 
 /** Locks and returns the recipient's order for a block: the paid one, else the open one. */
@@ -92,7 +93,7 @@ export const lockOrder = async (
   messageId: string,
   blockId: string,
 ): Promise<Order | null> => {
-  const rows = await sql(lockingOrders, [accountId, messageId, blockId])
+  const rows = await sql(lockingOrders, { accountId, messageId, blockId })
   const row = rows.find(({ status }) => status === 'paid') ?? rows[0]
   return row ? orderOf(row) : null
 }
@@ -129,13 +130,16 @@ export const insertOrder = async (
 
 const defaultSessionMs = 24 * 60 * 60_000
 
-const writeSession = preparedStatement<{ url: string }>(
+const writeSession = preparedStatement(
   'record-payment-session',
-  { url: 'text' },
-  `update payment_orders set session_id = coalesce(session_id, $3), session_url = coalesce(session_url, $4),
-     session_ends_at = coalesce(session_ends_at, $5),
-     session_key = case when session_id is null then $6 else session_key end
-   where account_id = $1 and id = $2 returning session_url as url`,
+  {
+    row: { url: 'text' },
+    parameters: { accountId: 'text', id: 'text', sessionId: 'text', url: 'text', endsAt: 'timestamptz', key: 'text?' },
+  },
+  `update payment_orders set session_id = coalesce(session_id, :sessionId), session_url = coalesce(session_url, :url),
+     session_ends_at = coalesce(session_ends_at, :endsAt),
+     session_key = case when session_id is null then :key else session_key end
+   where account_id = :accountId and id = :id returning session_url as url`,
 )
 
 /** Records the session of an order, unless one is already recorded, and returns the URL of the recorded one. */
@@ -146,26 +150,26 @@ export const recordSession = async (
   key: string | null,
 ): Promise<string> => {
   const endsAt = new Date(session.expiresAt ?? now.getTime() + defaultSessionMs)
-  const [row] = await sql(writeSession, [accountId, id, session.id, session.url, endsAt, key])
+  const [row] = await sql(writeSession, { accountId, id, sessionId: session.id, url: session.url, endsAt, key })
   return row?.url ?? session.url
 }
 
 const expireOrder = preparedStatement(
   'close-payment-order',
-  {},
-  `update payment_orders set status = 'expired' where account_id = $1 and id = $2 and status = 'open'`,
+  { parameters: { accountId: 'text', id: 'text' } },
+  `update payment_orders set status = 'expired' where account_id = :accountId and id = :id and status = 'open'`,
 )
 
 /** Marks an open order expired: the next answer opens a new one. */
 export const closeOrder = async ({ sql, accountId }: Work, id: string): Promise<void> => {
-  await sql(expireOrder, [accountId, id])
+  await sql(expireOrder, { accountId, id })
 }
 
-const lockingSession = preparedStatement<{ id: string }>(
+const lockingSession = preparedStatement(
   'payment-order-of-session',
-  { id: 'text' },
-  `update payment_orders set session_id = $2
-   where account_id = $1 and provider = 'stripe' and (session_id = $2 or (id = $3 and session_id is null)) returning id`,
+  { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', reference: 'text?' } },
+  `update payment_orders set session_id = :id
+   where account_id = :accountId and provider = 'stripe' and (session_id = :id or (id = :reference and session_id is null)) returning id`,
 )
 
 /**
@@ -176,36 +180,27 @@ export const orderOfSession = async (
   { sql, accountId }: Work,
   { id, reference }: CheckoutEvent['session'],
 ): Promise<string | null> => {
-  const [row] = await sql(lockingSession, [accountId, id, reference])
+  const [row] = await sql(lockingSession, { accountId, id, reference })
   return row?.id ?? null
 }
 
-interface Paid {
-  id: string
-  messageId: string
-  blockId: string
-  projectId: string
-  projectVersion: number
-  email: string
-  currency: string
-  amount: string
-  items: CheckoutItem[]
-}
-
-const markPaid = preparedStatement<Paid>(
+const markPaid = preparedStatement(
   'settle-payment-order',
   {
-    id: 'text',
-    messageId: 'text',
-    blockId: 'text',
-    projectId: 'text',
-    projectVersion: 'int4',
-    email: 'text',
-    currency: 'text',
-    amount: 'numeric',
-    items: 'jsonb',
+    row: {
+      id: 'text',
+      messageId: 'text',
+      blockId: 'text',
+      projectId: 'text',
+      projectVersion: 'int4',
+      email: 'text',
+      currency: 'text',
+      amount: 'numeric',
+      items: typed<CheckoutItem[]>('jsonb'),
+    },
+    parameters: { accountId: 'text', id: 'text', now: 'timestamptz' },
   },
-  `update payment_orders set status = 'paid', paid_at = $3 where account_id = $1 and id = $2 and status <> 'paid'
+  `update payment_orders set status = 'paid', paid_at = :now where account_id = :accountId and id = :id and status <> 'paid'
    returning id, message_id as "messageId", block_id as "blockId", project_id as "projectId",
      project_version as "projectVersion", email, currency, amount, items`,
 )
@@ -216,7 +211,7 @@ const markPaid = preparedStatement<Paid>(
  */
 export const settleOrder = async (work: Work, id: string): Promise<void> => {
   const { sql, accountId, now } = work
-  const [paid] = await sql(markPaid, [accountId, id, now])
+  const [paid] = await sql(markPaid, { accountId, id, now })
   if (!paid) return
   const { messageId, blockId, projectId, currency } = paid
   const amount = toNumber(paid.amount)

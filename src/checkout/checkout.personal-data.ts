@@ -11,16 +11,16 @@ export const personalData: PersonalDataPart = {
 
 const erasePayer = statement(
   'erase-payer',
-  {},
-  `update payment_orders set email = case when email = $2 then '' else email end,
-     items = regexp_replace(items::text, $3, ${erasedAddress}, 'gi')::jsonb
-   where account_id = $1 and (email = $2 or items::text ~* $3)`,
+  { parameters: { accountId: 'text', email: 'text', pattern: 'text' } },
+  `update payment_orders set email = case when email = :email then '' else email end,
+     items = regexp_replace(items::text, :pattern, ${erasedAddress}, 'gi')::jsonb
+   where account_id = :accountId and (email = :email or items::text ~* :pattern)`,
 )
 
 /** Payments are business records and stay when their payer is erased; the address is removed from them. */
 export const forgetPayer: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
-    await sql(erasePayer, [accountId, email, addressPattern(email)])
+    await sql(erasePayer, { accountId, email, pattern: addressPattern(email) })
   },
 }

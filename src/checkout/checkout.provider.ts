@@ -24,15 +24,15 @@ interface ProviderView {
 
 type Unit = Pick<Work, 'sql' | 'accountId'>
 
-const readProvider = preparedStatement<{ sealedKey: string; formerSealedKey: string | null }>(
+const readProvider = preparedStatement(
   'payment-provider',
-  { sealedKey: 'text', formerSealedKey: 'text' },
-  `select sealed_key as "sealedKey", former_sealed_key as "formerSealedKey" from payment_providers where account_id = $1`,
+  { row: { sealedKey: 'text', formerSealedKey: 'text?' }, parameters: { accountId: 'text' } },
+  `select sealed_key as "sealedKey", former_sealed_key as "formerSealedKey" from payment_providers where account_id = :accountId`,
 )
 
 /** Returns the account's provider; null if payments are not set up. */
 export const findProvider = async ({ box }: Pick<App, 'box'>, { sql, accountId }: Unit): Promise<Provider | null> => {
-  const [stored] = await sql(readProvider, [accountId])
+  const [stored] = await sql(readProvider, { accountId })
   const open = (sealed: string) => box.open(sealed, accountId)
   if (stored)
     return {
@@ -43,11 +43,11 @@ export const findProvider = async ({ box }: Pick<App, 'box'>, { sql, accountId }
   return (await isDevelopment(sql)) ? { kind: 'test' } : null
 }
 
-const readWebhookSecrets = preparedStatement<{ sealed: string[] }>(
+const readWebhookSecrets = preparedStatement(
   'payment-webhook-secrets',
-  { sealed: '_text' },
+  { row: { sealed: '_text' }, parameters: { accountId: 'text' } },
   `select array_remove(array[sealed_webhook_secret, former_sealed_webhook_secret], null) as sealed
-   from payment_providers where account_id = $1`,
+   from payment_providers where account_id = :accountId`,
 )
 
 /**
@@ -58,7 +58,7 @@ export const findWebhookSecrets = async (
   { box, sql }: Pick<App, 'box' | 'sql'>,
   accountId: string,
 ): Promise<string[]> => {
-  const [stored] = await sql(readWebhookSecrets, [accountId])
+  const [stored] = await sql(readWebhookSecrets, { accountId })
   return stored?.sealed.map((sealed) => box.open(sealed, accountId)) ?? []
 }
 
@@ -67,15 +67,15 @@ const webhookUrlOf = ({ config }: Pick<App, 'config'>, accountId: string): strin
 
 const testView: ProviderView = { provider: 'test', keyLast4: null, webhookUrl: null }
 
-const readKeyEnd = statement<{ keyLast4: string }>(
+const readKeyEnd = statement(
   'read-end-of-payment-key',
-  { keyLast4: 'text' },
-  'select key_last4 as "keyLast4" from payment_providers where account_id = $1',
+  { row: { keyLast4: 'text' }, parameters: { accountId: 'text' } },
+  'select key_last4 as "keyLast4" from payment_providers where account_id = :accountId',
 )
 
 /** Returns the account's provider for display. Throws Problem `not_found` if payments are not set up. */
 export const showProvider = async (app: Pick<App, 'config'>, { sql, accountId }: Unit): Promise<ProviderView> => {
-  const [stored] = await sql(readKeyEnd, [accountId])
+  const [stored] = await sql(readKeyEnd, { accountId })
   if (stored) return { provider: 'stripe', keyLast4: stored.keyLast4, webhookUrl: webhookUrlOf(app, accountId) }
   if (await isDevelopment(sql)) return testView
   throw notFound('Payments are not set up', { hint: 'svc payments provider set --provider stripe' })
@@ -98,22 +98,31 @@ const checkStripe = ({ key, webhookSecret }: StripeInput): void => {
     throw invalid('webhook-secret must be the signing secret of a Stripe webhook (whsec_…)')
 }
 
-const lockSecrets = statement<{ key: string; secret: string }>(
+const lockSecrets = statement(
   'lock-payment-provider',
-  { key: 'text', secret: 'text' },
-  'select sealed_key as key, sealed_webhook_secret as secret from payment_providers where account_id = $1 for update',
+  { row: { key: 'text', secret: 'text' }, parameters: { accountId: 'text' } },
+  'select sealed_key as key, sealed_webhook_secret as secret from payment_providers where account_id = :accountId for update',
 )
 
 const writeSecrets = statement(
   'set-payment-provider',
-  {},
+  {
+    parameters: {
+      accountId: 'text',
+      sealedKey: 'text',
+      sealedWebhookSecret: 'text',
+      keyLast4: 'text',
+      now: 'timestamptz',
+      isChanged: 'bool',
+    },
+  },
   `insert into payment_providers as p (account_id, provider, sealed_key, sealed_webhook_secret, key_last4, updated_at)
-   values ($1, 'stripe', $2, $3, $4, $5)
+   values (:accountId, 'stripe', :sealedKey, :sealedWebhookSecret, :keyLast4, :now)
    on conflict (account_id) do update set provider = excluded.provider, sealed_key = excluded.sealed_key,
      sealed_webhook_secret = excluded.sealed_webhook_secret, key_last4 = excluded.key_last4, updated_at = excluded.updated_at,
-     former_sealed_key = case when $6 then p.sealed_key else p.former_sealed_key end,
+     former_sealed_key = case when :isChanged then p.sealed_key else p.former_sealed_key end,
      former_sealed_webhook_secret =
-       case when $6 then p.sealed_webhook_secret else p.former_sealed_webhook_secret end`,
+       case when :isChanged then p.sealed_webhook_secret else p.former_sealed_webhook_secret end`,
 )
 
 /**
@@ -130,21 +139,28 @@ export const setStripe = async (
   const keyLast4 = key.slice(-4)
   const seal = (plain: string) => app.box.seal(plain, accountId)
   const open = (sealed: string) => app.box.open(sealed, accountId)
-  const [stored] = await sql(lockSecrets, [accountId])
+  const [stored] = await sql(lockSecrets, { accountId })
   const isChanged = stored !== undefined && (open(stored.key) !== key || open(stored.secret) !== webhookSecret)
-  await sql(writeSecrets, [accountId, seal(key), seal(webhookSecret), keyLast4, now, isChanged])
+  await sql(writeSecrets, {
+    accountId,
+    sealedKey: seal(key),
+    sealedWebhookSecret: seal(webhookSecret),
+    keyLast4,
+    now,
+    isChanged,
+  })
   return { provider: 'stripe', keyLast4, webhookUrl: webhookUrlOf(app, accountId) }
 }
 
-const countOpen = statement<{ count: number }>(
+const countOpen = statement(
   'count-open-payments',
-  { count: 'int8' },
-  `select count(*) as count from payment_orders where account_id = $1 and status = 'open' and provider <> 'test'`,
+  { row: { count: 'int8' }, parameters: { accountId: 'text' } },
+  `select count(*) as count from payment_orders where account_id = :accountId and status = 'open' and provider <> 'test'`,
 )
 
 /** Returns the number of open payments at the account's own provider. */
 export const countOpenPayments = async ({ sql, accountId }: Unit): Promise<number> =>
-  (await sql(countOpen, [accountId]))[0]!.count
+  (await sql(countOpen, { accountId }))[0]!.count
 
 /** Removes the account's own provider. Returns whether it had one. */
 export const unsetProvider = async (work: Work): Promise<boolean> => {

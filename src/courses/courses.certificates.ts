@@ -33,22 +33,25 @@ export const withCertificates = async (
   })
 }
 
-const readRow = statement<Certificate>(
+const readRow = statement(
   'read-certificate',
-  { course: 'text', account: 'text', name: 'text', email: 'text', completedAt: 'timestamptz' },
+  {
+    row: { course: 'text', account: 'text', name: 'text?', email: 'text', completedAt: 'timestamptz' },
+    parameters: { accountId: 'text', memberId: 'text', courseId: 'text' },
+  },
   `select c.title as course, a.name as account, o.name, m.email, o.completed_at as "completedAt"
    from course_completions o
-   join courses c on c.account_id = $1 and c.id = o.course_id
-   join members m on m.account_id = $1 and m.id = o.member_id
+   join courses c on c.account_id = :accountId and c.id = o.course_id
+   join members m on m.account_id = :accountId and m.id = o.member_id
    join ${activeAccounts} a on a.id = o.account_id
-   where o.account_id = $1 and o.member_id = $2 and o.course_id = $3`,
+   where o.account_id = :accountId and o.member_id = :memberId and o.course_id = :courseId`,
 )
 
 /** Returns null if the member has not completed the course, or one of them was deleted. */
 export const findCertificate = async (
   { sql, accountId }: Reader,
   { memberId, courseId }: Holder,
-): Promise<Certificate | null> => (await sql(readRow, [accountId, memberId, courseId]))[0] ?? null
+): Promise<Certificate | null> => (await sql(readRow, { accountId, memberId, courseId }))[0] ?? null
 
 export const nameMaxLength = 100
 
@@ -61,10 +64,10 @@ const CertificateName = text(10 * nameMaxLength)
   .refine((name) => name.length <= nameMaxLength, `must have at most ${nameMaxLength} characters`)
   .refine((name) => name === '' || /\p{L}/u.test(name), 'must contain a letter')
 
-const updateName = statement<{ id: string }>(
+const updateName = statement(
   'name-certificate',
-  { id: 'text' },
-  `update course_completions set name = $4 where account_id = $1 and member_id = $2 and course_id = $3
+  { row: { id: 'text' }, parameters: { accountId: 'text', memberId: 'text', courseId: 'text', name: 'text?' } },
+  `update course_completions set name = :name where account_id = :accountId and member_id = :memberId and course_id = :courseId
    returning course_id as id`,
 )
 
@@ -74,6 +77,11 @@ const updateName = statement<{ id: string }>(
  */
 export const nameCertificate = async (work: Work, { memberId, courseId }: Holder, given: string): Promise<void> => {
   const { name } = parse(z.object({ name: CertificateName }), { name: given })
-  const named = await work.sql(updateName, [work.accountId, memberId, courseId, name === '' ? null : name])
+  const named = await work.sql(updateName, {
+    accountId: work.accountId,
+    memberId,
+    courseId,
+    name: name === '' ? null : name,
+  })
   if (named.length === 0) throw notFound('There is no such certificate')
 }

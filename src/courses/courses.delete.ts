@@ -22,16 +22,16 @@ export interface CourseRemoval {
   keys: number
 }
 
-const countDependants = statement<CourseRemoval>(
+const countDependants = statement(
   'count-removal-of-course',
-  { lessons: 'int8', keys: 'int8' },
-  `select (select count(*) from lessons where account_id = $1 and course_id = $2) as lessons,
-     (select count(*) from enrolments where account_id = $1 and course_id = $2 and active) as keys`,
+  { row: { lessons: 'int8', keys: 'int8' }, parameters: { accountId: 'text', id: 'text' } },
+  `select (select count(*) from lessons where account_id = :accountId and course_id = :id) as lessons,
+     (select count(*) from enrolments where account_id = :accountId and course_id = :id and active) as keys`,
 )
 
 /** Counts what the deletion of a course (by id) would delete with it. Locks nothing. */
 export const countCourseRemoval = async ({ sql, accountId }: Reader, id: string): Promise<CourseRemoval> =>
-  (await sql(countDependants, [accountId, id]))[0]!
+  (await sql(countDependants, { accountId, id }))[0]!
 
 /** Deletes a course with its lessons and bindings, and records that its keys remain to be deleted. Returns the number of its lessons. */
 const close = async (work: Work, id: string): Promise<number> => {
@@ -49,15 +49,15 @@ const close = async (work: Work, id: string): Promise<number> => {
 // One batch of a course at a time: a second process waits for the batch of the first.
 const lockDeleted = statement(
   'lock-deleted-course',
-  {},
-  'select from deleted_courses where account_id = $1 and id = $2 for update',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from deleted_courses where account_id = :accountId and id = :id for update',
 )
 
-const readBatch = statement<{ count: number; last: string | null }>(
+const readBatch = statement(
   'members-of-account',
-  { count: 'int8', last: 'text' },
+  { row: { count: 'int8', last: 'text?' }, parameters: { accountId: 'text', after: 'text' } },
   `select count(*) as count, max(id) as last from (
-     select id from members where account_id = $1 and id > $2 order by id limit ${batchSize}
+     select id from members where account_id = :accountId and id > :after order by id limit ${batchSize}
    ) batch`,
 )
 
@@ -84,8 +84,8 @@ const deleteCompletions = statement(
 
 const forgetDeleted = statement(
   'forget-deleted-course',
-  {},
-  'delete from deleted_courses where account_id = $1 and id = $2',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'delete from deleted_courses where account_id = :accountId and id = :id',
 )
 
 interface Swept {
@@ -97,8 +97,8 @@ interface Swept {
 
 /** Deletes the keys and the progress of one batch of members, and after the last batch the row in `deleted_courses`. */
 const sweepBatch = async ({ sql, accountId }: Work, id: string, after: string): Promise<Swept> => {
-  if ((await sql(lockDeleted, [accountId, id])).length === 0) return { members: 0, keys: 0, last: after }
-  const [batch] = await sql(readBatch, [accountId, after])
+  if ((await sql(lockDeleted, { accountId, id })).length === 0) return { members: 0, keys: 0, last: after }
+  const [batch] = await sql(readBatch, { accountId, after })
   const { count: members, last } = batch!
   let keys = 0
   if (last !== null) {
@@ -107,7 +107,7 @@ const sweepBatch = async ({ sql, accountId }: Work, id: string, after: string): 
     await sql(deleteFinished, rows)
     await sql(deleteCompletions, rows)
   }
-  if (members < batchSize) await sql(forgetDeleted, [accountId, id])
+  if (members < batchSize) await sql(forgetDeleted, { accountId, id })
   return { members, keys, last: last ?? after }
 }
 

@@ -1,4 +1,5 @@
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Course } from './courses.entities.ts'
@@ -49,15 +50,15 @@ const columnTypes = {
   updatedAt: 'timestamptz',
 } as const
 
-const readCourses = statement<Row>(
+const readCourses = statement(
   'list-courses',
-  columnTypes,
-  `select ${columns} from courses c where c.account_id = $1 order by c.id desc`,
+  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text' } },
+  `select ${columns} from courses c where c.account_id = :accountId order by c.id desc`,
 )
 
 /** Returns all courses, newest first. */
 export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseView[]> => {
-  const rows = await sql(readCourses, [accountId])
+  const rows = await sql(readCourses, { accountId })
   return rows.map(viewCourse)
 }
 
@@ -107,15 +108,15 @@ const theCourse = (found: readonly Row[], ref: string): Row => {
   return course
 }
 
-const readNamed = statement<Row>(
+const readNamed = statement(
   'courses-named',
-  columnTypes,
-  `select ${columns} from courses c where c.account_id = $1 and (c.id = $2 or c.title = $2)`,
+  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', ref: 'text' } },
+  `select ${columns} from courses c where c.account_id = :accountId and (c.id = :ref or c.title = :ref)`,
 )
 
 /** Finds a course by its id or unique title. Throws Problem `not_found`, or `conflict` if several courses have the title. */
 export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): Promise<CourseView> => {
-  const rows = await sql(readNamed, [accountId, ref])
+  const rows = await sql(readNamed, { accountId, ref })
   return viewCourse(theCourse(rows, ref))
 }
 
@@ -132,26 +133,26 @@ export const viewLesson = ({ videoUrl, ...lesson }: LessonRow): LessonView => ({
   ...(videoUrl !== null && { videoUrl }),
 })
 
-const readLessons = preparedStatement<LessonRow>(
+const readLessons = preparedStatement(
   'lessons-of-course',
-  lessonTypes,
-  `select ${lessonColumns} from lessons l where l.account_id = $1 and l.course_id = $2 order by l.position`,
+  { row: typedRow<LessonRow>(lessonTypes), parameters: { accountId: 'text', courseId: 'text' } },
+  `select ${lessonColumns} from lessons l where l.account_id = :accountId and l.course_id = :courseId order by l.position`,
 )
 
 /** Returns the lessons in order. */
 export const lessonsOf = async ({ sql, accountId }: Reader, courseId: string): Promise<LessonView[]> =>
-  (await sql(readLessons, [accountId, courseId])).map(viewLesson)
+  (await sql(readLessons, { accountId, courseId })).map(viewLesson)
 
-const readAllLessons = statement<{ id: string; title: string; course: string }>(
+const readAllLessons = statement(
   'list-lessons',
-  { id: 'text', title: 'text', course: 'text' },
+  { row: { id: 'text', title: 'text', course: 'text' }, parameters: { accountId: 'text' } },
   `select l.id, l.title, c.title as course from lessons l join courses c on c.account_id = l.account_id and c.id = l.course_id
-   where l.account_id = $1 order by c.id desc, l.position`,
+   where l.account_id = :accountId order by c.id desc, l.position`,
 )
 
 /** Returns the lessons of all courses with the titles of their courses, newest course first. */
 export const listLessons = ({ sql, accountId }: Reader): Promise<{ id: string; title: string; course: string }[]> =>
-  sql(readAllLessons, [accountId])
+  sql(readAllLessons, { accountId })
 
 /** SQL condition: the course of the key `e` is not deleted. Keys of a deleted course stay for a while (courses.delete.ts). */
 export const opens = (e: string) =>
@@ -159,10 +160,10 @@ export const opens = (e: string) =>
 
 const readActiveKey = preparedStatement(
   'is-entitled',
-  {},
-  `select from enrolments e where e.account_id = $1 and e.member_id = $2 and e.active and ${opens('e')} limit 1`,
+  { parameters: { accountId: 'text', memberId: 'text' } },
+  `select from enrolments e where e.account_id = :accountId and e.member_id = :memberId and e.active and ${opens('e')} limit 1`,
 )
 
 /** Whether any of the member's keys is active. */
 export const isEntitled = async ({ sql, accountId }: Reader, memberId: string): Promise<boolean> =>
-  (await sql(readActiveKey, [accountId, memberId])).length > 0
+  (await sql(readActiveKey, { accountId, memberId })).length > 0

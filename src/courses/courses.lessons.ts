@@ -4,6 +4,7 @@ import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { VideoUrl } from '../lib/video.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { Title } from './courses.edit.ts'
@@ -35,10 +36,10 @@ const LessonChange = NewLesson.partial()
 /** A lesson as the terminal shows it. */
 export type CourseLesson = LessonView & { courseId: string }
 
-const touchCourse = statement<{ id: string }>(
+const touchCourse = statement(
   'touch-course',
-  { id: 'text' },
-  'update courses set updated_at = $3 where account_id = $1 and id = $2 returning id',
+  { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
+  'update courses set updated_at = :now where account_id = :accountId and id = :id returning id',
 )
 
 const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
@@ -47,7 +48,7 @@ const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
 const lockCourse = async (work: Work, ref: string): Promise<string> => {
   const { id } = await findCourseNamed(work, ref)
   // It may have waited for the deletion of the course.
-  if ((await work.sql(touchCourse, [work.accountId, id, work.now])).length === 0) throw noSuchCourse()
+  if ((await work.sql(touchCourse, { accountId: work.accountId, id, now: work.now })).length === 0) throw noSuchCourse()
   return id
 }
 
@@ -61,11 +62,22 @@ const theLesson = (lessons: readonly LessonView[], courseId: string, ref: string
   return lesson
 }
 
-const insertLesson = statement<LessonRow>(
+const insertLesson = statement(
   'insert-lesson',
-  lessonTypes,
+  {
+    row: typedRow<LessonRow>(lessonTypes),
+    parameters: {
+      accountId: 'text',
+      courseId: 'text',
+      id: 'text',
+      title: 'text',
+      content: 'text',
+      html: 'text',
+      videoUrl: 'text?',
+    },
+  },
   `insert into lessons as l (account_id, course_id, id, title, content, html, video_url, position)
-   select $1, $2, $3, $4, $5, $6, $7, coalesce(max(position), 0) + 1 from lessons where account_id = $1 and course_id = $2
+   select :accountId, :courseId, :id, :title, :content, :html, :videoUrl, coalesce(max(position), 0) + 1 from lessons where account_id = :accountId and course_id = :courseId
    returning ${lessonColumns}`,
 )
 
@@ -76,7 +88,7 @@ export const addLesson = async (work: Work, ref: string, input: z.input<typeof N
   const html = await renderMarkdown(content)
   const courseId = await lockCourse(work, ref)
   const id = newId('les', now.getTime())
-  const [row] = await sql(insertLesson, [accountId, courseId, id, title, content, html, videoUrl || null])
+  const [row] = await sql(insertLesson, { accountId, courseId, id, title, content, html, videoUrl: videoUrl || null })
   return { ...viewLesson(row!), courseId }
 }
 
@@ -111,21 +123,21 @@ export const updateLesson = async (
 // A unique index on the position is checked row by row, so positions that are taken are first moved out of the way.
 const freePositions = statement(
   'free-positions',
-  {},
-  'update lessons set position = -position where account_id = $1 and course_id = $2',
+  { parameters: { accountId: 'text', courseId: 'text' } },
+  'update lessons set position = -position where account_id = :accountId and course_id = :courseId',
 )
 
 const numberLessons = statement(
   'number-lessons',
-  {},
-  `update lessons l set position = o.n from unnest($3::text[]) with ordinality as o(id, n)
-   where l.account_id = $1 and l.course_id = $2 and l.id = o.id`,
+  { parameters: { accountId: 'text', courseId: 'text', ids: '_text' } },
+  `update lessons l set position = o.n from unnest(:ids::text[]) with ordinality as o(id, n)
+   where l.account_id = :accountId and l.course_id = :courseId and l.id = o.id`,
 )
 
 /** Sets the positions of the lessons of a locked course. The order names all of them. */
 const order = async ({ sql, accountId }: Work, courseId: string, ids: readonly string[]): Promise<void> => {
-  await sql(freePositions, [accountId, courseId])
-  await sql(numberLessons, [accountId, courseId, ids])
+  await sql(freePositions, { accountId, courseId })
+  await sql(numberLessons, { accountId, courseId, ids })
 }
 
 /** Moves a lesson before another one of its course, or with null to the end. Throws Problem `not_found`, `conflict`. */
@@ -147,15 +159,15 @@ export const moveLesson = async (
   return findLesson(work, courseId, id)
 }
 
-const countOfLesson = statement<{ finished: number }>(
+const countOfLesson = statement(
   'count-finished-lesson',
-  { finished: 'int8' },
-  'select count(*) as finished from finished_lessons where account_id = $1 and course_id = $2 and lesson_id = $3',
+  { row: { finished: 'int8' }, parameters: { accountId: 'text', courseId: 'text', id: 'text' } },
+  'select count(*) as finished from finished_lessons where account_id = :accountId and course_id = :courseId and lesson_id = :id',
 )
 
 /** Returns how many members have finished a lesson (by id). Locks nothing. */
 export const countFinished = async ({ sql, accountId }: Reader, courseId: string, id: string): Promise<number> =>
-  (await sql(countOfLesson, [accountId, courseId, id]))[0]!.finished
+  (await sql(countOfLesson, { accountId, courseId, id }))[0]!.finished
 
 /**
  * Deletes a lesson (by id) and the progress in it. It completes nobody: whether a member has completed the course is decided when the

@@ -40,10 +40,10 @@ export const mailedPortalUrl = async (
   return slug === null ? '' : linkOf(signer, work, { slug, ...ids }, mailMs)
 }
 
-const findMember = statement<{ id: string }>(
+const findMember = statement(
   'find-member',
-  { id: 'text' },
-  'select id from members where account_id = $1 and email = $2',
+  { row: { id: 'text' }, parameters: { accountId: 'text', email: 'text' } },
+  'select id from members where account_id = :accountId and email = :email',
 )
 
 /**
@@ -59,7 +59,7 @@ export const mintPortalUrl = async (signer: Signer, work: Work, courseId: string
   if (slug === null) {
     throw conflict('The account has not claimed a membership URL', { hint: 'svc accounts claim-slug <slug>' })
   }
-  const [member] = await sql(findMember, [accountId, email])
+  const [member] = await sql(findMember, { accountId, email })
   if (!member || !(await isEntitled(work, member.id))) {
     throw new Problem('forbidden', 'This member is not currently entitled', {
       hint: `svc courses enroll ${courseId} --email <email>`,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { emailAddress } from '../lib/address.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { holdCourse, isEntitled, type LessonView, lessonsOf, opens, type Reader } from './courses.find.ts'
@@ -22,37 +23,40 @@ export const EnrolmentResult = z.object({
 })
 export type EnrolmentResult = z.infer<typeof EnrolmentResult>
 
-const lockingMember = preparedStatement<{ id: string }>(
+const lockingMember = preparedStatement(
   'lock-member',
-  { id: 'text' },
-  `insert into members (account_id, id, email, created_at) values ($1, $2, $3, $4)
+  { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', email: 'text', now: 'timestamptz' } },
+  `insert into members (account_id, id, email, created_at) values (:accountId, :id, :email, :now)
    on conflict (account_id, email) do update set email = excluded.email returning id`,
 )
 
 /** Locks the address's member, and creates it if necessary, so that changes of its keys run one after another. Returns its id. */
 const lockMember = async ({ sql, accountId, now }: Work, email: string): Promise<string> => {
-  const [member] = await sql(lockingMember, [accountId, newId('sub', now.getTime()), email, now])
+  const [member] = await sql(lockingMember, { accountId, id: newId('sub', now.getTime()), email, now })
   return member!.id
 }
 
-const activatingKey = preparedStatement<{ isActivated: boolean }>(
+const activatingKey = preparedStatement(
   'activate-key',
-  { isActivated: 'bool' },
+  {
+    row: { isActivated: 'bool' },
+    parameters: { accountId: 'text', memberId: 'text', courseId: 'text', now: 'timestamptz' },
+  },
   `insert into enrolments as e (account_id, member_id, course_id, active, created_at, updated_at)
-   values ($1, $2, $3, true, $4, $4)
-   on conflict (account_id, member_id, course_id) do update set active = true, updated_at = $4 where not e.active
+   values (:accountId, :memberId, :courseId, true, :now, :now)
+   on conflict (account_id, member_id, course_id) do update set active = true, updated_at = :now where not e.active
    returning true as "isActivated"`,
 )
 
 /** Activates the key. Returns false if it was active already. */
 const activateKey = async ({ sql, accountId, now }: Work, memberId: string, courseId: string): Promise<boolean> =>
-  (await sql(activatingKey, [accountId, memberId, courseId, now])).length > 0
+  (await sql(activatingKey, { accountId, memberId, courseId, now })).length > 0
 
 const revokeKey = statement(
   'revoke-key',
-  {},
-  `update enrolments set active = false, updated_at = $4
-   where account_id = $1 and member_id = $2 and course_id = $3 and active`,
+  { parameters: { accountId: 'text', memberId: 'text', courseId: 'text', now: 'timestamptz' } },
+  `update enrolments set active = false, updated_at = :now
+   where account_id = :accountId and member_id = :memberId and course_id = :courseId and active`,
 )
 
 /**
@@ -69,7 +73,7 @@ export const enrolMember = async (
   const course = await holdCourse(work, courseId)
   const memberId = await lockMember(work, email)
   if (!active) {
-    await work.sql(revokeKey, [work.accountId, memberId, courseId, work.now])
+    await work.sql(revokeKey, { accountId: work.accountId, memberId, courseId, now: work.now })
     return { subscriberId: memberId, active }
   }
   const wasEntitled = await isEntitled(work, memberId)
@@ -94,18 +98,18 @@ export interface MemberView {
   enrolledAt: number
 }
 
-const countMembers = statement<{ members: number; completed: number }>(
+const countMembers = statement(
   'members-of-course',
-  { members: 'int8', completed: 'int8' },
-  `select (select count(*) from enrolments where account_id = $1 and course_id = $2 and active) as members,
-     (select count(*) from course_completions where account_id = $1 and course_id = $2) as completed`,
+  { row: { members: 'int8', completed: 'int8' }, parameters: { accountId: 'text', courseId: 'text' } },
+  `select (select count(*) from enrolments where account_id = :accountId and course_id = :courseId and active) as members,
+     (select count(*) from course_completions where account_id = :accountId and course_id = :courseId) as completed`,
 )
 
-const countLessons = statement<{ lessonId: string; finished: number }>(
+const countLessons = statement(
   'finished-lessons-of-course',
-  { lessonId: 'text', finished: 'int8' },
+  { row: { lessonId: 'text', finished: 'int8' }, parameters: { accountId: 'text', courseId: 'text' } },
   `select lesson_id as "lessonId", count(*) as finished from finished_lessons
-   where account_id = $1 and course_id = $2 group by lesson_id`,
+   where account_id = :accountId and course_id = :courseId group by lesson_id`,
 )
 
 /** A lesson with the number of members who have finished it. */
@@ -117,33 +121,38 @@ export const progressOfCourse = async (
   courseId: string,
 ): Promise<{ members: number; completed: number; lessons: LessonProgress[] }> => {
   const { sql, accountId } = reader
-  const [counts] = await sql(countMembers, [accountId, courseId])
-  const finished = new Map((await sql(countLessons, [accountId, courseId])).map((row) => [row.lessonId, row.finished]))
+  const [counts] = await sql(countMembers, { accountId, courseId })
+  const finished = new Map(
+    (await sql(countLessons, { accountId, courseId })).map((row) => [row.lessonId, row.finished]),
+  )
   const lessons = await lessonsOf(reader, courseId)
   return { ...counts!, lessons: lessons.map((lesson) => ({ ...lesson, finished: finished.get(lesson.id) ?? 0 })) }
 }
 
 type MemberRow = Omit<MemberView, 'completedAt' | 'enrolledAt'> & { completedAt: Date | null; enrolledAt: Date }
 
-const readMembers = statement<MemberRow>(
+const readMembers = statement(
   'list-members',
   {
-    subscriberId: 'text',
-    email: 'text',
-    active: 'bool',
-    entitled: 'bool',
-    completedLessons: 'int8',
-    completedAt: 'timestamptz',
-    enrolledAt: 'timestamptz',
+    row: typedRow<MemberRow>({
+      subscriberId: 'text',
+      email: 'text',
+      active: 'bool',
+      entitled: 'bool',
+      completedLessons: 'int8',
+      completedAt: 'timestamptz',
+      enrolledAt: 'timestamptz',
+    }),
+    parameters: { accountId: 'text', courseId: 'text', after: 'text', limit: 'int8' },
   },
   `select m.id as "subscriberId", m.email, e.active,
-     exists (select from enrolments o where o.account_id = $1 and o.member_id = m.id and o.active and ${opens('o')}) as entitled,
+     exists (select from enrolments o where o.account_id = :accountId and o.member_id = m.id and o.active and ${opens('o')}) as entitled,
      (select count(*) from finished_lessons f
-      where f.account_id = $1 and f.member_id = m.id and f.course_id = $2) as "completedLessons",
+      where f.account_id = :accountId and f.member_id = m.id and f.course_id = :courseId) as "completedLessons",
      c.completed_at as "completedAt", e.created_at as "enrolledAt"
    from enrolments e join members m on m.account_id = e.account_id and m.id = e.member_id
-   left join course_completions c on c.account_id = $1 and c.member_id = m.id and c.course_id = $2
-   where e.account_id = $1 and e.course_id = $2 and e.member_id > $3 order by e.member_id limit $4`,
+   left join course_completions c on c.account_id = :accountId and c.member_id = m.id and c.course_id = :courseId
+   where e.account_id = :accountId and e.course_id = :courseId and e.member_id > :after order by e.member_id limit :limit`,
 )
 
 /** Returns a page of the members who have or had the course's key, oldest first. Throws Problem `invalid` for a bad cursor. */
@@ -153,7 +162,7 @@ export const listMembers = async (
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page<MemberView>> => {
   const [after = ''] = cursor === undefined ? [] : decodeCursor(cursor, 1)
-  const rows = await sql(readMembers, [accountId, courseId, after, limit + 1])
+  const rows = await sql(readMembers, { accountId, courseId, after, limit: limit + 1 })
   const page = rows.slice(0, limit).map(({ completedAt, enrolledAt, ...member }) => ({
     ...member,
     completedAt: completedAt?.getTime() ?? null,

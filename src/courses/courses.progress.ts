@@ -1,5 +1,6 @@
 import { byName } from '../lib/names.ts'
 import { notFound, Problem } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { type CourseView, courseById, isEntitled, type LessonRow, type Reader } from './courses.find.ts'
@@ -21,31 +22,34 @@ const publishedCourse = async (reader: Reader, courseId: string): Promise<Course
   return course?.published ? course : null
 }
 
-const readEmail = statement<{ email: string }>(
+const readEmail = statement(
   'email-of-member',
-  { email: 'text' },
-  'select email from members where account_id = $1 and id = $2',
+  { row: { email: 'text' }, parameters: { accountId: 'text', memberId: 'text' } },
+  'select email from members where account_id = :accountId and id = :memberId',
 )
 
 /** Returns the member's address, or null if the member is not entitled or was erased. */
 export const entitledEmail = async (reader: Reader, memberId: string): Promise<string | null> => {
-  const [member] = await reader.sql(readEmail, [reader.accountId, memberId])
+  const [member] = await reader.sql(readEmail, { accountId: reader.accountId, memberId })
   return member && (await isEntitled(reader, memberId)) ? member.email : null
 }
 
-const readLessons = preparedStatement<SeenLesson>(
+const readLessons = preparedStatement(
   'read-progress',
-  { id: 'text', title: 'text', videoUrl: 'text', position: 'int4', isFinished: 'bool' },
+  {
+    row: typedRow<SeenLesson>({ id: 'text', title: 'text', videoUrl: 'text', position: 'int4', isFinished: 'bool' }),
+    parameters: { accountId: 'text', courseId: 'text', memberId: 'text' },
+  },
   `select l.id, l.title, l.video_url as "videoUrl", l.position, f.lesson_id is not null as "isFinished"
    from lessons l left join finished_lessons f
-     on f.account_id = $1 and f.member_id = $3 and f.course_id = $2 and f.lesson_id = l.id
-   where l.account_id = $1 and l.course_id = $2 order by l.position`,
+     on f.account_id = :accountId and f.member_id = :memberId and f.course_id = :courseId and f.lesson_id = l.id
+   where l.account_id = :accountId and l.course_id = :courseId order by l.position`,
 )
 
 const readCompletion = statement(
   'is-completed',
-  {},
-  'select from course_completions where account_id = $1 and member_id = $2 and course_id = $3',
+  { parameters: { accountId: 'text', memberId: 'text', courseId: 'text' } },
+  'select from course_completions where account_id = :accountId and member_id = :memberId and course_id = :courseId',
 )
 
 /** Returns a course with the member's progress, or null for an unknown, foreign or unpublished course. */
@@ -53,60 +57,66 @@ export const readProgress = async (reader: Reader, memberId: string, courseId: s
   const { sql, accountId } = reader
   const course = await publishedCourse(reader, courseId)
   if (!course) return null
-  const lessons = await sql(readLessons, [accountId, courseId, memberId])
-  const completions = await sql(readCompletion, [accountId, memberId, courseId])
+  const lessons = await sql(readLessons, { accountId, courseId, memberId })
+  const completions = await sql(readCompletion, { accountId, memberId, courseId })
   return { course, lessons, isCompleted: completions.length > 0 }
 }
 
-const readHtml = preparedStatement<{ html: string }>(
+const readHtml = preparedStatement(
   'html-of-lesson',
-  { html: 'text' },
-  'select html from lessons where account_id = $1 and course_id = $2 and id = $3',
+  { row: { html: 'text' }, parameters: { accountId: 'text', courseId: 'text', id: 'text' } },
+  'select html from lessons where account_id = :accountId and course_id = :courseId and id = :id',
 )
 
 /** Returns the content of a lesson as sanitised HTML. */
 export const lessonHtml = async ({ sql, accountId }: Reader, courseId: string, id: string): Promise<string> =>
-  (await sql(readHtml, [accountId, courseId, id]))[0]?.html ?? ''
+  (await sql(readHtml, { accountId, courseId, id }))[0]?.html ?? ''
 
-const readPublished = statement<{ id: string; title: string }>(
+const readPublished = statement(
   'published-courses',
-  { id: 'text', title: 'text' },
-  'select id, title from courses where account_id = $1 and published order by id',
+  { row: { id: 'text', title: 'text' }, parameters: { accountId: 'text' } },
+  'select id, title from courses where account_id = :accountId and published order by id',
 )
 
 /** Returns the published courses by title. */
 export const publishedCourses = async ({ sql, accountId }: Reader): Promise<{ id: string; title: string }[]> =>
-  (await sql(readPublished, [accountId])).sort(byName('title'))
+  (await sql(readPublished, { accountId })).sort(byName('title'))
 
 // Locks the member: of two concurrent calls exactly one completes the course, and after a revocation none succeeds.
 const lockMember = statement(
   'lock-member-by-id',
-  {},
-  'select from members where account_id = $1 and id = $2 for no key update',
+  { parameters: { accountId: 'text', memberId: 'text' } },
+  'select from members where account_id = :accountId and id = :memberId for no key update',
 )
 
 // Keeps the lesson from being deleted before the commit. Returns no row if it was deleted.
 const holdLesson = statement(
   'hold-lesson',
-  {},
-  'select from lessons where account_id = $1 and course_id = $2 and id = $3 for key share',
+  { parameters: { accountId: 'text', courseId: 'text', lessonId: 'text' } },
+  'select from lessons where account_id = :accountId and course_id = :courseId and id = :lessonId for key share',
 )
 
-const insertFinished = statement<{ isNew: boolean }>(
+const insertFinished = statement(
   'finish-lesson',
-  { isNew: 'bool' },
-  `insert into finished_lessons (account_id, member_id, course_id, lesson_id, finished_at) values ($1, $2, $3, $4, $5)
+  {
+    row: { isNew: 'bool' },
+    parameters: { accountId: 'text', memberId: 'text', courseId: 'text', lessonId: 'text', now: 'timestamptz' },
+  },
+  `insert into finished_lessons (account_id, member_id, course_id, lesson_id, finished_at) values (:accountId, :memberId, :courseId, :lessonId, :now)
    on conflict do nothing returning true as "isNew"`,
 )
 
-const insertCompletion = statement<{ isCompleted: boolean }>(
+const insertCompletion = statement(
   'complete-course',
-  { isCompleted: 'bool' },
+  {
+    row: { isCompleted: 'bool' },
+    parameters: { accountId: 'text', memberId: 'text', courseId: 'text', now: 'timestamptz' },
+  },
   `insert into course_completions (account_id, member_id, course_id, completed_at)
-   select $1, $2, $3, $4 where not exists (
-     select from lessons l where l.account_id = $1 and l.course_id = $3 and not exists (
+   select :accountId, :memberId, :courseId, :now where not exists (
+     select from lessons l where l.account_id = :accountId and l.course_id = :courseId and not exists (
        select from finished_lessons f
-       where f.account_id = $1 and f.member_id = $2 and f.course_id = $3 and f.lesson_id = l.id
+       where f.account_id = :accountId and f.member_id = :memberId and f.course_id = :courseId and f.lesson_id = l.id
      )
    ) on conflict do nothing returning true as "isCompleted"`,
 )
@@ -125,13 +135,13 @@ export const finishLesson = async (
   const { sql, accountId, now } = work
   const course = await publishedCourse(work, courseId)
   if (!course) throw notFound('There is no such course')
-  await sql(lockMember, [accountId, memberId])
+  await sql(lockMember, { accountId, memberId })
   const email = await entitledEmail(work, memberId)
   if (email === null) throw new Problem('forbidden', 'You no longer have access')
-  const found = await sql(holdLesson, [accountId, courseId, lessonId])
+  const found = await sql(holdLesson, { accountId, courseId, lessonId })
   if (found.length === 0) throw notFound('There is no such lesson')
-  const finished = await sql(insertFinished, [accountId, memberId, courseId, lessonId, now])
+  const finished = await sql(insertFinished, { accountId, memberId, courseId, lessonId, now })
   if (finished.length === 0) return
-  const completed = await sql(insertCompletion, [accountId, memberId, courseId, now])
+  const completed = await sql(insertCompletion, { accountId, memberId, courseId, now })
   if (completed.length > 0) await mailMember(app, work, 'completed', course, { id: memberId, email })
 }

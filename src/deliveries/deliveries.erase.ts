@@ -141,15 +141,15 @@ const erase = async (
 
 const blankEvents = statement(
   'blank-events',
-  {},
+  { parameters: { accountId: 'text', ids: '_text' } },
   `update events set payload = left(payload, strpos(payload, ',"data":') - 1) || '${erasedEnd}'
-   where account_id = $1 and id = any($2)`,
+   where account_id = :accountId and id = any(:ids)`,
 )
 
 /** Blanks events and the receivers' answers to them, and cancels their pending deliveries. */
 export const eraseEvents = async (work: Work, ids: readonly string[]): Promise<void> => {
   if (ids.length === 0) return
-  await work.sql(blankEvents, [work.accountId, ids])
+  await work.sql(blankEvents, { accountId: work.accountId, ids })
   await erase(work, erasureOfEvents, ids)
 }
 

@@ -11,12 +11,15 @@ import type { Work } from '../store/work.ts'
 /** A filter of events; `since` in epoch ms. */
 export const EventFilter = z.object({ type: EventName.optional(), since: z.int().optional() })
 
-const listPayloads = statement<{ payload: string }>(
+const listPayloads = statement(
   'list-events',
-  { payload: 'text' },
+  {
+    row: { payload: 'text' },
+    parameters: { accountId: 'text', id: 'text', cursor: 'text?', type: 'text?', limit: 'int8' },
+  },
   `select payload from events
-   where account_id = $1 and id >= $2 and ($3::text is null or id < $3) and ($4::text is null or type = $4)
-   order by id desc limit $5`,
+   where account_id = :accountId and id >= :id and (:cursor::text is null or id < :cursor) and (:type::text is null or type = :type)
+   order by id desc limit :limit`,
 )
 
 /** Returns a page of the stored events, newest first, as they are delivered. Throws Problem `invalid` for a bad cursor. */
@@ -25,29 +28,29 @@ export const listEvents = async (
   { type, since }: z.output<typeof EventFilter>,
   { limit, cursor }: PageRequest,
 ): Promise<Page<EmittedEvent>> => {
-  const rows = await sql(listPayloads, [
+  const rows = await sql(listPayloads, {
     accountId,
-    idAt('evt', since ?? 0),
-    cursor ? idOfCursor('evt', cursor) : null,
-    type ?? null,
-    limit + 1,
-  ])
+    id: idAt('evt', since ?? 0),
+    cursor: cursor ? idOfCursor('evt', cursor) : null,
+    type: type ?? null,
+    limit: limit + 1,
+  })
   return pageOf(
     rows.map((row) => JSON.parse(row.payload)),
     limit,
   )
 }
 
-const findRecentEvents = statement<{ id: string }>(
+const findRecentEvents = statement(
   'find-recent-events',
-  { id: 'text' },
-  'select id from events where account_id = $1 and id >= $2 and ($3::text is null or type = $3) order by id desc limit $4',
+  { row: { id: 'text' }, parameters: { accountId: 'text', since: 'text', type: 'text?', maxRead: 'int8' } },
+  'select id from events where account_id = :accountId and id >= :since and (:type::text is null or type = :type) order by id desc limit :maxRead',
 )
 
-const readPayloads = statement<{ payload: string }>(
+const readPayloads = statement(
   'read-events',
-  { payload: 'text' },
-  'select payload from events where account_id = $1 and id = any($2) order by id',
+  { row: { payload: 'text' }, parameters: { accountId: 'text', fresh: '_text' } },
+  'select payload from events where account_id = :accountId and id = any(:fresh) order by id',
 )
 
 /** Maximum number of events that each call reads, newest first. */
@@ -67,19 +70,19 @@ export const newEvents = (
   return async ({ sql, accountId, now }) => {
     const oldestNewMs = now.getTime() - maxCommitDelayMs
     const since = idAt('evt', known ? oldestNewMs : Math.min(oldestNewMs, sinceMs))
-    const found = await sql(findRecentEvents, [accountId, since, type ?? null, maxRead])
+    const found = await sql(findRecentEvents, { accountId, since, type: type ?? null, maxRead })
     const ids = found.map(({ id }) => id)
     const fresh = ids.filter((id) => (known ? !known.has(id) : id >= idAt('evt', sinceMs)))
     known = new Set(ids)
     if (fresh.length === 0) return []
-    const rows = await sql(readPayloads, [accountId, fresh])
+    const rows = await sql(readPayloads, { accountId, fresh })
     return rows.map((row) => JSON.parse(row.payload))
   }
 }
 
 /** Returns an event as it is delivered. Throws Problem `not_found`. */
 export const showEvent = async ({ sql, accountId }: Work, id: string): Promise<EmittedEvent> => {
-  const [row] = await sql(readPayloads, [accountId, [id]])
+  const [row] = await sql(readPayloads, { accountId, fresh: [id] })
   if (!row) throw noSuch('event', id, { hint: 'svc events list' })
   return JSON.parse(row.payload)
 }

@@ -7,6 +7,7 @@ import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
+import { typedRow } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
@@ -60,8 +61,8 @@ const isActive = `exists (select from delivery_targets t where t.id = d.target_i
 
 const pending = `select d.*, 'pending' as status, null::timestamptz as finished_at from pending_deliveries d`
 // Reads each ended target by itself: there are few of them, with few rows left, however many rows other targets have.
-const left = `select d.*, 'cancelled' as status, null::timestamptz as finished_at from (
-    select id from delivery_targets where account_id = $1 and status <> 'active' offset 0
+const left = (account: string) => `select d.*, 'cancelled' as status, null::timestamptz as finished_at from (
+    select id from delivery_targets where account_id = ${account} and status <> 'active' offset 0
   ) e cross join lateral (select * from pending_deliveries where target_id = e.id offset 0) d`
 const ended = `select d.*, null::timestamptz as due_at, null::int as worker from ended_deliveries d`
 
@@ -81,13 +82,17 @@ export const matching = (accountId: string, { ids, webhook, type, since }: Deliv
  * Returns the deliveries of a filter as queries, each of which uses an index: pending ones; pending ones of ended targets, which
  * count as cancelled; and ended ones, with a query for each state if the index has the state.
  */
-export const branchesOf = ({ status, webhook }: DeliveryFilter, conditions: readonly string[]): string[] => {
+export const branchesOf = (
+  { status, webhook }: DeliveryFilter,
+  conditions: readonly string[],
+  account = '$1',
+): string[] => {
   const where = (...more: string[]) => `where ${[...conditions, ...more].join(' and ')}`
   const isWanted = (one: string) => status === undefined || status === one
   const states = status || webhook ? deliveryStatuses.filter((one) => one !== 'pending' && isWanted(one)) : []
   return [
     ...(isWanted('pending') ? [`${pending} ${where(isActive)}`] : []),
-    ...(isWanted('cancelled') ? [`${left} ${where()}`] : []),
+    ...(isWanted('cancelled') ? [`${left(account)} ${where()}`] : []),
     ...states.map((state) => `${ended} ${where(`d.status = '${state}'`)}`),
     ...(status || webhook ? [] : [`${ended} ${where()}`]),
   ]
@@ -97,9 +102,9 @@ export const branchesOf = ({ status, webhook }: DeliveryFilter, conditions: read
  * For the rest of the transaction each branch of a page or count uses its index, whatever share of the table the planner
  * estimates.
  */
-const readByIndex = statement<{ set_config: string }>(
+const readByIndex = statement(
   'read-deliveries-by-index',
-  { set_config: 'text' },
+  { row: { set_config: 'text' } },
   `select set_config('enable_seqscan', 'off', true)`,
 )
 
@@ -125,31 +130,34 @@ export const listDeliveries = async (
 
 const readPayload = `coalesce(d.body, (select e.payload from events e where e.account_id = d.account_id and e.id = d.key))`
 
-const readDelivery = statement<DeliveryView & { history: DeliveryAttempt[]; payload: string }>(
+const readDelivery = statement(
   'read-delivery',
   {
-    id: 'text',
-    eventId: 'text',
-    webhookId: 'text',
-    type: 'text',
-    status: 'text',
-    attempts: 'int4',
-    lastStatus: 'int4',
-    lastError: 'text',
-    nextAttemptAt: 'int8',
-    createdAt: 'int8',
-    finishedAt: 'int8',
-    history: 'jsonb',
-    payload: 'text',
+    row: typedRow<DeliveryView & { history: DeliveryAttempt[]; payload: string }>({
+      id: 'text',
+      eventId: 'text',
+      webhookId: 'text',
+      type: 'text',
+      status: 'text',
+      attempts: 'int4',
+      lastStatus: 'int4',
+      lastError: 'text',
+      nextAttemptAt: 'int8',
+      createdAt: 'int8',
+      finishedAt: 'int8',
+      history: 'jsonb',
+      payload: 'text',
+    }),
+    parameters: { accountId: 'text', id: 'text' },
   },
-  branchesOf({}, ['d.account_id = $1', 'd.id = $2'])
+  branchesOf({}, ['d.account_id = :accountId', 'd.id = :id'], ':accountId')
     .map((branch) => `select ${columns}, d.attempts as history, ${readPayload} as payload from (${branch}) d`)
     .join(' union all '),
 )
 
 /** Returns a delivery with its attempts and body. Throws Problem `not_found`. */
 export const showDelivery = async ({ sql, accountId }: Work, id: string): Promise<DeliveryDetail> => {
-  const [row] = await sql(readDelivery, [accountId, id])
+  const [row] = await sql(readDelivery, { accountId, id })
   if (!row) throw noSuch('delivery', id, { hint: 'svc deliveries list' })
   const { history, payload, ...view } = row
   return { ...view, history, event: JSON.parse(payload) }
@@ -161,10 +169,10 @@ const countByStatus = countingByStatus('deliveries', deliveryStatuses)
 export const countDeliveriesSince = (sql: Sql, sinceMs: number): Promise<Counts> =>
   countByStatus(sql, idAt('dlv', sinceMs))
 
-const readLastError = statement<{ error: string | null }>(
+const readLastError = statement(
   'read-last-error',
-  { error: 'text' },
-  `select attempts -> -1 ->> 'error' as error from deliveries where account_id = $1 and id = $2`,
+  { row: { error: 'text?' }, parameters: { accountId: 'text', id: 'text' } },
+  `select attempts -> -1 ->> 'error' as error from deliveries where account_id = :accountId and id = :id`,
 )
 
 /** Returns why the last attempt of a delivery failed; null if it did not fail, or there is no such delivery or attempt. */
@@ -172,7 +180,7 @@ export const findLastError = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
 ): Promise<string | null> => {
-  const [row] = await sql(readLastError, [accountId, id])
+  const [row] = await sql(readLastError, { accountId, id })
   return row?.error ?? null
 }
 

@@ -14,25 +14,25 @@ export const forgetNamed: Listener = {
   },
 }
 
-const restTargets = statement<{ id: string }>(
+const restTargets = statement(
   'rest-targets',
-  { id: 'text' },
-  'update delivery_targets set next_due_at = null, version = version + 1 where account_id = $1 returning id',
+  { row: { id: 'text' }, parameters: { accountId: 'text' } },
+  'update delivery_targets set next_due_at = null, version = version + 1 where account_id = :accountId returning id',
 )
 
 const wakeTargets = statement(
   'wake-targets',
-  {},
+  { parameters: { accountId: 'text' } },
   `update delivery_targets t set quiet_until = null, version = t.version + 1, next_due_at = (
-     select p.due_at from pending_deliveries p where p.target_id = t.id and p.account_id = $1 and p.worker is null
+     select p.due_at from pending_deliveries p where p.target_id = t.id and p.account_id = :accountId and p.worker is null
      order by p.due_at limit 1
-   ) where t.account_id = $1 and t.status = 'active'`,
+   ) where t.account_id = :accountId and t.status = 'active'`,
 )
 
 /** When an account leaves, the jobs return the claims that wait for its targets. When it arrives, they look for its due deliveries. */
 export const moveDeliveries: Listener = {
   async accountLeaves(work) {
-    const targets = await work.sql(restTargets, [work.accountId])
+    const targets = await work.sql(restTargets, { accountId: work.accountId })
     announceTargetsChanged(
       work,
       targets.map(({ id }) => id),
@@ -40,7 +40,7 @@ export const moveDeliveries: Listener = {
   },
 
   async accountArrived(work) {
-    await work.sql(wakeTargets, [work.accountId])
+    await work.sql(wakeTargets, { accountId: work.accountId })
     work.announce(deliveriesChannel)
   },
 }

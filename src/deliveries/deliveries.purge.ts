@@ -9,17 +9,14 @@ import type { App, Work } from '../store/work.ts'
  * transaction has started to refer to. Targets are locked before deliveries, as everywhere.
  */
 
-interface Old {
-  accountId: string
-  id: string
-  targetId: string
-}
-
-const findOld = statement<Old>(
+const findOld = statement(
   'find-old-deliveries',
-  { accountId: 'text', id: 'text', targetId: 'text' },
+  {
+    row: { accountId: 'text', id: 'text', targetId: 'text' },
+    parameters: { before: 'timestamptz', size: 'int8', only: 'text?' },
+  },
   `select account_id as "accountId", id, target_id as "targetId" from ended_deliveries
-   where finished_at < $1 and created_at < $1 and ($3::text is null or account_id = $3) order by finished_at limit $2`,
+   where finished_at < :before and created_at < :before and (:only::text is null or account_id = :only) order by finished_at limit :size`,
 )
 
 const isPendingFor = (target: string) => `exists (select from pending_deliveries d where d.target_id = ${target}.id)`
@@ -27,21 +24,21 @@ const hasEndedFor = (target: string, more = '') =>
   `exists (select from ended_deliveries d where d.account_id = ${target}.account_id and d.target_id = ${target}.id ${more})`
 
 // Only targets whose last deliveries are about to be deleted: a target in use is not locked.
-const lockTargets = statement<{ id: string }>(
+const lockTargets = statement(
   'lock-targets-without-deliveries',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { targetIds: '_text', ids: '_text' } },
   `select t.id from delivery_targets t
-   where t.id = any($1) and t.kind = 'journey' and not ${isPendingFor('t')} and not ${hasEndedFor('t', 'and d.id <> all($2)')}
+   where t.id = any(:targetIds) and t.kind = 'journey' and not ${isPendingFor('t')} and not ${hasEndedFor('t', 'and d.id <> all(:ids)')}
    order by t.id for update`,
 )
 
-const deleteDeliveries = statement<{ accountId: string; key: string }>(
+const deleteDeliveries = statement(
   'delete-old-deliveries',
-  { accountId: 'text', key: 'text' },
+  { row: { accountId: 'text', key: 'text' }, parameters: { accountIds: '_text', ids: '_text', before: 'timestamptz' } },
   `with old as materialized (
-     select d.row from unnest($1::text[], $2::text[]) as o(account, id) cross join lateral (
+     select d.row from unnest(:accountIds::text[], :ids::text[]) as o(account, id) cross join lateral (
        select ctid as row from ended_deliveries
-       where account_id = o.account and id = o.id and finished_at < $3 for update skip locked
+       where account_id = o.account and id = o.id and finished_at < :before for update skip locked
      ) d
    )
    delete from ended_deliveries where ctid = any(array(select row from old)) returning account_id as "accountId", key`,
@@ -53,11 +50,11 @@ const without = (table: string) => `not exists (
     and d.id between 'dlv_' || substr(e.id, 5, 10) and 'dlv_' || substr(e.id, 5, 10) || 'zzzzzzzzzzzzzzzz'
 )`
 
-const deleteEvents = statement<{ id: string }>(
+const deleteEvents = statement(
   'delete-events-without-deliveries',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { accountIds: '_text', keys: '_text' } },
   `delete from events where ctid = any(array(
-     select e.row from (select distinct * from unnest($1::text[], $2::text[]) as o(account, id)) o cross join lateral (
+     select e.row from (select distinct * from unnest(:accountIds::text[], :keys::text[]) as o(account, id)) o cross join lateral (
        select ctid as row from events e
        where account_id = o.account and id = o.id and ${without('pending_deliveries')} and ${without('ended_deliveries')}
        offset 0
@@ -65,11 +62,11 @@ const deleteEvents = statement<{ id: string }>(
    )) returning id`,
 )
 
-const deleteTargets = statement<{ id: string }>(
+const deleteTargets = statement(
   'delete-targets-without-deliveries',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { ids: '_text' } },
   `delete from delivery_targets t
-   where t.id = any($1) and not ${isPendingFor('t')} and not ${hasEndedFor('t')} returning id`,
+   where t.id = any(:ids) and not ${isPendingFor('t')} and not ${hasEndedFor('t')} returning id`,
 )
 
 const purgeBatch = async (
@@ -78,14 +75,17 @@ const purgeBatch = async (
   size: number,
   only: string | null,
 ): Promise<{ deliveries: number; events: number }> => {
-  const old = await sql(findOld, [before, size, only])
+  const old = await sql(findOld, { before, size, only })
   if (old.length === 0) return { deliveries: 0, events: 0 }
   const ids = old.map(({ id }) => id)
   const targetIds = [...new Set(old.map(({ targetId }) => targetId))]
-  const targets = await sql(lockTargets, [targetIds, ids])
-  const gone = await sql(deleteDeliveries, [old.map(({ accountId }) => accountId), ids, before])
-  const events = await sql(deleteEvents, [gone.map(({ accountId }) => accountId), gone.map(({ key }) => key)])
-  if (targets.length > 0) await sql(deleteTargets, [targets.map(({ id }) => id)])
+  const targets = await sql(lockTargets, { targetIds, ids })
+  const gone = await sql(deleteDeliveries, { accountIds: old.map(({ accountId }) => accountId), ids, before })
+  const events = await sql(deleteEvents, {
+    accountIds: gone.map(({ accountId }) => accountId),
+    keys: gone.map(({ key }) => key),
+  })
+  if (targets.length > 0) await sql(deleteTargets, { ids: targets.map(({ id }) => id) })
   return { deliveries: gone.length, events: events.length }
 }
 
@@ -110,13 +110,13 @@ export const purgeDeliveries = async (
   return total
 }
 
-const lockDeleted = statement<{ id: string }>(
+const lockDeleted = statement(
   'lock-deleted-targets',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { before: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `select t.id from delivery_targets t
-   where t.status = 'deleted' and t.deleted_at < $1 and ($3::text is null or t.account_id = $3)
+   where t.status = 'deleted' and t.deleted_at < :before and (:only::text is null or t.account_id = :only)
      and not ${isPendingFor('t')} and not ${hasEndedFor('t')}
-   order by t.deleted_at limit $2 for update skip locked`,
+   order by t.deleted_at limit :batchSize for update skip locked`,
 )
 
 /**
@@ -131,18 +131,18 @@ export const purgeTargets = (
   only: string | null = null,
 ): Promise<number> => {
   const batch = async (sql: Sql) => {
-    const targets = await sql(lockDeleted, [before, batchSize, only])
-    return (await sql(deleteTargets, [targets.map(({ id }) => id)])).length
+    const targets = await sql(lockDeleted, { before, batchSize, only })
+    return (await sql(deleteTargets, { ids: targets.map(({ id }) => id) })).length
   }
   return inBatches(batchSize, () => database.transaction(batch), signal)
 }
 
-const forgetFormer = statement<{ id: string }>(
+const forgetFormer = statement(
   'forget-former-secrets',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { before: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `update delivery_targets set former_sealed_secret = null, former_secret_until = null where ctid = any(array(
-     select ctid from delivery_targets where former_secret_until < $1 and ($3::text is null or account_id = $3)
-     order by former_secret_until limit $2
+     select ctid from delivery_targets where former_secret_until < :before and (:only::text is null or account_id = :only)
+     order by former_secret_until limit :batchSize
      for no key update skip locked
    )) returning id`,
 )
@@ -155,7 +155,7 @@ export const forgetFormerSecrets = (
   batchSize = 500,
   only: string | null = null,
 ): Promise<number> =>
-  inBatches(batchSize, async () => (await sql(forgetFormer, [before, batchSize, only])).length, signal)
+  inBatches(batchSize, async () => (await sql(forgetFormer, { before, batchSize, only })).length, signal)
 
 const deletionFrom = (table: string) =>
   statement(`delete-from-${table}`, {}, `delete from ${table} where account_id = $1 and id = $2`)

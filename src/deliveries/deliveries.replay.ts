@@ -48,17 +48,17 @@ export const countDeliveries = async (
   return row!
 }
 
-const findAbsent = statement<{ id: string }>(
+const findAbsent = statement(
   'find-absent-delivery',
-  { id: 'text' },
-  `select id from unnest($2::text[]) with ordinality as given(id, n)
-   where not exists (select from pending_deliveries d where d.account_id = $1 and d.id = given.id)
-     and not exists (select from ended_deliveries d where d.account_id = $1 and d.id = given.id) order by n limit 1`,
+  { row: { id: 'text' }, parameters: { accountId: 'text', ids: '_text' } },
+  `select id from unnest(:ids::text[]) with ordinality as given(id, n)
+   where not exists (select from pending_deliveries d where d.account_id = :accountId and d.id = given.id)
+     and not exists (select from ended_deliveries d where d.account_id = :accountId and d.id = given.id) order by n limit 1`,
 )
 
 /** Throws Problem `not_found` for the first id that is not a delivery of the account. */
 export const requireDeliveries = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<void> => {
-  const [absent] = await sql(findAbsent, [accountId, ids])
+  const [absent] = await sql(findAbsent, { accountId, ids })
   if (absent) throw noSuch('delivery', absent.id, { hint: 'svc deliveries list' })
 }
 
@@ -81,11 +81,11 @@ const result = `select (select count(*) from batch) as matched, (select count(*)
 /** Lowers the due times of targets to those of their deliveries. */
 const lowerDueTimes = statement(
   'lower-due-times',
-  {},
+  { parameters: { accountId: 'text', targets: '_text' } },
   `update delivery_targets t set next_due_at = least(t.next_due_at, p.due_at), version = version + 1
-   from unnest($2::text[]) as o(id) cross join lateral (
+   from unnest(:targets::text[]) as o(id) cross join lateral (
      select due_at from pending_deliveries where target_id = o.id and worker is null order by due_at limit 1
-   ) p where t.account_id = $1 and t.id = o.id`,
+   ) p where t.account_id = :accountId and t.id = o.id`,
 )
 
 /**
@@ -127,7 +127,7 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
   )
   const { targets, ...done } = row!
   if (done.changed > 0) {
-    await sql(lowerDueTimes, [accountId, targets])
+    await sql(lowerDueTimes, { accountId, targets })
     announce(deliveriesChannel)
   }
   return done

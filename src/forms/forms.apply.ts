@@ -49,10 +49,14 @@ const keepColumns = async (work: Work, { listId, fields }: Draft): Promise<void>
   addColumns(work, { id: listId, ...list }, namesOf({ fields }))
 }
 
-const locking = statement('lock-forms', {}, `select from pg_advisory_xact_lock(${lockKey('forms', '$1')})`)
+const locking = statement(
+  'lock-forms',
+  { parameters: { accountId: 'text' } },
+  `select from pg_advisory_xact_lock(${lockKey('forms', ':accountId')})`,
+)
 
 /** Serialises changes of an account's forms, because they read the existing forms before they write. */
-const lockForms = ({ sql, accountId }: Work) => sql(locking, [accountId])
+const lockForms = ({ sql, accountId }: Work) => sql(locking, { accountId })
 
 const nameTaken = (name: string) => conflict(`There is already a form named ${shown(name)}`)
 

@@ -1,6 +1,7 @@
 import { addColumns, requireList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
 import { Problem } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
@@ -11,9 +12,21 @@ import type { FormField } from '../studio/studio.ts'
 
 const inserting = preparedStatement(
   'insert-consent',
-  {},
+  {
+    parameters: {
+      accountId: 'text',
+      id: 'text',
+      email: 'text',
+      listId: 'text',
+      formId: 'text',
+      name: 'text',
+      shown: 'jsonb',
+      address: 'text?',
+      now: 'timestamptz',
+    },
+  },
   `insert into form_consents (account_id, id, email, list_id, form_id, form_name, fields, address, at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+   values (:accountId, :id, :email, :listId, :formId, :name, :shown, :address, :now)`,
 )
 
 interface Consent {
@@ -35,7 +48,17 @@ export const recordConsent = async (
 ): Promise<Record<string, string>> => {
   const { sql, accountId, now } = work
   const id = newId('con', now.getTime())
-  await sql(inserting, [accountId, id, email, listId, form.id, form.name, JSON.stringify(shown), address, now])
+  await sql(inserting, {
+    accountId,
+    id,
+    email,
+    listId,
+    formId: form.id,
+    name: form.name,
+    shown: JSON.stringify(shown),
+    address,
+    now,
+  })
   const fields = { consent_source: `form ${form.name}`, consent_at: now.toISOString() }
   try {
     addColumns(work, { id: listId, ...(await requireList(work, listId)) }, Object.keys(fields))
@@ -55,11 +78,20 @@ interface ConsentView {
   address?: string
 }
 
-const readConsents = statement<Omit<ConsentView, 'address'> & { address: string | null }>(
+const readConsents = statement(
   'consents-of-address',
-  { formId: 'text', form: 'text', at: 'int8', fields: 'jsonb', address: 'text' },
+  {
+    row: typedRow<Omit<ConsentView, 'address'> & { address: string | null }>({
+      formId: 'text',
+      form: 'text',
+      at: 'int8',
+      fields: 'jsonb',
+      address: 'text',
+    }),
+    parameters: { accountId: 'text', email: 'text' },
+  },
   `select form_id as "formId", form_name as form, (extract(epoch from at) * 1000)::int8 as at, fields, address
-   from form_consents where account_id = $1 and email = $2 order by id`,
+   from form_consents where account_id = :accountId and email = :email order by id`,
 )
 
 /** Returns the consents of a normalised address, oldest first. */
@@ -67,15 +99,15 @@ export const consentsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
 ): Promise<ConsentView[]> =>
-  (await sql(readConsents, [accountId, email])).map(({ address, ...consent }) => ({
+  (await sql(readConsents, { accountId, email })).map(({ address, ...consent }) => ({
     ...consent,
     ...(address !== null && { address }),
   }))
 
 const deleteConsents = statement(
   'delete-consents-of-address',
-  {},
-  'delete from form_consents where account_id = $1 and email = $2',
+  { parameters: { accountId: 'text', email: 'text' } },
+  'delete from form_consents where account_id = :accountId and email = :email',
 )
 
 /** Deletes the consents of an erased address. */
@@ -83,5 +115,5 @@ export const eraseConsents = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
 ): Promise<void> => {
-  await sql(deleteConsents, [accountId, email])
+  await sql(deleteConsents, { accountId, email })
 }

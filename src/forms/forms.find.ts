@@ -2,6 +2,7 @@ import { presentAccounts, requireHere } from '../accounts/accounts.ts'
 import { isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
@@ -57,27 +58,27 @@ const types = {
   updatedAt: 'timestamptz',
 } as const
 
-const readForms = statement<Row>(
+const readForms = statement(
   'list-forms',
-  types,
-  `select ${columns} from forms f where f.account_id = $1 order by f.id`,
+  { row: typedRow<Row>(types), parameters: { accountId: 'text' } },
+  `select ${columns} from forms f where f.account_id = :accountId order by f.id`,
 )
 
 /** Returns the account's forms, ordered by name. */
 export const listForms = async ({ sql, accountId }: Work): Promise<Form[]> =>
-  (await sql(readForms, [accountId])).sort(byName('name')).map(formOf)
+  (await sql(readForms, { accountId })).sort(byName('name')).map(formOf)
 
-const readingNamedForms = preparedStatement<Row>(
+const readingNamedForms = preparedStatement(
   'forms-named',
-  types,
-  `select ${columns} from forms f where f.account_id = $1 and (f.id = $2 or f.name = $3) order by f.id = $2 desc`,
+  { row: typedRow<Row>(types), parameters: { accountId: 'text', id: 'text?', name: 'text' } },
+  `select ${columns} from forms f where f.account_id = :accountId and (f.id = :id or f.name = :name) order by f.id = :id desc`,
 )
 
 /** Returns the forms with the id or the name, at most two. The one with the id is first. */
 export const formsNamed = async (
   { sql, accountId }: Work,
   { id, name }: { id: string | null; name: string },
-): Promise<Form[]> => (await sql(readingNamedForms, [accountId, id, name])).map(formOf)
+): Promise<Form[]> => (await sql(readingNamedForms, { accountId, id, name })).map(formOf)
 
 const formNotFound = (ref: string) => noSuch('form', ref, { hint: 'svc forms list' })
 
@@ -88,15 +89,15 @@ export const findForm = async (work: Work, ref: string): Promise<Form> => {
   return form
 }
 
-const readingForm = preparedStatement<Row>(
+const readingForm = preparedStatement(
   'read-form',
-  types,
-  `select ${columns} from forms f where f.account_id = $1 and f.id = $2`,
+  { row: typedRow<Row>(types), parameters: { accountId: 'text', id: 'text' } },
+  `select ${columns} from forms f where f.account_id = :accountId and f.id = :id`,
 )
 
 /** As `findForm`, for submissions: by id only. */
 export const readForm = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<Form> => {
-  const [row] = await sql(readingForm, [accountId, id])
+  const [row] = await sql(readingForm, { accountId, id })
   if (!row) throw formNotFound(id)
   return formOf(row)
 }
@@ -106,12 +107,12 @@ export interface PublicForm extends Form {
   accountId: string
 }
 
-const readingPublicForm = preparedStatement<Row & { accountId: string }>(
+const readingPublicForm = preparedStatement(
   'find-public-form',
-  { ...types, accountId: 'text' },
+  { row: typedRow<Row & { accountId: string }>({ ...types, accountId: 'text' }), parameters: { id: 'text' } },
   `select ${columns}, f.account_id as "accountId"
    from forms f join ${presentAccounts} a on a.id = f.account_id
-   where f.id = $1 and ${isList('f.list_id')}`,
+   where f.id = :id and ${isList('f.list_id')}`,
 )
 
 /**
@@ -120,7 +121,7 @@ const readingPublicForm = preparedStatement<Row & { accountId: string }>(
  */
 export const findPublicForm = async (app: Pick<App, 'sql' | 'database'>, id: string): Promise<PublicForm | null> => {
   if (!/^frm_[0-9a-z]{26}$/.test(id)) return null
-  const [row] = await app.sql(readingPublicForm, [id])
+  const [row] = await app.sql(readingPublicForm, { id })
   if (row) await requireHere(app, row.accountId)
   return row ? { ...formOf(row), accountId: row.accountId } : null
 }

@@ -2,6 +2,7 @@ import { readBrand } from '../accounts/accounts.ts'
 import { type Contact, contactAt, contactsOf, lockContact } from '../contacts/contacts.ts'
 import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { defineJob, inBatches } from '../store/background.ts'
+import { typed, typedRow } from '../store/column-types.ts'
 import { isUnavailable } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
@@ -57,11 +58,14 @@ interface Last {
   tries: number
 }
 
-const readingLast = preparedStatement<Last>(
+const readingLast = preparedStatement(
   'last-confirm-mail',
-  { mailedAt: 'timestamptz', messageId: 'text', tries: 'int4' },
+  {
+    row: { mailedAt: 'timestamptz', messageId: 'text?', tries: 'int4' },
+    parameters: { accountId: 'text', listId: 'text', rowId: 'text' },
+  },
   `select mailed_at as "mailedAt", message_id as "messageId", tries from form_signups
-   where account_id = $1 and list_id = $2 and row_id = $3`,
+   where account_id = :accountId and list_id = :listId and row_id = :rowId`,
 )
 
 /** Locks a signup by its contact. Returns null if the contact was deleted. `last` is the latest confirmation email, if any. */
@@ -71,7 +75,7 @@ const lockSignup = async (
 ): Promise<{ status: Contact['status']; last: Last | null } | null> => {
   const status = await lockContact(work, { listId, rowId })
   if (status === null) return null
-  const [last = null] = await work.sql(readingLast, [work.accountId, listId, rowId])
+  const [last = null] = await work.sql(readingLast, { accountId: work.accountId, listId, rowId })
   return { status, last }
 }
 
@@ -109,32 +113,30 @@ export const sendLink = async (app: Mailer, work: Work, signup: SubmittedSignup)
 
 type Failed = Signup & { accountId: string; tries: number }
 
-const findFailed = statement<Failed>(
+const findFailed = statement(
   'find-failed-confirm-mails',
   {
-    accountId: 'text',
-    listId: 'text',
-    rowId: 'text',
-    email: 'text',
-    form: 'json',
-    fields: 'jsonb',
-    tries: 'int4',
+    row: typedRow<Failed>({
+      accountId: 'text', listId: 'text', rowId: 'text', email: 'text',
+      form: 'json', fields: 'jsonb', tries: 'int4',
+    }),
+    parameters: { mailedAt: 'timestamptz', batchSize: 'int8', skipped: '_text' },
   },
   `
   select s.account_id as "accountId", s.list_id as "listId", s.row_id as "rowId", c.email,
     json_build_object('id', s.form_id, 'name', s.form_name) as form, s.fields, s.tries
   from form_signups s cross join lateral ${contactAt('s.account_id', 's.list_id', 's.row_id')} c
-  where s.mailed_at > $1::timestamptz - interval '2 days' and s.mailed_at <= $1::timestamptz - ${backoff} and s.tries < ${maxTries}
+  where s.mailed_at > :mailedAt::timestamptz - interval '2 days' and s.mailed_at <= :mailedAt::timestamptz - ${backoff} and s.tries < ${maxTries}
     and ${hasFailed('s.account_id', 's.message_id')}
-    and s.list_id || s.row_id <> all($3) and account_works(s.account_id)
-  limit $2`,
+    and s.list_id || s.row_id <> all(:skipped) and account_works(s.account_id)
+  limit :batchSize`,
 )
 
 const recordRepeat = statement(
   'record-repeated-confirm-mail',
-  {},
-  `update form_signups set mailed_at = $4, message_id = $5, tries = tries + 1
-   where account_id = $1 and list_id = $2 and row_id = $3`,
+  { parameters: { accountId: 'text', listId: 'text', rowId: 'text', now: 'timestamptz', messageId: 'text?' } },
+  `update form_signups set mailed_at = :now, message_id = :messageId, tries = tries + 1
+   where account_id = :accountId and list_id = :listId and row_id = :rowId`,
 )
 
 const repeat = (app: App, { accountId, tries, ...signup }: Failed): Promise<number> =>
@@ -144,7 +146,7 @@ const repeat = (app: App, { accountId, tries, ...signup }: Failed): Promise<numb
     // The signup was submitted again or confirmed in the meantime.
     if (!last || last.tries !== tries || !(await hasMailFailed(work, last))) return 0
     const messageId = await send(app, work, signup)
-    await work.sql(recordRepeat, [accountId, listId, rowId, work.now, messageId])
+    await work.sql(recordRepeat, { accountId, listId, rowId, now: work.now, messageId })
     return 1
   })
 
@@ -156,7 +158,7 @@ const resendFailedLinks = async (app: App, signal?: AbortSignal, batchSize = 100
   let count = 0
   const skipped: string[] = []
   const batch = async () => {
-    const found = await app.sql(findFailed, [app.now(), batchSize, skipped])
+    const found = await app.sql(findFailed, { mailedAt: app.now(), batchSize, skipped })
     for (const failed of found) {
       if (signal?.aborted) break
       count += await repeat(app, failed).catch((error) => {
@@ -172,12 +174,12 @@ const resendFailedLinks = async (app: App, signal?: AbortSignal, batchSize = 100
   return count
 }
 
-const deleteExpired = statement<{ rowId: string }>(
+const deleteExpired = statement(
   'delete-expired-signups',
-  { rowId: 'text' },
+  { row: { rowId: 'text' }, parameters: { mailedAt: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `delete from form_signups where ctid in (
-     select ctid from form_signups where mailed_at < $1 and ($3::text is null or account_id = $3)
-     order by mailed_at limit $2 for update skip locked
+     select ctid from form_signups where mailed_at < :mailedAt and (:only::text is null or account_id = :only)
+     order by mailed_at limit :batchSize for update skip locked
    ) returning row_id as "rowId"`,
 )
 
@@ -190,7 +192,7 @@ const purgeSignups = (
 ) =>
   inBatches(
     batchSize,
-    async () => (await sql(deleteExpired, [new Date(now().getTime() - confirmMs), batchSize, only])).length,
+    async () => (await sql(deleteExpired, { mailedAt: new Date(now().getTime() - confirmMs), batchSize, only })).length,
     signal,
   )
 
@@ -202,17 +204,20 @@ interface SignupView {
   mailedAt: number
 }
 
-const readSignupsOf = statement<SignupView>(
+const readSignupsOf = statement(
   'signups-of-address',
-  { listId: 'text', formId: 'text', fields: 'jsonb', mailedAt: 'int8' },
+  {
+    row: { listId: 'text', formId: 'text', fields: typed<Record<string, string> | null>('jsonb'), mailedAt: 'int8' },
+    parameters: { accountId: 'text', email: 'text' },
+  },
   `select s.list_id as "listId", s.form_id as "formId", s.fields, (extract(epoch from s.mailed_at) * 1000)::int8 as "mailedAt"
-   from form_signups s join ${contactsOf('$1', '$2')} c on c.list_id = s.list_id and c.row_id = s.row_id
-   where s.account_id = $1 order by s.list_id`,
+   from form_signups s join ${contactsOf(':accountId', ':email')} c on c.list_id = s.list_id and c.row_id = s.row_id
+   where s.account_id = :accountId order by s.list_id`,
 )
 
 /** Returns the unconfirmed signups of a normalised address, ordered by list. */
 export const signupsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<SignupView[]> =>
-  sql(readSignupsOf, [accountId, email])
+  sql(readSignupsOf, { accountId, email })
 
 export const jobs = [
   defineJob('signup links', {

@@ -5,15 +5,15 @@ import { eraseFormPerson } from './forms.stats.ts'
 
 const deleteSignup = statement(
   'delete-signup',
-  {},
-  'delete from form_signups where account_id = $1 and row_id = $2 and list_id = $3',
+  { parameters: { accountId: 'text', rowId: 'text', listId: 'text' } },
+  'delete from form_signups where account_id = :accountId and row_id = :rowId and list_id = :listId',
 )
 
 const deleteRemoved = statement(
   'delete-signups-of-removed-contacts',
-  {},
+  { parameters: { accountId: 'text', rowId: 'text?', listId: 'text?' } },
   `delete from form_signups
-   where account_id = $1 and ($2::text is null or row_id = $2) and ($3::text is null or list_id = $3)`,
+   where account_id = :accountId and (:rowId::text is null or row_id = :rowId) and (:listId::text is null or list_id = :listId)`,
 )
 
 /**
@@ -22,10 +22,10 @@ const deleteRemoved = statement(
  */
 export const forgetSignups: Listener = {
   async contactsActivated({ sql, accountId }, contacts) {
-    for (const { rowId, listId } of contacts) await sql(deleteSignup, [accountId, rowId, listId])
+    for (const { rowId, listId } of contacts) await sql(deleteSignup, { accountId, rowId, listId })
   },
   async contactsRemoved({ sql, accountId }, { listId = null, rowId = null, email }) {
-    if (listId !== null || rowId !== null) await sql(deleteRemoved, [accountId, rowId, listId])
+    if (listId !== null || rowId !== null) await sql(deleteRemoved, { accountId, rowId, listId })
     if (listId !== null || email === undefined) return
     await eraseFormPerson({ sql, accountId }, email)
     await eraseConsents({ sql, accountId }, email)

@@ -49,14 +49,14 @@ export const countConfirmation = async ({ sql, accountId, now }: Work, formId: s
 
 const erasing = statement(
   'erase-form-person',
-  {},
+  { parameters: { accountId: 'text', email: 'text' } },
   `with form as materialized (
-     select id from forms where account_id = $1 and id in (select form_id from form_people where account_id = $1 and email = $2)
+     select id from forms where account_id = :accountId and id in (select form_id from form_people where account_id = :accountId and email = :email)
      order by id for key share
    ), gone as (
-     delete from form_people where account_id = $1 and email = $2 returning form_id, submitted_at
+     delete from form_people where account_id = :accountId and email = :email returning form_id, submitted_at
    )
-   ${tallying(`select $1, form.id, ${utcDay('gone.submitted_at')}, '{ "people": -1 }' from gone join form on form.id = gone.form_id`)}`,
+   ${tallying(`select :accountId, form.id, ${utcDay('gone.submitted_at')}, '{ "people": -1 }' from gone join form on form.id = gone.form_id`)}`,
 )
 
 /** Deletes an erased address from the people of forms. Its submissions stay counted. */
@@ -64,28 +64,28 @@ export const eraseFormPerson = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
 ): Promise<void> => {
-  await sql(erasing, [accountId, email])
+  await sql(erasing, { accountId, email })
 }
 
-const readForms = statement<{ formId: string; submittedAt: number }>(
+const readForms = statement(
   'forms-of-address',
-  { formId: 'text', submittedAt: 'int8' },
+  { row: { formId: 'text', submittedAt: 'int8' }, parameters: { accountId: 'text', email: 'text' } },
   `select form_id as "formId", (extract(epoch from submitted_at) * 1000)::int8 as "submittedAt"
-   from form_people where account_id = $1 and email = $2 order by form_id`,
+   from form_people where account_id = :accountId and email = :email order by form_id`,
 )
 
 /** Returns the forms that a normalised address submitted, each with its first submission in epoch ms. */
 export const formsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, email: string) =>
-  sql(readForms, [accountId, email])
+  sql(readForms, { accountId, email })
 
 const batchSize = 1000
 
-const forgetting = statement<{ count: number }>(
+const forgetting = statement(
   'delete-people-of-form',
-  { count: 'int8' },
+  { row: { count: 'int8' }, parameters: { accountId: 'text', formId: 'text', size: 'int8' } },
   `with gone as (
      delete from form_people where ctid = any(array(
-       select ctid from form_people where account_id = $1 and form_id = $2 limit $3 for update skip locked
+       select ctid from form_people where account_id = :accountId and form_id = :formId limit :size for update skip locked
      )) returning 1
    ) select count(*) as count from gone`,
 )
@@ -97,7 +97,8 @@ export const forgetPeople = (
   formId: string,
   signal?: AbortSignal,
   size = batchSize,
-): Promise<number> => inBatches(size, async () => (await sql(forgetting, [accountId, formId, size]))[0]!.count, signal)
+): Promise<number> =>
+  inBatches(size, async () => (await sql(forgetting, { accountId, formId, size }))[0]!.count, signal)
 
 // Reads one index entry for each form.
 const unfinished = statement<{ accountId: string; formId: string }>(

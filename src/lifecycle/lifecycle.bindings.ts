@@ -2,6 +2,7 @@ import { parse } from '../lib/parse.ts'
 import { Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { requireSender } from '../messages/messages.ts'
+import { typed, typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject, projectNameOf } from '../studio/studio.ts'
@@ -54,45 +55,59 @@ const parseEvent = ({ kind }: Subject, event: string): LifecycleEvent => {
   return event as LifecycleEvent
 }
 
-const readBindings = statement<Omit<BindingView, 'updatedAt'> & { updatedAt: Date }>(
+const readBindings = statement(
   'list-bindings',
   {
-    subject: 'text',
-    event: 'text',
-    projectId: 'text',
-    projectName: 'text',
-    subjectLine: 'text',
-    sender: 'text',
-    updatedAt: 'timestamptz',
+    row: typedRow<Omit<BindingView, 'updatedAt'> & { updatedAt: Date }>({
+      subject: 'text',
+      event: 'text',
+      projectId: 'text',
+      projectName: 'text',
+      subjectLine: 'text',
+      sender: 'text',
+      updatedAt: 'timestamptz',
+    }),
+    parameters: { accountId: 'text' },
   },
   `select b.subject_kind || ':' || b.subject_id as subject, b.event, b.project_id as "projectId",
      ${projectNameOf('b.account_id', 'b.project_id')} as "projectName", b.subject_line as "subjectLine", b.sender, b.updated_at as "updatedAt"
-   from lifecycle_bindings b where b.account_id = $1 order by b.subject_kind, b.subject_id, b.event`,
+   from lifecycle_bindings b where b.account_id = :accountId order by b.subject_kind, b.subject_id, b.event`,
 )
 
 /** Returns the account's bindings, ordered by subject, then by event. */
 export const listBindings = async ({ sql, accountId }: Work): Promise<BindingView[]> => {
-  const rows = await sql(readBindings, [accountId])
+  const rows = await sql(readBindings, { accountId })
   return rows.map((row) => ({ ...row, updatedAt: row.updatedAt.getTime() }))
 }
 
-const readBoundEvents = statement<{ event: LifecycleEvent }>(
+const readBoundEvents = statement(
   'bound-events',
-  { event: 'text' },
-  'select event from lifecycle_bindings where account_id = $1 and subject_kind = $2 and subject_id = $3',
+  { row: { event: typed<LifecycleEvent>('text') }, parameters: { accountId: 'text', kind: 'text', id: 'text' } },
+  'select event from lifecycle_bindings where account_id = :accountId and subject_kind = :kind and subject_id = :id',
 )
 
 /** Returns the events of a course or webinar that are bound, also to a project that was deleted. */
 export const boundEvents = async ({ sql, accountId }: Work, { kind, id }: Subject): Promise<Set<LifecycleEvent>> =>
-  new Set((await sql(readBoundEvents, [accountId, kind, id])).map(({ event }) => event))
+  new Set((await sql(readBoundEvents, { accountId, kind, id })).map(({ event }) => event))
 
 const upsertBinding = statement(
   'set-binding',
-  {},
+  {
+    parameters: {
+      accountId: 'text',
+      kind: 'text',
+      id: 'text',
+      event: 'text',
+      projectId: 'text',
+      now: 'timestamptz',
+      subjectLine: 'text?',
+      sender: 'text?',
+    },
+  },
   `insert into lifecycle_bindings (account_id, subject_kind, subject_id, event, project_id, updated_at, subject_line, sender)
-   values ($1, $2, $3, $4, $5, $6, $7, $8)
+   values (:accountId, :kind, :id, :event, :projectId, :now, :subjectLine, :sender)
    on conflict (account_id, subject_kind, subject_id, event)
-     do update set project_id = $5, updated_at = $6, subject_line = $7, sender = $8`,
+     do update set project_id = :projectId, updated_at = :now, subject_line = :subjectLine, sender = :sender`,
 )
 
 /**
@@ -113,7 +128,16 @@ export const setBinding = async (
   const project = await findProject(work, projectRef)
   const subjectLine = letter.subject === undefined ? null : parse(text(500).min(1), letter.subject, 'subject')
   const sender = letter.sender === undefined ? null : await requireSender(work, letter.sender)
-  await work.sql(upsertBinding, [work.accountId, subject.kind, id, event, project.id, work.now, subjectLine, sender])
+  await work.sql(upsertBinding, {
+    accountId: work.accountId,
+    kind: subject.kind,
+    id,
+    event,
+    projectId: project.id,
+    now: work.now,
+    subjectLine,
+    sender,
+  })
   return {
     subject: `${subject.kind}:${id}`,
     event,
@@ -125,10 +149,10 @@ export const setBinding = async (
   }
 }
 
-const deleteBinding = statement<{ id: string }>(
+const deleteBinding = statement(
   'delete-binding',
-  { id: 'text' },
-  `delete from lifecycle_bindings where account_id = $1 and subject_kind = $2 and subject_id = $3 and event = $4
+  { row: { id: 'text' }, parameters: { accountId: 'text', kind: 'text', id: 'text', event: 'text' } },
+  `delete from lifecycle_bindings where account_id = :accountId and subject_kind = :kind and subject_id = :id and event = :event
    returning subject_id as id`,
 )
 
@@ -136,16 +160,16 @@ const deleteBinding = statement<{ id: string }>(
 export const unsetBinding = async ({ sql, accountId }: Work, ref: string, eventName: string): Promise<boolean> => {
   const subject = parseSubject(ref)
   const event = parseEvent(subject, eventName)
-  return (await sql(deleteBinding, [accountId, subject.kind, subject.id, event])).length > 0
+  return (await sql(deleteBinding, { accountId, kind: subject.kind, id: subject.id, event })).length > 0
 }
 
 const deleteBindingsOf = statement(
   'delete-bindings',
-  {},
-  'delete from lifecycle_bindings where account_id = $1 and subject_kind = $2 and subject_id = $3',
+  { parameters: { accountId: 'text', kind: 'text', id: 'text' } },
+  'delete from lifecycle_bindings where account_id = :accountId and subject_kind = :kind and subject_id = :id',
 )
 
 /** Deletes the bindings of a course or webinar that is being deleted. */
 export const deleteBindings = async ({ sql, accountId }: Work, { kind, id }: Subject): Promise<void> => {
-  await sql(deleteBindingsOf, [accountId, kind, id])
+  await sql(deleteBindingsOf, { accountId, kind, id })
 }

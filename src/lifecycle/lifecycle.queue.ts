@@ -7,6 +7,7 @@ import {
   senderChoice,
   withdrawMailsOfSources,
 } from '../messages/messages.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { LifecycleEvent, Subject } from './lifecycle.bindings.ts'
@@ -37,14 +38,24 @@ interface Bound {
   sender: string | null
 }
 
-const findBindings = preparedStatement<Subject & Bound & { event: string }>(
+const findBindings = preparedStatement(
   'lifecycle-bindings-of',
-  { kind: 'text', id: 'text', event: 'text', projectId: 'text', subjectLine: 'text', sender: 'text' },
+  {
+    row: typedRow<Subject & Bound & { event: string }>({
+      kind: 'text',
+      id: 'text',
+      event: 'text',
+      projectId: 'text',
+      subjectLine: 'text',
+      sender: 'text',
+    }),
+    parameters: { accountId: 'text', kinds: '_text', ids: '_text', events: '_text' },
+  },
   `select distinct b.subject_kind as kind, b.subject_id as id, b.event, b.project_id as "projectId",
      b.subject_line as "subjectLine", b.sender
-   from unnest($2::text[], $3::text[], $4::text[]) as m(kind, id, event)
+   from unnest(:kinds::text[], :ids::text[], :events::text[]) as m(kind, id, event)
    join lifecycle_bindings b
-     on b.account_id = $1 and b.subject_kind = m.kind and b.subject_id = m.id and b.event = m.event`,
+     on b.account_id = :accountId and b.subject_kind = m.kind and b.subject_id = m.id and b.event = m.event`,
 )
 
 /** Returns the bindings to projects that exist, by subject and event. */
@@ -54,12 +65,12 @@ const boundProjects = async (
   mails: readonly LifecycleMail[],
 ): Promise<Map<string, Bound>> => {
   if (!projects || mails.length === 0) return new Map()
-  const rows = await work.sql(findBindings, [
-    work.accountId,
-    mails.map(({ subject }) => subject.kind),
-    mails.map(({ subject }) => subject.id),
-    mails.map(({ event }) => event),
-  ])
+  const rows = await work.sql(findBindings, {
+    accountId: work.accountId,
+    kinds: mails.map(({ subject }) => subject.kind),
+    ids: mails.map(({ subject }) => subject.id),
+    events: mails.map(({ event }) => event),
+  })
   const bound = new Map<string, Bound>()
   for (const { kind, id, event, ...binding } of rows) {
     if (await projects.loadProject(work, binding.projectId)) bound.set(keyOf({ kind, id }, event), binding)

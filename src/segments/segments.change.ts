@@ -44,12 +44,16 @@ export const createSegment = async (work: Work, input: z.output<typeof NewSegmen
   return { id, name, listId, where: input.where, createdAt: now.getTime() }
 }
 
-const lockToChange = statement('lock-segment', {}, 'select from segments where account_id = $1 and id = $2 for update')
+const lockToChange = statement(
+  'lock-segment',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from segments where account_id = :accountId and id = :id for update',
+)
 
 const keepUsed = statement(
   'keep-used-segments',
-  {},
-  'select from segments where account_id = $1 and id = any($2) order by id for share',
+  { parameters: { accountId: 'text', segments: '_text' } },
+  'select from segments where account_id = :accountId and id = any(:segments) order by id for share',
 )
 
 export const SegmentChange = z.object({
@@ -67,7 +71,7 @@ export const updateSegment = async (
   change: z.output<typeof SegmentChange>,
 ): Promise<SegmentView> => {
   const found = await findSegment(work, ref)
-  await work.sql(lockToChange, [work.accountId, found.id])
+  await work.sql(lockToChange, { accountId: work.accountId, id: found.id })
   const segment = await findSegment(work, found.id)
   const name = change.name === undefined ? segment.name : change.name.trim()
   if (!name) throw invalid('name is required')
@@ -75,7 +79,7 @@ export const updateSegment = async (
   const within = { segments: [segment.id], counted: { comparisons: 0 } }
   const compiled = change.where === undefined ? null : await compileFilter(work, where, segment.listId, null, within)
   // Of two concurrent changes that put segments into each other, one runs again after the other, and is refused.
-  if (compiled) await work.sql(keepUsed, [work.accountId, compiled.segments])
+  if (compiled) await work.sql(keepUsed, { accountId: work.accountId, segments: compiled.segments })
   const [em, { Segment }] = await entitiesOf(work)
   const changed = { name, ...(compiled && { filter: where, filterNames: compiled.names }) }
   await em.nativeUpdate(Segment, { id: segment.id }, changed).catch((error) => {
@@ -87,7 +91,7 @@ export const updateSegment = async (
 /** Deletes a segment (id or name) and returns it. Throws Problem `not_found`, `conflict` while a broadcast will use it. */
 export const deleteSegment = async (work: Work, ref: string): Promise<SegmentView> => {
   const segment = await findSegment(work, ref)
-  await work.sql(lockToChange, [work.accountId, segment.id])
+  await work.sql(lockToChange, { accountId: work.accountId, id: segment.id })
   for (const listener of await work.listeners()) {
     const { broadcasts = 0 } = (await listener.segmentUses?.(work, segment.id)) ?? {}
     if (broadcasts > 0)

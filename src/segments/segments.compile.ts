@@ -12,6 +12,7 @@ import {
   type Test,
 } from '../lib/filter.ts'
 import { invalid, notFound, Problem, shown } from '../lib/problem.ts'
+import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { findSegment, type SegmentView } from './segments.find.ts'
@@ -231,10 +232,10 @@ const joinScopes = (scopes: readonly Scope[]): Scope => ({
   keys: scopes.some(({ keys }) => keys === null) ? null : scopes.flatMap(({ keys }) => keys ?? []),
 })
 
-const readNames = statement<{ names: FilterNames | null }>(
+const readNames = statement(
   'read-names-of-segment',
-  { names: 'jsonb' },
-  'select filter_names as names from segments where account_id = $1 and id = $2',
+  { row: { names: typed<FilterNames | null>('jsonb') }, parameters: { accountId: 'text', id: 'text' } },
+  'select filter_names as names from segments where account_id = :accountId and id = :id',
 )
 
 /**
@@ -246,7 +247,7 @@ export const compileSegment = async (
   { id, name, listId, where }: SegmentView,
   within?: Within,
 ): Promise<Matcher> => {
-  const [row] = await work.sql(readNames, [work.accountId, id])
+  const [row] = await work.sql(readNames, { accountId: work.accountId, id })
   const { segments = [], counted = { comparisons: 0 }, at } = within ?? {}
   try {
     return await compileFilter(work, where, listId, row?.names, { segments: [...segments, id], counted, at })

@@ -1,6 +1,7 @@
 import { isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
@@ -24,20 +25,20 @@ const columns = `id, name, list_id as "listId", filter as "where", (extract(epoc
 
 const types = { id: 'text', name: 'text', listId: 'text', where: 'text', createdAt: 'int8', hasList: 'bool' } as const
 
-const readSegments = statement<Row>(
+const readSegments = statement(
   'read-segments',
-  types,
-  `select ${columns} from segments where account_id = $1 order by id`,
+  { row: typedRow<Row>(types), parameters: { accountId: 'text' } },
+  `select ${columns} from segments where account_id = :accountId order by id`,
 )
 
 /** Returns the account's segments, by name. */
 export const listSegments = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<SegmentView[]> =>
-  (await sql(readSegments, [accountId])).map(view).sort(byName('name'))
+  (await sql(readSegments, { accountId })).map(view).sort(byName('name'))
 
-const readSegment = statement<Row>(
+const readSegment = statement(
   'read-segment',
-  types,
-  `select ${columns} from segments where account_id = $1 and (id = $2 or name = $2) order by id = $2 desc limit 1`,
+  { row: typedRow<Row>(types), parameters: { accountId: 'text', ref: 'text' } },
+  `select ${columns} from segments where account_id = :accountId and (id = :ref or name = :ref) order by id = :ref desc limit 1`,
 )
 
 // SQL instead of the entity: commands of other features begin with this lookup, and would otherwise load MikroORM.
@@ -46,7 +47,7 @@ export const findSegment = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   ref: string,
 ): Promise<SegmentView> => {
-  const [segment] = await sql(readSegment, [accountId, ref])
+  const [segment] = await sql(readSegment, { accountId, ref })
   if (!segment) throw noSuch('segment', ref, { hint: 'svc segments list' })
   return view(segment)
 }
@@ -60,13 +61,13 @@ export const findSegmentById = async (work: Pick<Work, 'sql' | 'accountId'>, id:
 
 const lockSegment = statement(
   'keep-segment',
-  {},
-  'select from segments where account_id = $1 and id = $2 for key share',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from segments where account_id = :accountId and id = :id for key share',
 )
 
 /** As `findSegment`, and keeps the segment from being deleted until the end of the transaction. */
 export const keepSegment = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<SegmentView> => {
   const segment = await findSegment(work, ref)
-  const locked = await work.sql(lockSegment, [work.accountId, segment.id])
+  const locked = await work.sql(lockSegment, { accountId: work.accountId, id: segment.id })
   return locked.length > 0 ? segment : findSegment(work, ref)
 }

@@ -7,28 +7,28 @@ import type { Listener, PersonalDataPart } from '../store/work.ts'
  * goes on to select the same contacts.
  */
 
-const readNaming = statement<{ id: string; name: string; where: string }>(
+const readNaming = statement(
   'segments-naming',
-  { id: 'text', name: 'text', where: 'text' },
-  'select id, name, filter as "where" from segments where account_id = $1 and filter ~* $2 order by id',
+  { row: { id: 'text', name: 'text', where: 'text' }, parameters: { accountId: 'text', pattern: 'text' } },
+  'select id, name, filter as "where" from segments where account_id = :accountId and filter ~* :pattern order by id',
 )
 
 /** The segments whose filter names an address. */
 export const personalData: PersonalDataPart = {
   name: 'segments',
-  read: ({ sql, accountId }, email) => sql(readNaming, [accountId, addressPattern(email)]),
+  read: ({ sql, accountId }, email) => sql(readNaming, { accountId, pattern: addressPattern(email) }),
 }
 
 const replaceAddress = statement(
   'erase-address-in-segments',
-  {},
-  `update segments set filter = regexp_replace(filter, $2, ${erasedAddress}, 'gi') where account_id = $1 and filter ~* $2`,
+  { parameters: { accountId: 'text', pattern: 'text' } },
+  `update segments set filter = regexp_replace(filter, :pattern, ${erasedAddress}, 'gi') where account_id = :accountId and filter ~* :pattern`,
 )
 
 /** Removes an erased address from filters. */
 export const forgetInSegments: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
-    await sql(replaceAddress, [accountId, addressPattern(email)])
+    await sql(replaceAddress, { accountId, pattern: addressPattern(email) })
   },
 }

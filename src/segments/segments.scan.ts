@@ -3,9 +3,9 @@ import type { Operation } from '../store/work.ts'
 
 // With old statistics the planner may expect few rows and join by nested loops. Compiling the short condition (JIT) costs more than it
 // saves. Unlike all other statements (store/database.ts) a scan reads most of a table: in order, and with a second process.
-const prepareScan = statement<{ before: string[]; now: string[] }>(
+const prepareScan = statement(
   'prepare-scan',
-  { before: '_text', now: '_text' },
+  { row: { before: '_text', now: '_text' } },
   `select array[current_setting('enable_nestloop'), current_setting('jit'), current_setting('enable_seqscan'),
        current_setting('max_parallel_workers_per_gather')] as before,
      array[set_config('enable_nestloop', 'off', true), set_config('jit', 'off', true), set_config('enable_seqscan', 'on', true),

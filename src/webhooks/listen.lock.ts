@@ -48,10 +48,10 @@ export const openListenerLock = (database: App['database'], url: string): Listen
   }
 }
 
-const findTemporary = statement<{ id: string; url: string }>(
+const findTemporary = statement(
   'find-temporary-subscriptions',
-  { id: 'text', url: 'text' },
-  `select w.id, t.url from webhooks w ${joinTarget('w')} where w.account_id = $1 and w.temporary order by w.id`,
+  { row: { id: 'text', url: 'text' }, parameters: { accountId: 'text' } },
+  `select w.id, t.url from webhooks w ${joinTarget('w')} where w.account_id = :accountId and w.temporary order by w.id`,
 )
 
 /** Removes the account's temporary subscriptions whose listeners were killed. */
@@ -61,20 +61,20 @@ export const removeOrphanedSubscriptions = async (
   actor: string,
   lock: ListenerLock,
 ): Promise<void> => {
-  for (const { id, url } of await app.sql(findTemporary, [accountId])) {
+  for (const { id, url } of await app.sql(findTemporary, { accountId })) {
     await lock.whileFree(url, () => removeSubscription(app, accountId, actor, id))
   }
 }
 
 const lockSubscription = statement(
   'lock-subscription',
-  {},
-  'select from webhooks where account_id = $1 and id = $2 for update',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from webhooks where account_id = :accountId and id = :id for update',
 )
 
 /** Removes a subscription, if it still exists, with its pending deliveries. */
 export const removeSubscription = async (app: App, accountId: string, actor: string, id: string): Promise<void> =>
   app.work(accountId, actor, async (work) => {
-    const [row] = await work.sql(lockSubscription, [accountId, id])
+    const [row] = await work.sql(lockSubscription, { accountId, id })
     if (row) await deleteWebhook(work, id)
   })

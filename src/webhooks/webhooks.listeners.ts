@@ -25,10 +25,10 @@ const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> => sql(
 
 const subscriptions = stateKey(readSubscriptions)
 
-const findOfKey = statement<{ id: string }>(
+const findOfKey = statement(
   'find-subscriptions-of-key',
-  { id: 'text' },
-  'select id from webhooks where account_id = $1 and api_key_id = $2',
+  { row: { id: 'text' }, parameters: { accountId: 'text', keyId: 'text' } },
+  'select id from webhooks where account_id = :accountId and api_key_id = :keyId',
 )
 
 const countOfKey = statement<{ subscriptions: number; deliveries: number }>(
@@ -48,7 +48,7 @@ export const deliverEvents: Listener = {
   },
 
   async keyRevoked(work, keyId) {
-    const webhooks = await work.sql(findOfKey, [work.accountId, keyId])
+    const webhooks = await work.sql(findOfKey, { accountId: work.accountId, keyId })
     await endTargets(
       work,
       webhooks.map((row) => row.id),

@@ -123,9 +123,9 @@ export const releaseClaims = async (sql: Sql, claims: readonly Claim[]): Promise
 const isLate = (target: string, dueAt: string) =>
   `(${target}.next_due_at is null or ${target}.next_due_at > greatest(${dueAt}, ${target}.quiet_until))`
 
-const scheduleLate = statement<{ isLeft: boolean }>(
+const scheduleLate = statement(
   'schedule-late-targets',
-  { isLeft: 'bool' },
+  { row: { isLeft: 'bool' } },
   `with late as materialized (
      select t.id, p.due_at from delivery_targets t cross join lateral (
        select due_at from pending_deliveries where target_id = t.id and worker is null order by due_at limit 1

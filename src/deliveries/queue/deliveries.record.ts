@@ -159,12 +159,12 @@ const agesOf = ({ deliveredAt, failedAt, ...summary }: Summary) => {
  * Writes summaries (`$1`, as `agesOf` returns them). A quiet time puts off the next due time, and a retry lowers it to its own but
  * not below a quiet time. A changed due time has a new version, so that no claim overwrites it with what it computed before.
  */
-const summarizeTargets = preparedStatement<{ id: string }>(
+const summarizeTargets = preparedStatement(
   'summarize-targets',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { summaries: 'jsonb' } },
   `with summary as materialized (
      select *
-     from jsonb_to_recordset($1::jsonb) as s(id text, "deliveredAgoMs" float8, "failedAgoMs" float8, error text, timeouts int,
+     from jsonb_to_recordset(:summaries::jsonb) as s(id text, "deliveredAgoMs" float8, "failedAgoMs" float8, error text, timeouts int,
        "quietMs" float8, "retryAt" float8)
    ), clock as materialized (
      select svc_now() as now
@@ -208,6 +208,6 @@ const summarizeTargets = preparedStatement<{ id: string }>(
  * has locked are missing.
  */
 export const summarize = async (sql: Sql, summaries: readonly Summary[]): Promise<Set<string>> => {
-  const rows = await sql(summarizeTargets, [JSON.stringify(summaries.map(agesOf))])
+  const rows = await sql(summarizeTargets, { summaries: JSON.stringify(summaries.map(agesOf)) })
   return new Set(rows.map(({ id }) => id))
 }

@@ -14,19 +14,19 @@ const lockWaitMs = 100
 
 const explainGone = statement(
   'explain-gone-target',
-  {},
+  { parameters: { accountId: 'text', targetId: 'text' } },
   `update delivery_targets set last_failure_at = svc_now(), last_error = 'answered ${goneStatus}'
-   where account_id = $1 and id = $2 and disabled_reason = 'gone'`,
+   where account_id = :accountId and id = :targetId and disabled_reason = 'gone'`,
 )
 
 const endGone = async (work: Work, targetId: string) => {
   await endTargets(work, [targetId], 'gone')
-  await work.sql(explainGone, [work.accountId, targetId])
+  await work.sql(explainGone, { accountId: work.accountId, targetId })
 }
 
-const limitLockWait = statement<{ set_config: string }>(
+const limitLockWait = statement(
   'limit-lock-wait-of-record',
-  { set_config: 'text' },
+  { row: { set_config: 'text' } },
   `select set_config('lock_timeout', '${lockWaitMs}ms', true)`,
 )
 

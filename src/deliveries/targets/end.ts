@@ -13,11 +13,11 @@ import { announceTargetsChanged } from '../deliveries.notices.ts'
 /** Number of deliveries that are moved in the transaction that ends their target. */
 const atOnce = 10_000
 
-const lockRows = statement<{ id: string; status: string }>(
+const lockRows = statement(
   'lock-targets',
-  { id: 'text', status: 'text' },
+  { row: { id: 'text', status: 'text' }, parameters: { accountId: 'text', ids: '_text?' } },
   `select id, status from delivery_targets
-   where account_id = $1 and ($2::text[] is null or id = any($2)) order by id for no key update`,
+   where account_id = :accountId and (:ids::text[] is null or id = any(:ids)) order by id for no key update`,
 )
 
 /** Locks the account's targets, or those named, in the order of their ids. Returns the ids of the active ones. */
@@ -26,15 +26,15 @@ export const lockTargets = async (
   accountId: string,
   ids: readonly string[] | null = null,
 ): Promise<string[]> => {
-  const rows = await sql(lockRows, [accountId, ids])
+  const rows = await sql(lockRows, { accountId, ids })
   return rows.flatMap(({ id, status }) => (status === 'active' ? id : []))
 }
 
 const disableActive = statement(
   'disable-active-targets',
-  {},
-  `update delivery_targets set status = 'disabled', disabled_reason = $3, next_due_at = null
-   where account_id = $1 and id = any($2) and status = 'active'`,
+  { parameters: { accountId: 'text', ids: '_text', reason: 'text?' } },
+  `update delivery_targets set status = 'disabled', disabled_reason = :reason, next_due_at = null
+   where account_id = :accountId and id = any(:ids) and status = 'active'`,
 )
 
 /** Ends active targets for `reason`, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
@@ -46,14 +46,14 @@ export const endTargets = async (
   if (ids.length === 0) return 0
   const { sql, accountId } = work
   await lockTargets(sql, accountId, ids)
-  await sql(disableActive, [accountId, ids, reason])
+  await sql(disableActive, { accountId, ids, reason })
   return cancelPending(work, ids)
 }
 
 const disableAll = statement(
   'disable-all-targets',
-  {},
-  `update delivery_targets set status = 'disabled', next_due_at = null where account_id = $1`,
+  { parameters: { accountId: 'text' } },
+  `update delivery_targets set status = 'disabled', next_due_at = null where account_id = :accountId`,
 )
 
 /** Ends every target of an account that is being deleted: after the commit nothing is posted. The rows are deleted with the account. */
@@ -61,19 +61,19 @@ export const closeTargets = async (work: Work): Promise<void> => {
   const { sql, accountId } = work
   const ids = await lockTargets(sql, accountId)
   if (ids.length === 0) return
-  await sql(disableAll, [accountId])
+  await sql(disableAll, { accountId })
   announceTargetsChanged(work, ids)
 }
 
 const markDeleted = statement(
   'mark-target-deleted',
-  {},
-  `update delivery_targets set status = 'deleted', deleted_at = $3, next_due_at = null where account_id = $1 and id = $2`,
+  { parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
+  `update delivery_targets set status = 'deleted', deleted_at = :now, next_due_at = null where account_id = :accountId and id = :id`,
 )
 
 /** Deletes a target, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
 export const deleteTarget = async (work: Work, id: string): Promise<number> => {
-  await work.sql(markDeleted, [work.accountId, id, work.now])
+  await work.sql(markDeleted, { accountId: work.accountId, id, now: work.now })
   return cancelPending(work, [id])
 }
 

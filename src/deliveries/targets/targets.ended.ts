@@ -1,4 +1,5 @@
 import { Problem } from '../../lib/problem.ts'
+import { typed } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
@@ -6,15 +7,15 @@ import { cancelled, notifyEnded } from '../deliveries.cancel.ts'
 
 const leftoverBatch = 1000
 
-const cancelBatch = preparedStatement<{ count: number; last: string | null }>(
+const cancelBatch = preparedStatement(
   'cancel-leftovers',
-  { count: 'int8', last: 'text' },
+  { row: { count: 'int8', last: 'text?' }, parameters: { id: 'text', since: typed<string>('timestamptz') } },
   `with ${cancelled(`
     select account_id, id
     from pending_deliveries
-    where target_id = $1
-      and due_at >= $2::timestamptz
-      and not exists (select from delivery_targets where id = $1 and status = 'active')
+    where target_id = :id
+      and due_at >= :since::timestamptz
+      and not exists (select from delivery_targets where id = :id and status = 'active')
     order by due_at
     limit ${leftoverBatch}
     for update skip locked`)}
@@ -29,15 +30,15 @@ export const cancelLeftovers = async (sql: Sql, id: string, signal: AbortSignal)
   // Skips index entries of rows that earlier batches moved: they stay as long as a dump holds an old snapshot.
   let since = '-infinity'
   for (let count = leftoverBatch; count === leftoverBatch && !signal.aborted; ) {
-    const [row] = await sql(cancelBatch, [id, since])
+    const [row] = await sql(cancelBatch, { id, since })
     count = row!.count
     since = row!.last ?? since
   }
 }
 
-const findWaiting = preparedStatement<{ id: string; accountId: string; exists: boolean }>(
+const findWaiting = preparedStatement(
   'find-leftovers',
-  { id: 'text', accountId: 'text', exists: 'bool' },
+  { row: { id: 'text', accountId: 'text', exists: 'bool' } },
   `with recursive waiting as (
      (select target_id as id, account_id from pending_deliveries order by target_id, due_at limit 1)
      union all
@@ -68,11 +69,11 @@ export const findLeftovers = async (
   return { ended: rows.flatMap(({ id, exists }) => (exists ? id : [])), missing: rows.filter(({ exists }) => !exists) }
 }
 
-const cancelMissing = statement<{ id: string; attempts: number }>(
+const cancelMissing = statement(
   'cancel-deliveries-without-target',
-  { id: 'text', attempts: 'int4' },
-  `with ${cancelled(`select account_id, id from pending_deliveries where account_id = $1 and target_id = $2
-     and not exists (select from delivery_targets where id = $2) limit ${leftoverBatch} for update skip locked`)}
+  { row: { id: 'text', attempts: 'int4' }, parameters: { accountId: 'text', id: 'text' } },
+  `with ${cancelled(`select account_id, id from pending_deliveries where account_id = :accountId and target_id = :id
+     and not exists (select from delivery_targets where id = :id) limit ${leftoverBatch} for update skip locked`)}
    select id, jsonb_array_length(attempts) as attempts from gone`,
 )
 
@@ -83,7 +84,7 @@ export const cancelWithoutTarget = async (
 ): Promise<number> => {
   try {
     return await app.work(accountId, 'job:deliveries', async (work) => {
-      const rows = await work.sql(cancelMissing, [accountId, id])
+      const rows = await work.sql(cancelMissing, { accountId, id })
       const ended = { status: 'cancelled', lastStatus: null, lastError: 'The target no longer exists' } as const
       await notifyEnded(
         work,

@@ -1,3 +1,4 @@
+import { typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { DeliveryTarget } from '../deliveries.entities.ts'
@@ -10,28 +11,28 @@ export const joinTarget = (owner: string) =>
 export const pendingOf = (owner: string) =>
   `(select count(*) from pending_deliveries d where d.account_id = ${owner}.account_id and d.target_id = ${owner}.id)`
 
-const countPendingOf = statement<{ count: number }>(
+const countPendingOf = statement(
   'count-pending-deliveries',
-  { count: 'int8' },
-  'select count(*) from pending_deliveries where account_id = $1 and target_id = $2',
+  { row: { count: 'int8' }, parameters: { accountId: 'text', id: 'text' } },
+  'select count(*) from pending_deliveries where account_id = :accountId and target_id = :id',
 )
 
 /** Returns the number of pending deliveries of a target. */
 export const countPending = async ({ sql, accountId }: Work, id: string): Promise<number> => {
-  const [row] = await sql(countPendingOf, [accountId, id])
+  const [row] = await sql(countPendingOf, { accountId, id })
   return row!.count
 }
 
-const readEndOfOverlap = statement<{ until: Date }>(
+const readEndOfOverlap = statement(
   'read-end-of-overlap',
-  { until: 'timestamptz' },
+  { row: { until: 'timestamptz' }, parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
   `select former_secret_until as until from delivery_targets
-   where account_id = $1 and id = $2 and former_secret_until > $3`,
+   where account_id = :accountId and id = :id and former_secret_until > :now`,
 )
 
 /** Returns until when the former secret of a target signs too; null if only the current one signs. */
 export const endOfOverlap = async ({ sql, accountId, now }: Work, id: string): Promise<Date | null> => {
-  const [row] = await sql(readEndOfOverlap, [accountId, id, now])
+  const [row] = await sql(readEndOfOverlap, { accountId, id, now })
   return row?.until ?? null
 }
 
@@ -42,13 +43,20 @@ export interface TargetState {
   overdue: boolean
 }
 
-const readState = statement<TargetState>(
+const readState = statement(
   'read-target-state',
-  { status: 'text', disabledReason: 'text', overdue: 'bool' },
+  {
+    row: {
+      status: typed<'active' | 'disabled'>('text'),
+      disabledReason: typed<DeliveryTarget['disabledReason']>('text'),
+      overdue: 'bool',
+    },
+    parameters: { accountId: 'text', id: 'text', overdueSince: 'timestamptz' },
+  },
   `select status, disabled_reason as "disabledReason", exists (
-     select from pending_deliveries where account_id = $1 and target_id = $2 and due_at < $3 and worker is null
+     select from pending_deliveries where account_id = :accountId and target_id = :id and due_at < :overdueSince and worker is null
    ) as overdue
-   from delivery_targets where account_id = $1 and id = $2 and status <> 'deleted'`,
+   from delivery_targets where account_id = :accountId and id = :id and status <> 'deleted'`,
 )
 
 /** Returns the state of a target; null if it does not exist or is deleted. */
@@ -57,7 +65,7 @@ export const readTargetState = async (
   id: string,
   overdueSince: Date,
 ): Promise<TargetState | null> => {
-  const [state] = await sql(readState, [accountId, id, overdueSince])
+  const [state] = await sql(readState, { accountId, id, overdueSince })
   return state ?? null
 }
 

@@ -160,7 +160,7 @@ export const exceptions: readonly Exceptions[] = [
     names: 'clear-mark-of-export mark-account-exported mark-account-exporting read-moves',
   },
   {
-    finding: 'reaches others for a new account, reaches others by $2',
+    finding: 'reaches others for a new account, reaches others by :slug',
     why: 'A slug is unique in the installation: the statement refuses that of another account.',
     names: 'set-slug',
   },
