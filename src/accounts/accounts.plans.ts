@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { parse } from '../lib/parse.ts'
 import { noSuch } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
+import { plans } from './accounts.columns.ts'
 import type { Plan } from './accounts.entities.ts'
 
 const limit = z.int().min(0).max(2_147_483_647).nullable().optional()
@@ -18,44 +20,28 @@ const PlanChange = z.object({
   webinarCourses: z.boolean().optional(),
 })
 
-export interface PlanView {
-  name: string
-  contacts: number | null
-  sends: number | null
-  sendApiCalls: number | null
-  embedApi: number | null
-  broadcastMinutes: number | null
-  webinarCourses: boolean
-}
-
-const columns = `name, contacts, sends, send_api_calls as "sendApiCalls", embed_api as "embedApi",
-  broadcast_minutes as "broadcastMinutes", webinar_courses as "webinarCourses"`
-
-const types = {
-  name: 'text',
-  contacts: 'int4',
-  sends: 'int4',
-  sendApiCalls: 'int4',
-  embedApi: 'int4',
-  broadcastMinutes: 'int4',
-  webinarCourses: 'bool',
-} as const
+const shown = columns(plans, [
+  'name',
+  'contacts',
+  'sends',
+  'sendApiCalls',
+  'embedApi',
+  'broadcastMinutes',
+  'webinarCourses',
+])
+export type PlanView = RowOf<typeof shown.types>
 
 const planNotFound = (name: string) => noSuch('plan', name, { hint: 'svc plans list' })
 
-const readPlans = statement(
-  'list-plans',
-  { row: typedRow<PlanView>(types) },
-  `select ${columns} from plans order by position`,
-)
+const readPlans = statement('list-plans', { row: shown.types }, `select ${shown.list} from plans order by position`)
 
 /** Returns all plans, ordered by their positions. */
 export const listPlans = ({ sql }: Operation): Promise<PlanView[]> => sql(readPlans)
 
 const readPlan = statement(
   'read-plan',
-  { row: typedRow<PlanView>(types), parameters: { name: 'text' } },
-  `select ${columns} from plans where name = :name`,
+  { row: shown.types, parameters: { name: 'text' } },
+  `select ${shown.list} from plans where name = :name`,
 )
 
 /** Throws Problem `not_found`. */

@@ -4,10 +4,12 @@ import { byName } from '../lib/names.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
 import { type Brand, type BrandChange, changeBrand, readBrand } from './accounts.brand.ts'
+import { accounts } from './accounts.columns.ts'
 import { takeSlug } from './accounts.slug.ts'
 
 export { type Admission, admit, purgeRateWindows, requireAdmission, requirePublicWrite } from './accounts.admission.ts'
@@ -79,21 +81,15 @@ export interface AccountView {
   createdAt: number
 }
 
-type AccountRow = Omit<AccountView, 'createdAt'> & { createdAt: Date }
+const accountColumns = columns(accounts, ['id', 'name', 'slug', 'plan', 'contactCount', 'createdAt'])
 
-const view = ({ createdAt, ...account }: AccountRow): AccountView => ({ ...account, createdAt: createdAt.getTime() })
+const view = ({ createdAt, ...account }: RowOf<typeof accountColumns.types>): AccountView => ({
+  ...account,
+  createdAt: createdAt.getTime(),
+})
 
 // SQL instead of entities: every command of an account runs these first, and would otherwise have to load MikroORM.
-const columns = 'id, name, slug, plan, contact_count as "contactCount", created_at as "createdAt"'
-const selecting = `select ${columns} from accounts where deleted_at is null`
-const types = {
-  id: 'text',
-  name: 'text',
-  slug: 'text',
-  plan: 'text',
-  contactCount: 'int4',
-  createdAt: 'timestamptz',
-} as const
+const selecting = `select ${accountColumns.list} from accounts where deleted_at is null`
 
 const findPlan = statement('find-plan', { parameters: { name: 'text' } }, 'select from plans where name = :name')
 
@@ -104,8 +100,8 @@ const requirePlan = async ({ sql }: Operation, name: string): Promise<void> => {
 
 const insertAccount = statement(
   'insert-account',
-  { row: typedRow<AccountRow>(types), parameters: { id: 'text', name: 'text', plan: 'text', now: 'timestamptz' } },
-  `insert into accounts (id, name, plan, created_at) values (:id, :name, :plan, :now) on conflict (name) do nothing returning ${columns}`,
+  { row: accountColumns.types, parameters: { id: 'text', name: 'text', plan: 'text', now: 'timestamptz' } },
+  `insert into accounts (id, name, plan, created_at) values (:id, :name, :plan, :now) on conflict (name) do nothing returning ${accountColumns.list}`,
 )
 
 const findClosedByName = statement(
@@ -127,14 +123,14 @@ export const createAccount = async (operation: Operation, input: z.input<typeof 
     : conflict(`There is already an account named ${shown(name)}`)
 }
 
-const readAccounts = statement('list-accounts', { row: typedRow<AccountRow>(types) }, `${selecting} order by id`)
+const readAccounts = statement('list-accounts', { row: accountColumns.types }, `${selecting} order by id`)
 
 export const listAccounts = async ({ sql }: Operation): Promise<AccountView[]> =>
   (await sql(readAccounts)).sort(byName('name')).map(view)
 
 const readAccount = statement(
   'find-account',
-  { row: typedRow<AccountRow>(types), parameters: { ref: 'text' } },
+  { row: accountColumns.types, parameters: { ref: 'text' } },
   `${selecting} and (id = :ref or name = :ref) order by id = :ref desc limit 1`,
 )
 
@@ -163,7 +159,7 @@ export const updateAccount = async (
 
 const readFirstAccounts = statement(
   'first-accounts',
-  { row: typedRow<AccountRow>(types) },
+  { row: accountColumns.types },
   `${selecting} order by name limit 21`,
 )
 

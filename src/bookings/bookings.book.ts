@@ -4,9 +4,10 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { conflict, type Problem } from '../lib/problem.ts'
 import { oneLine } from '../lib/strings.ts'
-import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
+import { bookingSlots, bookings } from './bookings.columns.ts'
 import { type BusySpan, isEntryOf } from './bookings.ics.ts'
 import { type NotifyContext, notifyAttendee, withdrawReminders } from './bookings.notify.ts'
 import { nextReminderAt } from './bookings.schedule.ts'
@@ -37,7 +38,7 @@ type BookingBlock = BlockOf<'booking'>
 
 const lockingCurrent = preparedStatement(
   'lock-booking-of-answer',
-  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', messageId: 'text', blockId: 'text' } },
+  { row: bookingTypes, parameters: { accountId: 'text', messageId: 'text', blockId: 'text' } },
   `select ${bookingColumns} from bookings
    where account_id = :accountId and message_id = :messageId and block_id = :blockId and status = 'confirmed' and not is_replaced for update`,
 )
@@ -52,13 +53,15 @@ const lockCurrentBooking = async (
   return row ?? null
 }
 
+const otherSlots = types(bookings, 'accountId', 'projectId', 'blockId', 'id')
+
 // No booking is longer than a day (studio.blocks.ts).
 const readingOverlaps = preparedStatement(
   'overlapping-bookings',
-  {},
+  { parameters: { ...otherSlots, from: 'timestamptz', until: 'timestamptz' } },
   `select from booking_slots
-   where account_id = $1 and project_id = $2 and block_id = $3 and booking_id <> $4
-     and start_at < $6 and end_at > $5 and start_at > $5::timestamptz - interval '1 day' limit 1`,
+   where account_id = :accountId and project_id = :projectId and block_id = :blockId and booking_id <> :id
+     and start_at < :until and end_at > :from and start_at > :from::timestamptz - interval '1 day' limit 1`,
 )
 
 const lockCalendar = statement(
@@ -69,10 +72,10 @@ const lockCalendar = statement(
 
 const readingOfDay = preparedStatement(
   'bookings-of-calendar-day',
-  {},
+  { parameters: { ...otherSlots, from: 'timestamptz', until: 'timestamptz', limit: 'int8' } },
   `select from booking_slots
-   where account_id = $1 and project_id = $2 and block_id = $3 and booking_id <> $4 and start_at >= $5 and start_at < $6
-   limit $7`,
+   where account_id = :accountId and project_id = :projectId and block_id = :blockId and booking_id <> :id
+     and start_at >= :from and start_at < :until limit :limit`,
 )
 
 /**
@@ -85,15 +88,17 @@ const requireFreeTime = async (
   { props }: BookingBlock,
   { startAt, endAt }: Span,
 ): Promise<void> => {
-  const calendar = [accountId, projectId, blockId]
-  await sql(lockCalendar, { calendar: calendar.join(' ') })
+  await sql(lockCalendar, { calendar: `${accountId} ${projectId} ${blockId}` })
+  const others = { accountId, projectId, blockId, id }
   const buffer = bufferOf(props)
-  const taken = await sql(readingOverlaps, [...calendar, id, new Date(startAt - buffer), new Date(endAt + buffer)])
+  const [from, until] = [new Date(startAt - buffer), new Date(endAt + buffer)]
+  const taken = await sql(readingOverlaps, { ...others, from, until })
   if (taken.length > 0) throw timeUnavailable()
   const { maxPerDay } = props
   if (maxPerDay === undefined) return
   const day = dayAround(props, startAt)
-  const booked = await sql(readingOfDay, [...calendar, id, new Date(day.startAt), new Date(day.endAt), maxPerDay])
+  const limits = { from: new Date(day.startAt), until: new Date(day.endAt), limit: maxPerDay }
+  const booked = await sql(readingOfDay, { ...others, ...limits })
   if (booked.length >= maxPerDay) throw timeUnavailable()
 }
 
@@ -161,12 +166,27 @@ const requireBelowDailyLimit = async (
   if (recent.length === maxBookingsPerDay) throw conflict('Too many bookings were made here today: try again tomorrow')
 }
 
-const inserting = preparedStatement<BookingRow>(
+const newBooking = columns(bookings, [
+  'accountId',
+  'id',
+  'projectId',
+  'messageId',
+  'blockId',
+  'title',
+  'startAt',
+  'endAt',
+  'timezone',
+  'name',
+  'email',
+  'createdAt',
+  'remindAt',
+])
+
+const inserting = preparedStatement(
   'insert-booking',
-  bookingTypes,
-  `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name,
-     email, sequence, created_at, updated_at, remind_at)
-   values ($1, $2, $3, $4, $5, 'confirmed', $6, $7, $8, $9, $10, $11, 0, $12, $12, $13)
+  { row: bookingTypes, parameters: newBooking.types },
+  `insert into bookings (${newBooking.names}, status, sequence, updated_at)
+   values (${newBooking.values}, 'confirmed', 0, :createdAt)
    on conflict do nothing returning ${bookingColumns}`,
 )
 
@@ -178,34 +198,35 @@ const insertBooking = async (
   { startAt, name }: BookingRequest,
 ): Promise<BookingRow | null> => {
   const { endAt } = spanOf(block, startAt)
-  const [row] = await sql(inserting, [
-    ...[accountId, newId('bkg', now.getTime()), sent.projectId, sent.id, block.id, block.props.title],
-    ...[
-      new Date(startAt),
-      new Date(endAt),
-      block.props.timezone,
-      nameOf(sent, name),
-      sent.email,
-      now,
-      nextReminderAt(startAt, now.getTime()),
-    ],
-  ])
+  const { title, timezone } = block.props
+  const [row] = await sql(inserting, {
+    ...{ accountId, id: newId('bkg', now.getTime()), projectId: sent.projectId, messageId: sent.id, blockId: block.id },
+    ...{ title, startAt: new Date(startAt), endAt: new Date(endAt), timezone },
+    ...{ name: nameOf(sent, name), email: sent.email, createdAt: now },
+    remindAt: nextReminderAt(startAt, now.getTime()),
+  })
   return row ?? null
 }
 
 const movingSlot = preparedStatement(
   'move-booking-time',
-  {},
-  `update booking_slots set start_at = $5, end_at = $6
-   where account_id = $1 and project_id = $2 and block_id = $3 and start_at = $4`,
+  {
+    parameters: {
+      ...types(bookingSlots, 'accountId', 'projectId', 'blockId', 'startAt', 'endAt'),
+      from: 'timestamptz',
+    },
+  },
+  `update booking_slots set start_at = :startAt, end_at = :endAt
+   where account_id = :accountId and project_id = :projectId and block_id = :blockId and start_at = :from`,
 )
 
-const moving = preparedStatement<BookingRow>(
+const moved = columns(bookings, ['startAt', 'endAt', 'updatedAt', 'remindAt'])
+
+const moving = preparedStatement(
   'move-booking',
-  bookingTypes,
-  `update bookings set start_at = $3, end_at = $4, name = coalesce($5, name), sequence = sequence + 1, updated_at = $6,
-     remind_at = $7
-   where account_id = $1 and id = $2 returning ${bookingColumns}`,
+  { row: bookingTypes, parameters: { accountId: 'text', id: 'text', ...moved.types, name: 'text?' } },
+  `update bookings set ${moved.set}, name = coalesce(:name, name), sequence = sequence + 1
+   where account_id = :accountId and id = :id returning ${bookingColumns}`,
 )
 
 const moveBooking = async (
@@ -216,12 +237,12 @@ const moveBooking = async (
 ): Promise<BookingRow> => {
   const { sql, accountId, now } = work
   const span = spanOf(block, startAt)
-  const times = [new Date(startAt), new Date(span.endAt)]
+  const times = { startAt: new Date(startAt), endAt: new Date(span.endAt) }
   await requireFreeTime(work, current, block, span)
   const { projectId, blockId } = current
-  await sql(movingSlot, [accountId, projectId, blockId, new Date(current.startAt), ...times])
+  await sql(movingSlot, { accountId, projectId, blockId, from: new Date(current.startAt), ...times })
   const remindAt = nextReminderAt(startAt, now.getTime())
-  const [row] = await sql(moving, [accountId, current.id, ...times, name, now, remindAt])
+  const [row] = await sql(moving, { accountId, id: current.id, ...times, name, updatedAt: now, remindAt })
   return row!
 }
 

@@ -8,7 +8,9 @@ import { createFairSemaphore } from '../net/fair-semaphore.ts'
 import { defineJob, inBatches } from '../store/background.ts'
 import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
+import { busyCalendars } from './bookings.columns.ts'
 import type { BusySpan, BusyTimes } from './bookings.ics.ts'
 
 /*
@@ -74,10 +76,12 @@ const claiming = statement(
    returning key`,
 )
 
+const stored = columns(busyCalendars, ['readAt', 'fault', 'busy', 'knownAt'])
+
 const storing = statement(
   'store-busy-calendar',
-  {},
-  `update busy_calendars set read_at = $3, fault = $4, busy = $5, known_at = $6, claimed_until = null where account_id = $1 and key = $2`,
+  { parameters: { accountId: 'text', key: 'text', ...stored.types, busy: typed<string>('jsonb') } },
+  `update busy_calendars set ${stored.set}, claimed_until = null where account_id = :accountId and key = :key`,
 )
 
 const deleteOld = statement(
@@ -201,8 +205,8 @@ const refresh = async (app: App, { accountId, projectId, blockId }: Block, sourc
       const { fault, busy } = await load(app, accountId, source, now.getTime())
       const readAt = app.now()
       const result = busy ? { readAt, fault, busy, knownAt: readAt } : keep(stored, readAt, fault)
-      const values = [readAt, fault, JSON.stringify(result.busy), result.knownAt]
-      await open(({ sql }) => sql(storing, [accountId, key, ...values]))
+      const values = { readAt, fault, busy: JSON.stringify(result.busy), knownAt: result.knownAt }
+      await open(({ sql }) => sql(storing, { accountId, key, ...values }))
       return result
     }
     if (performance.now() > until) return keep(stored, now, 'it takes too long to read')

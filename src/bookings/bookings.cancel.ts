@@ -2,7 +2,6 @@ import { withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
 import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { noSuch } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type NotifyContext, notifyAttendee, withdrawReminders } from './bookings.notify.ts'
@@ -36,7 +35,7 @@ const releaseTime = (work: Work, { projectId, blockId, startAt }: BookingRow) =>
 const ending = preparedStatement(
   'end-booking',
   {
-    row: typedRow<BookingRow>(bookingTypes),
+    row: bookingTypes,
     parameters: { accountId: 'text', id: 'text', by: 'text?', reason: 'text?', now: 'timestamptz' },
   },
   `update bookings set status = 'cancelled', cancelled_by = :by, reason = :reason, cancelled_at = :now, updated_at = :now,
@@ -55,7 +54,7 @@ const endBooking = async (work: Work, booking: BookingRow, by: Cancellation['by'
 
 const lockBooking = preparedStatement(
   'lock-booking',
-  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', id: 'text' } },
+  { row: bookingTypes, parameters: { accountId: 'text', id: 'text' } },
   `select ${bookingColumns} from bookings where account_id = :accountId and id = :id for update`,
 )
 
@@ -82,7 +81,7 @@ export const cancelBooking = async (
 
 const lockBookingsOf = statement(
   'lock-bookings-of-address',
-  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', email: 'text' } },
+  { row: bookingTypes, parameters: { accountId: 'text', email: 'text' } },
   `select ${bookingColumns} from bookings where account_id = :accountId and email = :email order by id for update`,
 )
 

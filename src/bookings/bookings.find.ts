@@ -1,10 +1,9 @@
 import { decodeCursor, encodeCursor, idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { type BookingRow, type BookingView, bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
+import { type BookingView, bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
 
 interface BookingFilter {
   status: BookingView['status'] | null
@@ -15,7 +14,7 @@ interface BookingFilter {
 const readPage = statement(
   'list-bookings',
   {
-    row: typedRow<BookingRow>(bookingTypes),
+    row: bookingTypes,
     parameters: { accountId: 'text', before: 'text?', status: 'text?', email: 'text?', limit: 'int8' },
   },
   `select ${bookingColumns} from bookings
@@ -38,7 +37,7 @@ export const listBookings = async (
 const readUpcoming = statement(
   'list-upcoming-bookings',
   {
-    row: typedRow<BookingRow>(bookingTypes),
+    row: bookingTypes,
     parameters: {
       accountId: 'text',
       now: 'timestamptz',
@@ -72,7 +71,7 @@ export const listUpcoming = async (
 
 const readBooking = statement(
   'read-booking',
-  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', id: 'text' } },
+  { row: bookingTypes, parameters: { accountId: 'text', id: 'text' } },
   `select ${bookingColumns} from bookings where account_id = :accountId and id = :id`,
 )
 

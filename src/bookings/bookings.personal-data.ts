@@ -1,11 +1,10 @@
-import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
-import { type BookingRow, bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
+import { bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
 
 const readBookingsOf = statement(
   'bookings-of-address',
-  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', email: 'text' } },
+  { row: bookingTypes, parameters: { accountId: 'text', email: 'text' } },
   `select ${bookingColumns} from bookings where account_id = :accountId and email = :email order by id`,
 )
 

@@ -1,13 +1,12 @@
-import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { notifyAttendee } from './bookings.notify.ts'
 import { dueReminder, nextReminderAt } from './bookings.schedule.ts'
-import { type BookingRow, bookingColumns, bookingTypes } from './bookings.view.ts'
+import { bookingColumns, bookingTypes } from './bookings.view.ts'
 
 const lockDue = preparedStatement(
   'lock-due-booking-reminder',
-  { row: typedRow<BookingRow>(bookingTypes), parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
+  { row: bookingTypes, parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
   `select ${bookingColumns} from bookings
    where account_id = :accountId and id = :id and status = 'confirmed' and remind_at <= :now for update skip locked`,
 )

@@ -1,8 +1,9 @@
 import type { EventData } from '../events/shapes.ts'
 import { dateLang } from '../lib/dates.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { columns } from '../store/tables.ts'
+import { bookings } from './bookings.columns.ts'
 import type { Booking as Entity } from './bookings.entities.ts'
-
-type Times = 'startAt' | 'endAt' | 'cancelledAt' | 'createdAt' | 'updatedAt'
 
 /** A booking as the terminal shows it; times in epoch ms. */
 export interface BookingView {
@@ -24,50 +25,37 @@ export interface BookingView {
   cancelledAt: number | null
 }
 
-/** A row of `bookings`, times in epoch ms. `messageId`: the email in which the time was booked. */
-export type BookingRow = Pick<
-  Entity,
-  | 'id'
-  | 'projectId'
-  | 'messageId'
-  | 'blockId'
-  | 'status'
-  | 'title'
-  | 'timezone'
-  | 'name'
-  | 'email'
-  | 'sequence'
-  | 'cancelledBy'
-  | 'reason'
-> &
-  Record<Exclude<Times, 'cancelledAt'>, number> & { cancelledAt: number | null }
+const plain = columns(bookings, [
+  'id',
+  'projectId',
+  'messageId',
+  'blockId',
+  'status',
+  'title',
+  'timezone',
+  'name',
+  'email',
+  'sequence',
+  'cancelledBy',
+  'reason',
+])
 
 const ms = (column: string, name: string) => `(extract(epoch from ${column}) * 1000)::int8 as "${name}"`
 
-export const bookingColumns = `id, project_id as "projectId", message_id as "messageId", block_id as "blockId", status, title,
-  ${ms('start_at', 'startAt')}, ${ms('end_at', 'endAt')}, timezone, name, email, sequence, cancelled_by as "cancelledBy",
-  reason, ${ms('cancelled_at', 'cancelledAt')}, ${ms('created_at', 'createdAt')}, ${ms('updated_at', 'updatedAt')}`
+export const bookingColumns = `${plain.list}, ${ms('start_at', 'startAt')}, ${ms('end_at', 'endAt')},
+  ${ms('cancelled_at', 'cancelledAt')}, ${ms('created_at', 'createdAt')}, ${ms('updated_at', 'updatedAt')}`
 
-/** The types of `bookingColumns`, for declared statements. */
 export const bookingTypes = {
-  id: 'text',
-  projectId: 'text',
-  messageId: 'text',
-  blockId: 'text',
-  status: 'text',
-  title: 'text',
+  ...plain.types,
   startAt: 'int8',
   endAt: 'int8',
-  timezone: 'text',
-  name: 'text',
-  email: 'text',
-  sequence: 'int4',
-  cancelledBy: 'text',
-  reason: 'text',
-  cancelledAt: 'int8',
+  cancelledAt: 'int8?',
   createdAt: 'int8',
   updatedAt: 'int8',
 } as const
+
+/** A row of `bookings`, times in epoch ms. `messageId`: the email in which the time was booked. */
+export type BookingRow = RowOf<typeof bookingTypes>
 
 export const viewBooking = ({ name, email, messageId, ...row }: BookingRow): BookingView => ({
   id: row.id,

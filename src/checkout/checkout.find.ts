@@ -3,10 +3,12 @@ import { addressPattern } from '../lib/erased.ts'
 import { toNumber } from '../lib/money.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { noSuch } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import type { CheckoutItem } from '../studio/studio.ts'
+import { paymentOrders } from './checkout.columns.ts'
 import { type Order, shownItems } from './checkout.orders.ts'
 import type { ProviderKind } from './checkout.provider.ts'
 
@@ -31,31 +33,22 @@ export interface PaymentView {
   paidAt: number | null
 }
 
-const columns = `id, status, amount, currency, items, email, project_id as "projectId", message_id as "messageId",
-  block_id as "blockId", provider, created_at as "createdAt", paid_at as "paidAt"`
+const payment = columns(paymentOrders, [
+  'id',
+  'status',
+  'amount',
+  'currency',
+  'items',
+  'email',
+  'projectId',
+  'messageId',
+  'blockId',
+  'provider',
+  'createdAt',
+  'paidAt',
+])
 
-type Row = Omit<PaymentView, 'amount' | 'createdAt' | 'paidAt'> & {
-  amount: string
-  createdAt: Date
-  paidAt: Date | null
-}
-
-const types = {
-  id: 'text',
-  status: 'text',
-  amount: 'numeric',
-  currency: 'text',
-  items: 'jsonb',
-  email: 'text',
-  projectId: 'text',
-  messageId: 'text',
-  blockId: 'text',
-  provider: 'text',
-  createdAt: 'timestamptz',
-  paidAt: 'timestamptz',
-} as const
-
-const viewOf = (row: Row): PaymentView => ({
+const viewOf = (row: RowOf<typeof payment.types>): PaymentView => ({
   ...row,
   amount: toNumber(row.amount),
   items: shownItems(row.items),
@@ -67,8 +60,8 @@ type Reader = Pick<Work, 'sql' | 'accountId'>
 
 const readPage = statement(
   'list-payments',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text', before: 'text?', status: 'text?', limit: 'int8' } },
-  `select ${columns} from payment_orders
+  { row: payment.types, parameters: { accountId: 'text', before: 'text?', status: 'text?', limit: 'int8' } },
+  `select ${payment.list} from payment_orders
    where account_id = :accountId and (:before::text is null or id < :before) and (:status::text is null or status = :status)
    order by id desc limit :limit`,
 )
@@ -86,8 +79,8 @@ export const listPayments = async (
 
 const readPaymentsOf = statement(
   'payments-of-address',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text', email: 'text', pattern: 'text' } },
-  `select ${columns} from payment_orders where account_id = :accountId and (email = :email or items::text ~* :pattern) order by id`,
+  { row: payment.types, parameters: { accountId: 'text', email: 'text', pattern: 'text' } },
+  `select ${payment.list} from payment_orders where account_id = :accountId and (email = :email or items::text ~* :pattern) order by id`,
 )
 
 /** Returns all payments of a normalised address, and those whose items name it, oldest first. */
@@ -96,8 +89,8 @@ export const paymentsOf = async ({ sql, accountId }: Reader, email: string): Pro
 
 const readPayment = statement(
   'read-payment',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text', id: 'text' } },
-  `select ${columns} from payment_orders where account_id = :accountId and id = :id`,
+  { row: payment.types, parameters: { accountId: 'text', id: 'text' } },
+  `select ${payment.list} from payment_orders where account_id = :accountId and id = :id`,
 )
 
 /** Returns a payment by its id. Throws Problem `not_found`. */

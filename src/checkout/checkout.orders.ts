@@ -4,10 +4,13 @@ import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { toNumber } from '../lib/money.ts'
 import type { CheckoutEvent, CheckoutSession } from '../net/stripe.ts'
-import { typed, typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { type CheckoutItem, loadVersion } from '../studio/studio.ts'
+import { paymentOrders } from './checkout.columns.ts'
 import type { ProviderKind } from './checkout.provider.ts'
 
 /*
@@ -31,46 +34,35 @@ export interface Order {
   session: { id: string; url: string | null; endsAt: Date | null; key: string | null } | null
 }
 
-interface OrderRow extends Omit<Order, 'session'> {
-  sessionId: string | null
-  sessionUrl: string | null
-  sessionEndsAt: Date | null
-  sessionKey: string | null
-}
-
-const columns = `account_id as "accountId", id, message_id as "messageId", block_id as "blockId", email, currency, items,
-  provider, status, session_id as "sessionId", session_url as "sessionUrl", session_ends_at as "sessionEndsAt",
-  session_key as "sessionKey"`
-
-const columnTypes = {
-  accountId: 'text',
-  id: 'text',
-  messageId: 'text',
-  blockId: 'text',
-  email: 'text',
-  currency: 'text',
-  items: 'jsonb',
-  provider: 'text',
-  status: 'text',
-  sessionId: 'text',
-  sessionUrl: 'text',
-  sessionEndsAt: 'timestamptz',
-  sessionKey: 'text',
-} as const
+const order = columns(paymentOrders, [
+  'accountId',
+  'id',
+  'messageId',
+  'blockId',
+  'email',
+  'currency',
+  'items',
+  'provider',
+  'status',
+  'sessionId',
+  'sessionUrl',
+  'sessionEndsAt',
+  'sessionKey',
+])
 
 /** Returns the items with their keys in a fixed order, which jsonb does not keep. */
 export const shownItems = (items: readonly CheckoutItem[]): CheckoutItem[] =>
   items.map(({ name, quantity, amount }) => ({ name, quantity, amount }))
 
-const orderOf = ({ sessionId, sessionUrl, sessionEndsAt, sessionKey, ...order }: OrderRow): Order => ({
-  ...order,
+const orderOf = ({ sessionId, sessionUrl, sessionEndsAt, sessionKey, ...row }: RowOf<typeof order.types>): Order => ({
+  ...row,
   session: sessionId === null ? null : { id: sessionId, url: sessionUrl, endsAt: sessionEndsAt, key: sessionKey },
 })
 
 const readOrder = statement(
   'read-payment-order',
-  { row: typedRow<OrderRow>(columnTypes), parameters: { accountId: 'text', id: 'text' } },
-  `select ${columns} from payment_orders where account_id = :accountId and id = :id`,
+  { row: order.types, parameters: { accountId: 'text', id: 'text' } },
+  `select ${order.list} from payment_orders where account_id = :accountId and id = :id`,
 )
 
 /** Returns an order by its id; null if the account has no such order. Runs outside of any transaction. */
@@ -82,8 +74,8 @@ export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, i
 // Statuses are compared in `lockOrder`: after waiting for a lock the rows are current, but sorted by their former values.
 const lockingOrders = preparedStatement(
   'lock-payment-order',
-  { row: typedRow<OrderRow>(columnTypes), parameters: { accountId: 'text', messageId: 'text', blockId: 'text' } },
-  `select ${columns} from payment_orders
+  { row: order.types, parameters: { accountId: 'text', messageId: 'text', blockId: 'text' } },
+  `select ${order.list} from payment_orders
    where account_id = :accountId and message_id = :messageId and block_id = :blockId and status <> 'expired' order by id for update`,
 )
 
@@ -102,13 +94,29 @@ export const lockOrder = async (
 const amountOf = (items: readonly CheckoutItem[]): number =>
   items.reduce((cents, { amount, quantity }) => cents + Math.round(amount * 100) * quantity, 0) / 100
 
-const addOrder = preparedStatement<OrderRow>(
+const newOrder = columns(paymentOrders, [
+  'accountId',
+  'id',
+  'messageId',
+  'blockId',
+  'projectId',
+  'projectVersion',
+  'email',
+  'currency',
+  'amount',
+  'items',
+  'provider',
+  'createdAt',
+])
+
+const addOrder = preparedStatement(
   'add-payment-order',
-  columnTypes,
-  `insert into payment_orders (account_id, id, message_id, block_id, project_id, project_version, email, currency, amount,
-     items, provider, status, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'open', $12)
-   on conflict (account_id, message_id, block_id) where status = 'open' do nothing returning ${columns}`,
+  {
+    row: order.types,
+    parameters: { ...newOrder.types, items: typed<string>('jsonb'), amount: typed<number>('numeric') },
+  },
+  `insert into payment_orders (${newOrder.names}, status) values (${newOrder.values}, 'open')
+   on conflict (account_id, message_id, block_id) where status = 'open' do nothing returning ${order.list}`,
 )
 
 /** Inserts an open order for the items of the block as it was sent; null if a concurrent request inserted one first. */
@@ -119,12 +127,11 @@ export const insertOrder = async (
   provider: ProviderKind,
 ): Promise<Order | null> => {
   const { items, currency } = props
-  const id = newId('pay', now.getTime())
-  const mail = [sent.id, blockId, sent.projectId, sent.projectVersion, sent.email]
-  const [row] = await sql(addOrder, [
-    ...[accountId, id, ...mail],
-    ...[currency, amountOf(items), JSON.stringify(items), provider, now],
-  ])
+  const { projectId, projectVersion, email } = sent
+  const [row] = await sql(addOrder, {
+    ...{ accountId, id: newId('pay', now.getTime()), messageId: sent.id, blockId, projectId, projectVersion, email },
+    ...{ currency, amount: amountOf(items), items: JSON.stringify(items), provider, createdAt: now },
+  })
   return row ? orderOf(row) : null
 }
 
@@ -184,25 +191,23 @@ export const orderOfSession = async (
   return row?.id ?? null
 }
 
+const paidOrder = columns(paymentOrders, [
+  'id',
+  'messageId',
+  'blockId',
+  'projectId',
+  'projectVersion',
+  'email',
+  'currency',
+  'amount',
+  'items',
+])
+
 const markPaid = preparedStatement(
   'settle-payment-order',
-  {
-    row: {
-      id: 'text',
-      messageId: 'text',
-      blockId: 'text',
-      projectId: 'text',
-      projectVersion: 'int4',
-      email: 'text',
-      currency: 'text',
-      amount: 'numeric',
-      items: typed<CheckoutItem[]>('jsonb'),
-    },
-    parameters: { accountId: 'text', id: 'text', now: 'timestamptz' },
-  },
+  { row: paidOrder.types, parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
   `update payment_orders set status = 'paid', paid_at = :now where account_id = :accountId and id = :id and status <> 'paid'
-   returning id, message_id as "messageId", block_id as "blockId", project_id as "projectId",
-     project_version as "projectVersion", email, currency, amount, items`,
+   returning ${paidOrder.list}`,
 )
 
 /**

@@ -1,8 +1,9 @@
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import type { Course } from './courses.entities.ts'
+import { courses, lessons } from './courses.columns.ts'
 
 export type Reader = Pick<Work, 'sql' | 'accountId'>
 
@@ -27,7 +28,13 @@ export interface LessonView {
   position: number
 }
 
-type Row = Pick<Course, 'id' | 'title' | 'published' | 'lessonCount' | 'createdAt' | 'updatedAt'>
+const plain = columns(courses, ['id', 'title', 'published', 'createdAt', 'updatedAt'], 'c')
+
+const courseColumns = `${plain.list},
+  (select count(*) from lessons l where l.account_id = c.account_id and l.course_id = c.id) as "lessonCount"`
+const courseTypes = { ...plain.types, lessonCount: 'int8' } as const
+
+type Row = RowOf<typeof courseTypes>
 
 export const viewCourse = ({ id, title, published, lessonCount, createdAt, updatedAt }: Row): CourseView => ({
   id,
@@ -38,22 +45,10 @@ export const viewCourse = ({ id, title, published, lessonCount, createdAt, updat
   updatedAt: updatedAt.getTime(),
 })
 
-const columns = `c.id, c.title, c.published, c.created_at as "createdAt", c.updated_at as "updatedAt",
-  (select count(*) from lessons l where l.account_id = c.account_id and l.course_id = c.id) as "lessonCount"`
-
-const columnTypes = {
-  id: 'text',
-  title: 'text',
-  published: 'bool',
-  lessonCount: 'int8',
-  createdAt: 'timestamptz',
-  updatedAt: 'timestamptz',
-} as const
-
 const readCourses = statement(
   'list-courses',
-  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text' } },
-  `select ${columns} from courses c where c.account_id = :accountId order by c.id desc`,
+  { row: courseTypes, parameters: { accountId: 'text' } },
+  `select ${courseColumns} from courses c where c.account_id = :accountId order by c.id desc`,
 )
 
 /** Returns all courses, newest first. */
@@ -63,10 +58,10 @@ export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseVie
 }
 
 const readingCourse = (name: string, lock = '') =>
-  preparedStatement<Row>(
+  preparedStatement(
     name,
-    columnTypes,
-    `select ${columns} from courses c where c.account_id = $1 and c.id = $2 ${lock}`,
+    { row: courseTypes, parameters: types(courses, 'accountId', 'id') },
+    `select ${courseColumns} from courses c where c.account_id = :accountId and c.id = :id ${lock}`,
   )
 
 const readCourse = readingCourse('course-by-id')
@@ -74,7 +69,7 @@ const holdCourseRow = readingCourse('hold-course', 'for key share of c')
 
 /** Returns null for an unknown id and for another account's course. */
 export const courseById = async ({ sql, accountId }: Reader, id: string): Promise<CourseView | null> => {
-  const [row] = await sql(readCourse, [accountId, id])
+  const [row] = await sql(readCourse, { accountId, id })
   return row ? viewCourse(row) : null
 }
 
@@ -89,7 +84,7 @@ export const findCourse = async (reader: Reader, id: string): Promise<CourseView
 
 /** As `findCourse`, and keeps the course from being deleted until the end of the transaction. */
 export const holdCourse = async ({ sql, accountId }: Reader, id: string): Promise<CourseView> => {
-  const [row] = await sql(holdCourseRow, [accountId, id])
+  const [row] = await sql(holdCourseRow, { accountId, id })
   if (!row) throw noSuchCourse()
   return viewCourse(row)
 }
@@ -110,8 +105,8 @@ const theCourse = (found: readonly Row[], ref: string): Row => {
 
 const readNamed = statement(
   'courses-named',
-  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', ref: 'text' } },
-  `select ${columns} from courses c where c.account_id = :accountId and (c.id = :ref or c.title = :ref)`,
+  { row: courseTypes, parameters: { accountId: 'text', ref: 'text' } },
+  `select ${courseColumns} from courses c where c.account_id = :accountId and (c.id = :ref or c.title = :ref)`,
 )
 
 /** Finds a course by its id or unique title. Throws Problem `not_found`, or `conflict` if several courses have the title. */
@@ -120,13 +115,8 @@ export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): 
   return viewCourse(theCourse(rows, ref))
 }
 
-export type LessonRow = Omit<LessonView, 'videoUrl'> & { videoUrl: string | null }
-
-/** SQL: the columns of a `LessonRow`, of the lesson `l`. */
-export const lessonColumns = 'l.id, l.title, l.content, l.video_url as "videoUrl", l.position'
-
-/** Their types in PostgreSQL. */
-export const lessonTypes = { id: 'text', title: 'text', content: 'text', videoUrl: 'text', position: 'int4' } as const
+export const lessonColumns = columns(lessons, ['id', 'title', 'content', 'videoUrl', 'position'], 'l')
+export type LessonRow = RowOf<typeof lessonColumns.types>
 
 export const viewLesson = ({ videoUrl, ...lesson }: LessonRow): LessonView => ({
   ...lesson,
@@ -135,8 +125,8 @@ export const viewLesson = ({ videoUrl, ...lesson }: LessonRow): LessonView => ({
 
 const readLessons = preparedStatement(
   'lessons-of-course',
-  { row: typedRow<LessonRow>(lessonTypes), parameters: { accountId: 'text', courseId: 'text' } },
-  `select ${lessonColumns} from lessons l where l.account_id = :accountId and l.course_id = :courseId order by l.position`,
+  { row: lessonColumns.types, parameters: { accountId: 'text', courseId: 'text' } },
+  `select ${lessonColumns.list} from lessons l where l.account_id = :accountId and l.course_id = :courseId order by l.position`,
 )
 
 /** Returns the lessons in order. */

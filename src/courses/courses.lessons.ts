@@ -4,17 +4,14 @@ import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { VideoUrl } from '../lib/video.ts'
-import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { Title } from './courses.edit.ts'
 import {
   findCourseNamed,
-  type LessonRow,
   type LessonView,
   lessonColumns,
   lessonsOf,
-  lessonTypes,
   noSuchCourse,
   type Reader,
   viewLesson,
@@ -65,7 +62,7 @@ const theLesson = (lessons: readonly LessonView[], courseId: string, ref: string
 const insertLesson = statement(
   'insert-lesson',
   {
-    row: typedRow<LessonRow>(lessonTypes),
+    row: lessonColumns.types,
     parameters: {
       accountId: 'text',
       courseId: 'text',
@@ -78,7 +75,7 @@ const insertLesson = statement(
   },
   `insert into lessons as l (account_id, course_id, id, title, content, html, video_url, position)
    select :accountId, :courseId, :id, :title, :content, :html, :videoUrl, coalesce(max(position), 0) + 1 from lessons where account_id = :accountId and course_id = :courseId
-   returning ${lessonColumns}`,
+   returning ${lessonColumns.list}`,
 )
 
 /** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `not_found`, `conflict`. */

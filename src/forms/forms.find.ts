@@ -2,11 +2,12 @@ import { presentAccounts, requireHere } from '../accounts/accounts.ts'
 import { isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
-import type { Form as Entity } from './forms.entities.ts'
+import { forms } from './forms.columns.ts'
 
 /** A signup form; times in epoch ms. */
 export interface Form {
@@ -25,9 +26,9 @@ export interface FormView extends Form {
   url: string
 }
 
-type Row = Pick<Entity, 'id' | 'name' | 'listId' | 'fields' | 'doubleOptIn' | 'origins' | 'createdAt' | 'updatedAt'>
+const form = columns(forms, ['id', 'name', 'listId', 'fields', 'doubleOptIn', 'origins', 'createdAt', 'updatedAt'], 'f')
 
-const formOf = (row: Row): Form => ({
+const formOf = (row: RowOf<typeof form.types>): Form => ({
   id: row.id,
   name: row.name,
   listId: row.listId,
@@ -44,24 +45,10 @@ export const viewForm = (
   publicUrl: string,
 ): FormView => ({ id, name, listId, fields, doubleOptIn, origins, url: `${publicUrl}/f/${id}`, createdAt, updatedAt })
 
-const columns = `f.id, f.name, f.list_id as "listId", f.fields, f.double_opt_in as "doubleOptIn", f.origins,
-  f.created_at as "createdAt", f.updated_at as "updatedAt"`
-
-const types = {
-  id: 'text',
-  name: 'text',
-  listId: 'text',
-  fields: 'jsonb',
-  doubleOptIn: 'bool',
-  origins: '_text',
-  createdAt: 'timestamptz',
-  updatedAt: 'timestamptz',
-} as const
-
 const readForms = statement(
   'list-forms',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text' } },
-  `select ${columns} from forms f where f.account_id = :accountId order by f.id`,
+  { row: form.types, parameters: { accountId: 'text' } },
+  `select ${form.list} from forms f where f.account_id = :accountId order by f.id`,
 )
 
 /** Returns the account's forms, ordered by name. */
@@ -70,8 +57,8 @@ export const listForms = async ({ sql, accountId }: Work): Promise<Form[]> =>
 
 const readingNamedForms = preparedStatement(
   'forms-named',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text', id: 'text?', name: 'text' } },
-  `select ${columns} from forms f where f.account_id = :accountId and (f.id = :id or f.name = :name) order by f.id = :id desc`,
+  { row: form.types, parameters: { accountId: 'text', id: 'text?', name: 'text' } },
+  `select ${form.list} from forms f where f.account_id = :accountId and (f.id = :id or f.name = :name) order by f.id = :id desc`,
 )
 
 /** Returns the forms with the id or the name, at most two. The one with the id is first. */
@@ -91,8 +78,8 @@ export const findForm = async (work: Work, ref: string): Promise<Form> => {
 
 const readingForm = preparedStatement(
   'read-form',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text', id: 'text' } },
-  `select ${columns} from forms f where f.account_id = :accountId and f.id = :id`,
+  { row: form.types, parameters: { accountId: 'text', id: 'text' } },
+  `select ${form.list} from forms f where f.account_id = :accountId and f.id = :id`,
 )
 
 /** As `findForm`, for submissions: by id only. */
@@ -109,8 +96,8 @@ export interface PublicForm extends Form {
 
 const readingPublicForm = preparedStatement(
   'find-public-form',
-  { row: typedRow<Row & { accountId: string }>({ ...types, accountId: 'text' }), parameters: { id: 'text' } },
-  `select ${columns}, f.account_id as "accountId"
+  { row: { ...form.types, accountId: 'text' }, parameters: { id: 'text' } },
+  `select ${form.list}, f.account_id as "accountId"
    from forms f join ${presentAccounts} a on a.id = f.account_id
    where f.id = :id and ${isList('f.list_id')}`,
 )

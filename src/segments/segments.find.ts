@@ -1,7 +1,7 @@
 import { isList } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
@@ -16,18 +16,19 @@ export interface SegmentView {
   listDeleted?: true
 }
 
-type Row = Omit<SegmentView, 'listDeleted'> & { hasList: boolean }
-
-const view = ({ hasList, ...segment }: Row): SegmentView => ({ ...segment, ...(!hasList && { listDeleted: true }) })
-
 const columns = `id, name, list_id as "listId", filter as "where", (extract(epoch from created_at) * 1000)::int8 as "createdAt",
   ${isList('list_id')} as "hasList"`
 
 const types = { id: 'text', name: 'text', listId: 'text', where: 'text', createdAt: 'int8', hasList: 'bool' } as const
 
+const view = ({ hasList, ...segment }: RowOf<typeof types>): SegmentView => ({
+  ...segment,
+  ...(!hasList && { listDeleted: true }),
+})
+
 const readSegments = statement(
   'read-segments',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text' } },
+  { row: types, parameters: { accountId: 'text' } },
   `select ${columns} from segments where account_id = :accountId order by id`,
 )
 
@@ -37,7 +38,7 @@ export const listSegments = async ({ sql, accountId }: Pick<Work, 'sql' | 'accou
 
 const readSegment = statement(
   'read-segment',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text', ref: 'text' } },
+  { row: types, parameters: { accountId: 'text', ref: 'text' } },
   `select ${columns} from segments where account_id = :accountId and (id = :ref or name = :ref) order by id = :ref desc limit 1`,
 )
 
