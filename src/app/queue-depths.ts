@@ -2,6 +2,7 @@ import { deliveriesQueue } from '../deliveries/queue/queue.ts'
 import { journeysQueue } from '../journeys/engine/engine.ts'
 import { sendsQueue } from '../messages/messages.queue.ts'
 import { heldSince, type QueueName } from '../queue/holds.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
@@ -18,9 +19,17 @@ const queues = [deliveriesQueue, journeysQueue, sendsQueue]
 
 // Items that wait for their time (a back-off, a journey's wait, a broadcast's rate) do not count: they would hide a queue
 // that is stuck.
-const readDepths = statement<QueueDepth & { place: number }>(
+const readDepths = statement(
   'read-depths-of-queues',
-  { place: 'int4', queue: 'text', depth: 'int8', oldestSeconds: 'float8', pausedAt: 'int8' },
+  {
+    row: typedRow<QueueDepth & { place: number }>({
+      place: 'int4',
+      queue: 'text',
+      depth: 'int8',
+      oldestSeconds: 'float8',
+      pausedAt: 'int8',
+    }),
+  },
   `
   with clock as materialized (select svc_now() as now)
   ${queues

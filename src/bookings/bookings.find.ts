@@ -3,7 +3,7 @@ import type { PageRequest } from '../lib/page-request.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { type BookingView, bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
+import { type BookingRow, type BookingView, bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
 
 interface BookingFilter {
   status: BookingView['status'] | null

@@ -1,4 +1,5 @@
 import { notFound } from '../lib/problem.ts'
+import { typed } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -31,25 +32,29 @@ export const queueOfName = (name: string): QueueName => {
 
 const insertHolds = statement(
   'hold-queues',
-  {},
-  'insert into queue_holds (queue, held_at) select queue, svc_now() from unnest($1::text[]) q(queue) on conflict do nothing',
+  { parameters: { queues: '_text' } },
+  'insert into queue_holds (queue, held_at) select queue, svc_now() from unnest(:queues::text[]) q(queue) on conflict do nothing',
 )
 
 /** Holds queues. One that is held already keeps its time. */
 export const holdQueues = async (sql: Sql, queues: readonly QueueName[]): Promise<void> => {
-  await sql(insertHolds, [queues])
+  await sql(insertHolds, { queues })
 }
 
-const deleteHolds = statement('release-queues', {}, 'delete from queue_holds where queue = any($1)')
+const deleteHolds = statement(
+  'release-queues',
+  { parameters: { queues: '_text' } },
+  'delete from queue_holds where queue = any(:queues)',
+)
 
 /** Releases held queues. */
 export const releaseQueues = async (sql: Sql, queues: readonly QueueName[]): Promise<void> => {
-  await sql(deleteHolds, [queues])
+  await sql(deleteHolds, { queues })
 }
 
-const selectHeld = statement<{ queue: QueueName }>(
+const selectHeld = statement(
   'read-held-queues',
-  { queue: 'text' },
+  { row: { queue: typed<QueueName>('text') } },
   'select queue from queue_holds order by queue',
 )
 
@@ -65,12 +70,12 @@ const createHolds = statement(
 
 const insertRestoredHolds = statement(
   'hold-restored-queues',
-  {},
-  'insert into queue_holds (queue, held_at) select queue, clock_timestamp() from unnest($1::text[]) q(queue) on conflict do nothing',
+  { parameters: { queueNames: '_text' } },
+  'insert into queue_holds (queue, held_at) select queue, clock_timestamp() from unnest(:queueNames::text[]) q(queue) on conflict do nothing',
 )
 
 /** Holds all queues, in a transaction that restores a backup of any known schema. */
 export const holdRestored = async (sql: Sql): Promise<void> => {
   await sql(createHolds)
-  await sql(insertRestoredHolds, [queueNames])
+  await sql(insertRestoredHolds, { queueNames })
 }

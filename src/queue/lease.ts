@@ -73,15 +73,15 @@ export const sessionOfWorker = (id: string) => `
   from pg_locks l where l.locktype = 'advisory' and l.classid = ${lockClass} and l.objid = ${id} and l.granted
     and l.database = (select oid from pg_database where datname = current_database())`
 
-const findWorkers = statement<{ isRunning: boolean }>(
+const findWorkers = statement(
   'find-workers-of-job',
-  { isRunning: 'bool' },
-  `select exists (select from workers w where w.job = $1 and exists (select ${sessionOfWorker('w.id')})) as "isRunning"`,
+  { row: { isRunning: 'bool' }, parameters: { job: 'text' } },
+  `select exists (select from workers w where w.job = :job and exists (select ${sessionOfWorker('w.id')})) as "isRunning"`,
 )
 
 /** Returns whether a process runs the job now, that is, whether the session of one of its workers is open. */
 export const isRunning = async (sql: Sql, job: string): Promise<boolean> =>
-  (await sql(findWorkers, [job]))[0]!.isRunning
+  (await sql(findWorkers, { job }))[0]!.isRunning
 
 /** Returns SQL for an object with the value of each expression. Each is a subquery, so one without a row is null. */
 const objectOf = (looks: Looks): string =>

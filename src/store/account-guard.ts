@@ -14,14 +14,14 @@ import { statement } from './statement.ts'
 export const guardStatement = (accountId: string): string =>
   `select account_works(${pg.escapeLiteral(accountId)}) as lives`
 
-const tryAccountLock = statement<{ idle: boolean }>(
+const tryAccountLock = statement(
   'try-account-lock',
-  { idle: 'bool' },
-  `select pg_try_advisory_xact_lock(${lockKey('account', '$1')}) as idle`,
+  { row: { idle: 'bool' }, parameters: { accountId: 'text' } },
+  `select pg_try_advisory_xact_lock(${lockKey('account', ':accountId')}) as idle`,
 )
 
 /** Whether no transaction of the account is running. Never waits, so that no other transaction has to queue behind it. */
 export const isAccountIdle = async (sql: Sql, accountId: string): Promise<boolean> => {
-  const [row] = await sql(tryAccountLock, [accountId])
+  const [row] = await sql(tryAccountLock, { accountId })
   return row!.idle
 }

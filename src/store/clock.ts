@@ -1,4 +1,5 @@
 import { Problem } from '../lib/problem.ts'
+import { typedRow } from './column-types.ts'
 import type { Database, Sql } from './database.ts'
 import { readTableNames } from './schema.ts'
 import { preparedStatement, type Statement, statement } from './statement.ts'
@@ -55,9 +56,9 @@ interface Reading {
   offsetMs: number | null
 }
 
-const readServerTime = statement<{ at: number; offsetMs: number | null }>(
+const readServerTime = statement(
   'server-time',
-  { at: 'float8', offsetMs: 'int8' },
+  { row: { at: 'float8', offsetMs: 'int8?' } },
   `select extract(epoch from clock_timestamp())::float8 * 1000 as at,
      (select offset_ms from development_clock) as "offsetMs"`,
 )
@@ -170,7 +171,11 @@ const notDevelopment = () =>
 const view = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms as now, offset_ms as "offsetMs"`
 const viewTypes = { now: 'int8', offsetMs: 'int8' } as const
 
-const readView = statement<ClockView>('show-clock', viewTypes, `select ${view} from development_clock`)
+const readView = statement(
+  'show-clock',
+  { row: typedRow<ClockView>(viewTypes) },
+  `select ${view} from development_clock`,
+)
 
 /** Returns the clock of a development database. Throws Problem `forbidden` for any other database. */
 export const showClock = async (sql: Sql): Promise<ClockView> => {

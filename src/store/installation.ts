@@ -1,10 +1,11 @@
 import { Problem } from '../lib/problem.ts'
+import { typed } from './column-types.ts'
 import type { Sql } from './database.ts'
 import { statement } from './statement.ts'
 
-const fingerprintOf = statement<{ fingerprint: string }>(
+const fingerprintOf = statement(
   'installation-fingerprint',
-  { fingerprint: 'text' },
+  { row: { fingerprint: 'text' } },
   'select secret_fingerprint as fingerprint from installation',
 )
 
@@ -16,8 +17,8 @@ export const readFingerprint = async (sql: Sql): Promise<string | undefined> => 
 
 const insertFingerprint = statement(
   'insert-installation',
-  {},
-  'insert into installation (id, secret_fingerprint) values (1, $1) on conflict do nothing',
+  { parameters: { fingerprint: 'text' } },
+  'insert into installation (id, secret_fingerprint) values (1, :fingerprint) on conflict do nothing',
 )
 
 /**
@@ -28,7 +29,7 @@ const insertFingerprint = statement(
 export const checkSecret = async (sql: Sql, fingerprint: string): Promise<void> => {
   let kept = await readFingerprint(sql)
   if (kept === undefined) {
-    await sql(insertFingerprint, [fingerprint])
+    await sql(insertFingerprint, { fingerprint })
     kept = await readFingerprint(sql)
   }
   if (kept === fingerprint) return
@@ -37,11 +38,7 @@ export const checkSecret = async (sql: Sql, fingerprint: string): Promise<void> 
   })
 }
 
-const publicUrl = statement<{ url: string | null }>(
-  'read-public-url',
-  { url: 'text' },
-  'select public_url as url from installation',
-)
+const publicUrl = statement('read-public-url', { row: { url: 'text?' } }, 'select public_url as url from installation')
 
 /** Returns the public URL of the daemon that started last, or null if none has started. */
 export const readPublicUrl = async (sql: Sql): Promise<string | null> => {
@@ -49,9 +46,9 @@ export const readPublicUrl = async (sql: Sql): Promise<string | null> => {
   return row?.url ?? null
 }
 
-const daemonSettings = statement<{ settings: Record<string, unknown> | null }>(
+const daemonSettings = statement(
   'read-daemon-settings',
-  { settings: 'jsonb' },
+  { row: { settings: typed<Record<string, unknown> | null>('jsonb') } },
   'select daemon_settings as settings from installation',
 )
 
@@ -61,22 +58,26 @@ export const readDaemonSettings = async (sql: Sql): Promise<Record<string, unkno
   return row?.settings ?? null
 }
 
-const updateDaemonSettings = statement('keep-daemon-settings', {}, 'update installation set daemon_settings = $1')
+const updateDaemonSettings = statement(
+  'keep-daemon-settings',
+  { parameters: { settings: 'jsonb' } },
+  'update installation set daemon_settings = :settings',
+)
 
 /** Stores the settings of a daemon that serves the API: `svc doctor` compares its own with them. */
 export const keepDaemonSettings = async (sql: Sql, settings: Record<string, unknown>): Promise<void> => {
-  await sql(updateDaemonSettings, [JSON.stringify(settings)])
+  await sql(updateDaemonSettings, { settings: JSON.stringify(settings) })
 }
 
 const updatePublicUrl = statement(
   'keep-public-url',
-  {},
-  'update installation set public_url = $1 where public_url is distinct from $1',
+  { parameters: { url: 'text' } },
+  'update installation set public_url = :url where public_url is distinct from :url',
 )
 
 /** Stores the public URL of a daemon that serves the API: commands use the same one. */
 export const keepPublicUrl = async (sql: Sql, url: string): Promise<void> => {
-  await sql(updatePublicUrl, [url])
+  await sql(updatePublicUrl, { url })
 }
 
 const lockTable = statement('lock-installation', {}, 'lock table installation in access exclusive mode')
@@ -88,20 +89,20 @@ export const lockInstallation = async (sql: Sql): Promise<void> => {
 
 const upsertSecret = statement(
   'replace-secret',
-  {},
-  `insert into installation (id, secret_fingerprint, sealed_former_keys) values (1, $1, $2)
+  { parameters: { fingerprint: 'text', sealedFormerKeys: 'text?' } },
+  `insert into installation (id, secret_fingerprint, sealed_former_keys) values (1, :fingerprint, :sealedFormerKeys)
    on conflict (id) do update set secret_fingerprint = excluded.secret_fingerprint,
      sealed_former_keys = excluded.sealed_former_keys`,
 )
 
 /** Replaces the fingerprint of the secret, and the sealed keys of former secrets, which are null if there are none. */
 export const replaceSecret = async (sql: Sql, fingerprint: string, sealedFormerKeys: string | null): Promise<void> => {
-  await sql(upsertSecret, [fingerprint, sealedFormerKeys])
+  await sql(upsertSecret, { fingerprint, sealedFormerKeys })
 }
 
-const formerKeys = statement<{ sealed: string | null }>(
+const formerKeys = statement(
   'read-former-keys',
-  { sealed: 'text' },
+  { row: { sealed: 'text?' } },
   'select sealed_former_keys as sealed from installation',
 )
 

@@ -58,9 +58,9 @@ export interface Step {
   seconds: number
 }
 
-const estimatedRows = statement<{ name: string; rows: number }>(
+const estimatedRows = statement(
   'estimated-rows-of-tables',
-  { name: 'text', rows: 'int8' },
+  { row: { name: 'text', rows: 'int8' } },
   `select relname::text as name, greatest(reltuples, 0)::int8 as rows from pg_class
    where relnamespace = current_schema()::regnamespace and relkind = 'r'`,
 )
@@ -97,23 +97,23 @@ export const planSteps = async ({ sql }: Pick<Database, 'sql'>, names: readonly 
 /** Called before each migration or statement, and after each batch with the rows so far and an estimate of their total. */
 export type OnStep = (step: { migrations: readonly string[]; text: string; rows?: number; total?: number }) => void
 
-const hasChanges = statement<{ has: boolean }>(
+const hasChanges = statement(
   'has-changes-of-migrations',
-  { has: 'bool' },
+  { row: { has: 'bool' } },
   `select exists (select from pg_attribute where attrelid = to_regclass('mikro_orm_migrations') and attname = 'change'
      and not attisdropped) as has`,
 )
 
-const invalidIndex = statement<{ name: string }>(
+const invalidIndex = statement(
   'invalid-index',
-  { name: 'text' },
-  'select indexrelid::regclass::text as name from pg_index where indexrelid = to_regclass($1) and not indisvalid',
+  { row: { name: 'text' }, parameters: { index: 'text' } },
+  'select indexrelid::regclass::text as name from pg_index where indexrelid = to_regclass(:index) and not indisvalid',
 )
 
-const rowsOfTable = statement<{ rows: number }>(
+const rowsOfTable = statement(
   'estimated-rows-of-table',
-  { rows: 'int8' },
-  'select greatest(reltuples, 0)::int8 as rows from pg_class where oid = to_regclass($1)',
+  { row: { rows: 'int8' }, parameters: { batches: 'text?' } },
+  'select greatest(reltuples, 0)::int8 as rows from pg_class where oid = to_regclass(:batches)',
 )
 
 /** How long a migration waits for a lock. Statements of daemons queue behind it, so it then rolls back and tries again later. */
@@ -186,12 +186,12 @@ export const applyMigrations = async (
       onStep({ migrations: [name], text })
       const index = ofIndex.exec(text.trim())?.[1]
       // An interrupted build leaves an index that is invalid.
-      const [isInvalid] = index ? await database.sql(invalidIndex, [index]) : []
+      const [isInvalid] = index ? await database.sql(invalidIndex, { index }) : []
       if (isInvalid) await driver.execute(`drop index concurrently "${index}"`)
       await driver.execute(text)
     }
     if (migration.batch) {
-      const [estimate] = await database.sql(rowsOfTable, [made.batches])
+      const [estimate] = await database.sql(rowsOfTable, { batches: made.batches ?? null })
       let rows = 0
       for (let done = -1; done !== 0; rows += done) {
         onStep({

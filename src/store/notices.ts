@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BroadcastChannel, getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
-import { type Statement, statement } from './statement.ts'
+import { statement } from './statement.ts'
 
 /*
  * Notices tell the jobs of all processes what a commit has made due. They leave after the commit, in a statement of their own:
@@ -46,13 +46,13 @@ export const jobsKey = 'svc jobs'
 if (getEnvironmentData(processKey) === undefined) setEnvironmentData(processKey, randomUUID().slice(0, 8))
 
 // The setting applies to the statement's own transaction: a lost notice costs a poll, so its commit need not be durable.
-const sendNotices = statement<{ sent: '' }>(
+const sendNotices = statement(
   'send-notices',
-  { sent: 'void' },
+  { row: { sent: 'void' }, parameters: { channels: '_text', payloads: '_text' } },
   `with setting as materialized (
      select set_config('synchronous_commit', 'off', true)
    )
-   select pg_notify(n.channel, n.payload) as sent from setting, unnest($1::text[], $2::text[]) as n(channel, payload)`,
+   select pg_notify(n.channel, n.payload) as sent from setting, unnest(:channels::text[], :payloads::text[]) as n(channel, payload)`,
 )
 
 /**
@@ -61,7 +61,13 @@ const sendNotices = statement<{ sent: '' }>(
  */
 const markPattern = /(?:^| )(@[\w-]{12})$/
 
-type Run = (sending: Statement<{ sent: '' }>, params: readonly unknown[]) => Promise<unknown>
+/** What is sent: one payload for each channel. */
+interface Sent {
+  channels: readonly string[]
+  payloads: readonly string[]
+}
+
+type Run = (sending: typeof sendNotices, sent: Sent) => Promise<unknown>
 
 /**
  * Opens the notices of one database. `url` identifies the database among those that this process uses. `run` runs the statement
@@ -113,7 +119,7 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
       const notices = [...waiting.values()]
       waiting.clear()
       const payloads = notices.map(({ payload }) => (payload === '' ? mark : `${payload} ${mark}`))
-      await run(sendNotices, [notices.map(({ channel }) => channel), payloads]).catch(() => {})
+      await run(sendNotices, { channels: notices.map(({ channel }) => channel), payloads }).catch(() => {})
     }
     sending = undefined
   }

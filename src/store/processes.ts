@@ -42,9 +42,9 @@ interface ConnectedProcess {
 /** A worker sends a heartbeat every 2 s; jobs.states.ts has the same bound. */
 const silentSeconds = 15
 
-const connectedProcesses = statement<ConnectedProcess>(
+const connectedProcesses = statement(
   'connected-processes',
-  { process: 'text', parts: '_text', silent: '_text', connectedAt: 'int8', version: 'text' },
+  { row: { process: 'text', parts: '_text', silent: '_text', connectedAt: 'int8', version: 'text?' } },
   `select process, array_agg(part order by part) as parts,
      coalesce(array_agg(part order by part) filter (where asked_at < clock_timestamp() - interval '${silentSeconds} s'), '{}') as silent,
      floor(extract(epoch from min(connected_at)) * 1000)::int8 as "connectedAt",

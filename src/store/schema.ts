@@ -44,16 +44,16 @@ export const requireServer = (version: number): void => {
   throw new Problem('configuration', `The database is PostgreSQL ${major}; svc needs PostgreSQL 15 or newer`)
 }
 
-const readServer = statement<{ version: number; isSetUp: boolean }>(
+const readServer = statement(
   'server-version',
-  { version: 'int4', isSetUp: 'bool' },
+  { row: { version: 'int4', isSetUp: 'bool' } },
   `select current_setting('server_version_num')::int as version, to_regclass('mikro_orm_migrations') is not null as "isSetUp"`,
 )
 
 // The column `change` is missing in databases that only older versions have migrated.
-const appliedMigrations = statement<{ name: string; change: string | null }>(
+const appliedMigrations = statement(
   'applied-migrations',
-  { name: 'text', change: 'text' },
+  { row: { name: 'text', change: 'text?' } },
   `select name::text as name, to_jsonb(m) ->> 'change' as change from mikro_orm_migrations m order by id`,
 )
 
@@ -73,9 +73,9 @@ export const schemaState = async (database: Database): Promise<SchemaState> => {
   }
 }
 
-const readVersionAndSize = statement<{ version: string; size: number }>(
+const readVersionAndSize = statement(
   'read-version-and-size',
-  { version: 'text', size: 'int8' },
+  { row: { version: 'text', size: 'int8' } },
   `select current_setting('server_version') as version, pg_database_size(current_database()) as size`,
 )
 
@@ -161,24 +161,24 @@ export const checkSchema = async (database: Database, databaseUrl: string, rule:
   }
 }
 
-const lockMigration = statement<{ locked: '' }>(
+const lockMigration = statement(
   'lock-migration',
-  { locked: 'void' },
-  'select pg_advisory_xact_lock($1) as locked',
+  { row: { locked: 'void' }, parameters: { migration: 'int8' } },
+  'select pg_advisory_xact_lock(:migration) as locked',
 )
 
-const tableNames = statement<{ name: string }>(
+const tableNames = statement(
   'table-names',
-  { name: 'text' },
+  { row: { name: 'text' } },
   'select tablename::text as name from pg_tables where schemaname = current_schema()',
 )
 
 /** Returns the names of all tables in the schema. */
 export const readTableNames = async (sql: Sql): Promise<string[]> => (await sql(tableNames)).map(({ name }) => name)
 
-const functionSignatures = statement<{ signature: string }>(
+const functionSignatures = statement(
   'function-signatures',
-  { signature: 'text' },
+  { row: { signature: 'text' } },
   `select p.oid::regprocedure::text as signature from pg_proc p where pronamespace = current_schema()::regnamespace
    and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')`,
 )
@@ -186,7 +186,7 @@ const functionSignatures = statement<{ signature: string }>(
 /** Drops all tables and functions of the schema. Concurrent statements fail until `migrate` has set it up again. */
 export const resetSchema = (database: Database): Promise<void> =>
   database.transaction(async (sql) => {
-    await sql(lockMigration, [singleLocks.migration])
+    await sql(lockMigration, { migration: singleLocks.migration })
     const tables = await readTableNames(sql)
     if (tables.length > 0) await sql(`drop table ${tables.map(pg.escapeIdentifier).join(', ')} cascade`)
     const functions = await sql(functionSignatures)

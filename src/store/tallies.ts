@@ -1,4 +1,5 @@
 import { defineJob, inBatches } from './background.ts'
+import { typed } from './column-types.ts'
 import { statement } from './statement.ts'
 import type { App, Work } from './work.ts'
 
@@ -23,14 +24,17 @@ export interface DayCounts {
   counts: Readonly<Record<string, number>>
 }
 
-const reading = statement<DayCounts>(
+const reading = statement(
   'read-day-counts',
-  { day: 'text', counts: 'jsonb' },
+  {
+    row: { day: 'text', counts: typed<Readonly<Record<string, number>>>('jsonb') },
+    parameters: { accountId: 'text', subject: 'text', from: 'date?' },
+  },
   `select day::text, jsonb_object_agg(name, count) as counts from (
      select d.day, e.key as name, sum(e.value::bigint) as count from (
-       select day, counts from day_counts where account_id = $1 and subject = $2 and ($3::date is null or day >= $3)
+       select day, counts from day_counts where account_id = :accountId and subject = :subject and (:from::date is null or day >= :from)
        union all
-       select day, counts from day_tallies where account_id = $1 and subject = $2 and ($3::date is null or day >= $3)
+       select day, counts from day_tallies where account_id = :accountId and subject = :subject and (:from::date is null or day >= :from)
      ) d cross join lateral jsonb_each_text(d.counts) e
      group by d.day, e.key
    ) c where count <> 0 group by day order by day`,
@@ -44,7 +48,7 @@ export const readDayCounts = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   subject: string,
   from: string | null,
-): Promise<DayCounts[]> => sql(reading, [accountId, subject, from])
+): Promise<DayCounts[]> => sql(reading, { accountId, subject, from })
 
 /** Returns the sums over days. */
 export const sumCounts = (days: readonly DayCounts[]): Record<string, number> => {
@@ -56,14 +60,14 @@ export const sumCounts = (days: readonly DayCounts[]): Record<string, number> =>
 
 const forgettingTallies = statement(
   'forget-day-tallies',
-  {},
-  'delete from day_tallies where account_id = $1 and subject = $2',
+  { parameters: { accountId: 'text', subject: 'text' } },
+  'delete from day_tallies where account_id = :accountId and subject = :subject',
 )
 
 const forgettingCounts = statement(
   'forget-day-counts',
-  {},
-  'delete from day_counts where account_id = $1 and subject = $2',
+  { parameters: { accountId: 'text', subject: 'text' } },
+  'delete from day_counts where account_id = :accountId and subject = :subject',
 )
 
 /** Deletes the counts of a subject that is deleted. */
@@ -72,18 +76,18 @@ export const forgetCounts = async (
   subject: string,
 ): Promise<void> => {
   // In this order, as `addUpTallies` locks them. The second statement sees the rows that the first one has waited for.
-  await sql(forgettingTallies, [accountId, subject])
-  await sql(forgettingCounts, [accountId, subject])
+  await sql(forgettingTallies, { accountId, subject })
+  await sql(forgettingCounts, { accountId, subject })
 }
 
 // Accounts that are being deleted are skipped: no new rows may appear in them.
-const addingUp = statement<{ tallies: number }>(
+const addingUp = statement(
   'add-up-tallies',
-  { tallies: 'int8' },
+  { row: { tallies: 'int8' }, parameters: { size: 'int8', only: 'text?' } },
   `with taken as (
      delete from day_tallies where ctid = any(array(
-       select ctid from day_tallies where ($2::text is null or account_id = $2) and account_works(account_id)
-       limit $1 for update skip locked
+       select ctid from day_tallies where (:only::text is null or account_id = :only) and account_works(account_id)
+       limit :size for update skip locked
      )) returning account_id, subject, day, counts
    ), summed as (
      select account_id, subject, day, jsonb_object_agg(name, count) as counts from (
@@ -105,7 +109,7 @@ export const addUpTallies = (
   signal?: AbortSignal,
   size = batchSize,
   only: string | null = null,
-): Promise<number> => inBatches(size, async () => (await sql(addingUp, [size, only]))[0]!.tallies, signal)
+): Promise<number> => inBatches(size, async () => (await sql(addingUp, { size, only }))[0]!.tallies, signal)
 
 export const jobs = [
   defineJob('tallies', {

@@ -4,9 +4,9 @@ import { number } from '../../lib/quantity.ts'
 import { statement } from '../../store/statement.ts'
 import type { DaemonParts } from './daemon.ts'
 
-const readName = statement<{ name: string }>(
+const readName = statement(
   'read-name-of-database',
-  { name: 'text' },
+  { row: { name: 'text' } },
   'select current_database()::text as name',
 )
 

@@ -21,9 +21,9 @@ type Step = (app: OpenApp, signal: AbortSignal) => Promise<unknown>
 /** Work for the rows of all accounts (null), or only for those of one. */
 type Only = (app: OpenApp, signal: AbortSignal, only: string | null) => Promise<unknown>
 
-const listAccounts = statement<{ id: string }>(
+const listAccounts = statement(
   'accounts-to-keep',
-  { id: 'text' },
+  { row: { id: 'text' } },
   // In another order each time: a run may end before all of them had their turn.
   `select id from ${allAccounts} a order by random()`,
 )

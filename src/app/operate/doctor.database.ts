@@ -15,9 +15,9 @@ const [farMs, tooFarMs] = [1000, 60_000]
 /** At most this many texts of each column are opened, as a sample. */
 const openedOfEach = 100
 
-const readVersion = statement<{ version: string; number: number }>(
+const readVersion = statement(
   'read-version-of-server',
-  { version: 'text', number: 'int4' },
+  { row: { version: 'text', number: 'int4' } },
   `select current_setting('server_version') as version, current_setting('server_version_num')::int as number`,
 )
 
@@ -30,9 +30,9 @@ const checkVersion = async (app: OpenApp): Promise<Check> => {
     : fail('database', `PostgreSQL ${version} is too old: svc needs ${leastVersion} or newer`)
 }
 
-const readTimeouts = statement<{ name: string; value: string }>(
+const readTimeouts = statement(
   'read-statement-timeouts',
-  { name: 'text', value: 'text' },
+  { row: { name: 'text', value: 'text' } },
   `select name, current_setting(name) as value from pg_settings
    where name in ('statement_timeout', 'transaction_timeout') and setting <> '0' order by name`,
 )

@@ -114,9 +114,9 @@ const compareCounts = async (client: pg.Client, place: (table: string) => string
 /** Whether the error is of PostgreSQL's classes data, constraint or syntax: the rows do not fit the table. */
 export const isOfContent = (error: unknown): boolean => /^(22|23|42)/.test(String((error as { code?: string }).code))
 
-export const currentSchema = statement<{ schema: string }>(
+export const currentSchema = statement(
   'current-schema',
-  { schema: 'text' },
+  { row: { schema: 'text' } },
   'select current_schema()::text as schema',
 )
 

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import { typedRow } from '../column-types.ts'
 import { type Database, sqlOn } from '../database.ts'
 import { readFingerprint } from '../installation.ts'
 import { schemaState } from '../schema.ts'
@@ -26,9 +27,9 @@ export interface Table extends TableHead {
 }
 
 /** The tables in a backup: all but the list of migrations, which a restore writes itself, and unlogged tables. */
-export const backedUpTables = statement<Table>(
+export const backedUpTables = statement(
   'backed-up-tables',
-  { table: 'text', columns: '_text', needs: '_text', estimate: 'float8' },
+  { row: typedRow<Table>({ table: 'text', columns: '_text', needs: '_text', estimate: 'float8' }) },
   `select c.relname::text as "table", greatest(c.reltuples, 0)::float8 as estimate,
      (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
@@ -41,9 +42,9 @@ export const backedUpTables = statement<Table>(
 )
 
 /** The sequences of a backup with their values; null for one that was never used. */
-export const backedUpSequences = statement<{ name: string; value: number | null }>(
+export const backedUpSequences = statement(
   'backed-up-sequences',
-  { name: 'text', value: 'int8' },
+  { row: { name: 'text', value: 'int8?' } },
   `select sequencename::text as name, last_value as value from pg_sequences
    where schemaname = current_schema() and sequencename not like 'mikro_orm%'`,
 )
