@@ -73,6 +73,13 @@ const Currency = z
 
 const Id = idText()
 
+const changeable = {
+  title: Title,
+  value: Amount,
+  currency: Currency,
+  stageId: Id.describe('A stage of its own pipeline'),
+}
+
 /** The body of POST /deals (docs/reference/api.md#post-deals). */
 export const NewDeal = z
   .object({
@@ -86,7 +93,7 @@ export const NewDeal = z
     currency: Currency.optional().meta({ default: 'USD' }),
     pipelineId: Id.optional().describe('Its pipeline. Default: that of `stageId`, else the default pipeline'),
     stageId: Id.optional().describe('Its stage. Default: the first open stage of the pipeline'),
-  })
+  } satisfies Record<keyof typeof changeable, z.ZodType> & Record<string, z.ZodType>)
   .refine(({ email, listId, rowId }) => email !== undefined || (listId !== undefined && rowId !== undefined), {
     message: 'must name the contact by email, or by listId and rowId',
   })
@@ -95,13 +102,6 @@ export const NewDeal = z
     examples: [{ title: 'Annual plan, 25 seats', email: 'ada.okafor@northwind.example', value: 12500.5 }],
   })
 export type NewDeal = z.output<typeof NewDeal>
-
-const changeable = {
-  title: Title,
-  value: Amount,
-  currency: Currency,
-  stageId: Id.describe('A stage of its own pipeline'),
-}
 
 /** The body of PATCH /deals/{id}: at least one property. */
 export const DealChange = z
