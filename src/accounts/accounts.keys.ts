@@ -112,9 +112,15 @@ const readKeys = statement(
   'list-keys',
   {
     row: typedRow<Row>({
-      id: 'text', name: 'text', prefix: 'text', lastFour: 'text',
-      scopes: '_text', createdAt: 'timestamptz', expiresAt: 'timestamptz',
-      revokedAt: 'timestamptz', lastUsedAt: 'timestamptz',
+      id: 'text',
+      name: 'text',
+      prefix: 'text',
+      lastFour: 'text',
+      scopes: '_text',
+      createdAt: 'timestamptz',
+      expiresAt: 'timestamptz',
+      revokedAt: 'timestamptz',
+      lastUsedAt: 'timestamptz',
     }),
     parameters: { accountId: 'text' },
   },

@@ -118,7 +118,11 @@ const readLimits = statement(
   'read-limits-of-account',
   {
     row: typedRow<Record<Quota | 'contacts' | 'contactCount', number | null>>({
-      contacts: 'int4', sends: 'int4', sendApiCalls: 'int4', embedApi: 'int4', broadcastMinutes: 'int4',
+      contacts: 'int4',
+      sends: 'int4',
+      sendApiCalls: 'int4',
+      embedApi: 'int4',
+      broadcastMinutes: 'int4',
       contactCount: 'int4',
     }),
     parameters: { accountId: 'text' },

@@ -200,9 +200,18 @@ const insertBooking = async (
   const { endAt } = spanOf(block, startAt)
   const { title, timezone } = block.props
   const [row] = await sql(inserting, {
-    ...{ accountId, id: newId('bkg', now.getTime()), projectId: sent.projectId, messageId: sent.id, blockId: block.id },
-    ...{ title, startAt: new Date(startAt), endAt: new Date(endAt), timezone },
-    ...{ name: nameOf(sent, name), email: sent.email, createdAt: now },
+    accountId,
+    id: newId('bkg', now.getTime()),
+    projectId: sent.projectId,
+    messageId: sent.id,
+    blockId: block.id,
+    title,
+    startAt: new Date(startAt),
+    endAt: new Date(endAt),
+    timezone,
+    name: nameOf(sent, name),
+    email: sent.email,
+    createdAt: now,
     remindAt: nextReminderAt(startAt, now.getTime()),
   })
   return row ?? null

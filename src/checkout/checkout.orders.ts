@@ -129,8 +129,18 @@ export const insertOrder = async (
   const { items, currency } = props
   const { projectId, projectVersion, email } = sent
   const [row] = await sql(addOrder, {
-    ...{ accountId, id: newId('pay', now.getTime()), messageId: sent.id, blockId, projectId, projectVersion, email },
-    ...{ currency, amount: amountOf(items), items: JSON.stringify(items), provider, createdAt: now },
+    accountId,
+    id: newId('pay', now.getTime()),
+    messageId: sent.id,
+    blockId,
+    projectId,
+    projectVersion,
+    email,
+    currency,
+    amount: amountOf(items),
+    items: JSON.stringify(items),
+    provider,
+    createdAt: now,
   })
   return row ? orderOf(row) : null
 }

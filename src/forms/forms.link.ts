@@ -117,8 +117,13 @@ const findFailed = statement(
   'find-failed-confirm-mails',
   {
     row: typedRow<Failed>({
-      accountId: 'text', listId: 'text', rowId: 'text', email: 'text',
-      form: 'json', fields: 'jsonb', tries: 'int4',
+      accountId: 'text',
+      listId: 'text',
+      rowId: 'text',
+      email: 'text',
+      form: 'json',
+      fields: 'jsonb',
+      tries: 'int4',
     }),
     parameters: { mailedAt: 'timestamptz', batchSize: 'int8', skipped: '_text' },
   },
