@@ -26,10 +26,13 @@ let t: TestApp
 let origin: string
 let account: EngagedAccount
 let page: Page
+/** The email that `view` sent last. */
+let sentId: string
 
 const view = async (query = ''): Promise<string> => {
   const body = { to: 'ada@people.example', projectId: account.projectId, mergeData: { name: 'Ada' } }
   const { body: sent } = await ok(t.request('POST', '/send', { key: account.key, body }))
+  sentId = sent.id
   return `${origin}/v/${t.app.tokens.sign('liveview', [account.id, sent.id], null)}${query}`
 }
 const interactions = async () =>
@@ -140,6 +143,15 @@ describePages('a live view', (openPage: OpenPage) => {
     await expectNoAnswer()
     await page.evaluate(`window.hasIt = true; dispatchEvent(new Event('focus'))`)
     await page.getByText('Your answer is saved: Blue').waitFor()
+  })
+
+  test('a scanner with a browser in the foreground that followed the invisible link before records none', async () => {
+    const url = await view(linked)
+    const honeypot = t.app.tokens.sign('honeypot', [account.id, sentId], null)
+    await fetch(`${origin}/t/h/${honeypot}`, { headers: { 'user-agent': userAgent } })
+    page = await openPage({ userAgent })
+    await page.goto(url)
+    await expectNoAnswer()
   })
 
   test('a browser that a program drives records none, nor does one that says so', async () => {
