@@ -1,7 +1,6 @@
 import { accountOfSlug, isReservedSlug, readBrand } from '../accounts/accounts.ts'
 import { Problem } from '../lib/problem.ts'
-import { html } from '../pages/html.ts'
-import { notFoundPage, type Page, type PageAnswer, type PageCall, type PageView } from '../pages/page.ts'
+import { failurePage, notFoundPage, type Page, type PageAnswer, type PageCall, type PageView } from '../pages/page.ts'
 import { findCertificate, nameCertificate } from './courses.certificates.ts'
 import { certificatePath, memberOfCertificate, memberOfLink, memberOfSession, openSession } from './courses.links.ts'
 import {
@@ -14,25 +13,18 @@ import {
 } from './courses.progress.ts'
 import { certificateView, courseView, lessonView, type NameEntry, type Visitor } from './courses.views.ts'
 
-const notice = (status: number, title: string, sentence: string): PageView => ({
-  status,
-  title,
-  body: html`<h1>${title}</h1>
-<p>${sentence}</p>`,
-})
-
-const signedOut = notice(
+const signedOut = failurePage(
   404,
   'You are signed out',
   'This link is no longer valid. Please open the course again from your email or the site that you came from.',
 )
-const noAccess = notice(
+const noAccess = failurePage(
   403,
   'You no longer have access',
   'Your access to this membership has ended. Your progress is kept in case you come back.',
 )
-const notOpen = notice(404, 'This course is not available', 'It may be closed. Please try again later.')
-const noCertificate = notice(
+const notOpen = failurePage(404, 'This course is not available', 'It may be closed. Please try again later.')
+const noCertificate = failurePage(
   404,
   'This certificate is not valid',
   'The link may be incomplete, or the certificate does not exist any more.',

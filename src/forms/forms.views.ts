@@ -1,5 +1,5 @@
 import { type Html, html } from '../pages/html.ts'
-import { formStyle, type PageView } from '../pages/page.ts'
+import { failurePage, formStyle, type PageView } from '../pages/page.ts'
 import type { FormField } from '../studio/studio.ts'
 import { type AnswerFault, answerMaxLength, type Form, honeypotName, type Signup, type SignupStatus } from './forms.ts'
 
@@ -112,12 +112,11 @@ ${doubleOptIn && html`<p class="quiet">We’ll email you a link to confirm your 
   }
 }
 
-export const noForm: PageView = {
-  status: 404,
-  title: 'There is no form here',
-  body: html`<h1>There is no form here</h1>
-<p>It may have been closed, or its address was cut off on the way.</p>`,
-}
+export const noForm: PageView = failurePage(
+  404,
+  'There is no form here',
+  'It may have been closed, or its address was cut off on the way.',
+)
 
 export const closedPage = (name: string): PageView => ({
   status: 409,

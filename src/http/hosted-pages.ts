@@ -1,11 +1,12 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readBrand, requireHere, requirePublicWrite } from '../accounts/accounts.ts'
 import { notFound, Problem } from '../lib/problem.ts'
-import { html } from '../pages/html.ts'
 import {
   document,
+  failurePage,
   fileHeaders,
   largeForm,
+  noPage,
   notFoundPage,
   ownPath,
   type Page,
@@ -66,17 +67,17 @@ const send = async (asked: Asked, answer: PageAnswer) => {
     .send(document(answer, brand, ownPath(app, '')))
 }
 
-const failure = (status: number, sentence: string): PageView => ({
-  status,
-  title: sentence,
-  body: html`<h1>${sentence}</h1><p>Please try again in a moment.</p>`,
-})
-
-const moved: PageView = {
-  status: 410,
-  title: 'This page has moved',
-  body: html`<h1>This page has moved</h1><p>Please ask its owner for the new address.</p>`,
+/** What a visitor can do, by status. For others the same request can succeed later. */
+const advices: Readonly<Record<number, string>> = {
+  400: 'Please go back and check what you entered.',
+  403: 'Please go back to where you came from.',
+  409: 'Please go back to where you came from.',
 }
+
+const failure = (status: number, sentence: string): PageView =>
+  failurePage(status, sentence, advices[status] ?? 'Please try again in a moment.')
+
+const moved: PageView = failurePage(410, 'This page has moved', 'Please ask its owner for the new address.')
 
 const refusals: Partial<Record<Problem['kind'], number>> = {
   conflict: 409,
@@ -122,11 +123,7 @@ export const isPageUrl = (pages: readonly Page[], url: string): boolean => {
 
 /** Answers with the 404 page, for a request that reached no route. */
 export const answerPageNotFound = (request: FastifyRequest, reply: FastifyReply) =>
-  reply
-    .header('x-request-id', request.id)
-    .code(notFoundPage.status!)
-    .headers(pageHeaders(notFoundPage))
-    .send(document(notFoundPage))
+  reply.header('x-request-id', request.id).code(noPage.status!).headers(pageHeaders(noPage)).send(document(noPage))
 
 /** Parses the body in the form that the page `takes`. */
 const readPost = ({ takes }: Page, request: FastifyRequest) => {

@@ -8,7 +8,7 @@ import type { Brand } from '../accounts/accounts.ts'
 import type { TokenPurpose } from '../lib/token.ts'
 import type { App } from '../store/work.ts'
 import { brandFooter, brandHeader, brandStyle } from './brand.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlPart, html } from './html.ts'
 import { style } from './style.ts'
 
 export { formStyle } from './style.ts'
@@ -123,20 +123,35 @@ export const formBytes = (maxLengths: readonly number[]): number =>
     maxLengths.reduce((sum, length) => sum + bytesPerUnit * length, smallForm),
   )
 
-export const tooLarge: PageView = {
-  status: 413,
-  title: 'Your answer is too large',
-  body: html`<h1>Your answer is too large</h1>
-<p>Please go back and shorten it.</p>`,
-}
+const failureStyle = `
+.code { margin: 0 0 .5rem; color: var(--link); font-size: 2.75rem; font-weight: 700; line-height: 1; letter-spacing: -.03em }
+`
+
+/** Returns the page of a failure: its status, what happened, and what the visitor can do. */
+export const failurePage = (status: number, title: string, advice: HtmlPart): PageView => ({
+  status,
+  title,
+  style: failureStyle,
+  body: html`<p class="code">${status}</p>
+<h1>${title}</h1>
+<p>${advice}</p>`,
+})
+
+export const tooLarge: PageView = failurePage(413, 'Your answer is too large', 'Please go back and shorten it.')
 
 /** Answers an unknown, changed or expired token. */
-export const notFoundPage: PageView = {
-  status: 404,
-  title: 'This link does not work',
-  body: html`<h1>This link does not work</h1>
-<p>It may be incomplete, or it is no longer valid. Please open the link from your email again.</p>`,
-}
+export const notFoundPage: PageView = failurePage(
+  404,
+  'This link does not work',
+  'It may be incomplete, or it is no longer valid. Please open the link from your email again.',
+)
+
+/** Answers a path that no page has. */
+export const noPage: PageView = failurePage(
+  404,
+  'There is no such page',
+  'The address may be incomplete or misspelt. Please open the link again where you found it.',
+)
 
 /** Headers of every public answer: not cached, not indexed. */
 const publicHeaders: Readonly<Record<string, string>> = {

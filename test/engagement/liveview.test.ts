@@ -438,7 +438,7 @@ test('a malformed escape in a URL is an error page for pages, and { error } for 
   for (const path of ['/v/%E0%A4%A', '/f/%', '/f/confirm/%zz?x=1', '/b/%ff', '/t/c/%c3%28', '/join/%']) {
     const { status, body, headers } = await t.request('GET', path)
     expect([path, status, headers['content-type']]).toEqual([path, 404, 'text/html; charset=utf-8'])
-    expect(body).toContain('This link does not work')
+    expect(body).toContain('There is no such page')
     expect(headers['content-security-policy']).toContain("default-src 'none'")
   }
   const api = await t.request('GET', '/api/v1/liveview/%E0%A4%A')

@@ -117,7 +117,7 @@ describe('every failure is { error } with one sentence', () => {
       const { statusCode, headers, body } = await t.server.fastify.inject({ url, headers: { accept } })
       expect([url, statusCode, headers['content-type']]).toEqual([url, 404, 'text/html; charset=utf-8'])
       expect(headers).toMatchObject({ 'x-request-id': expect.any(String), 'cache-control': 'private, no-store' })
-      expect(body).toMatch(/<h1>.*<style|<style.*<h1>/s)
+      expect(body).toMatch(/<style.*<p class="code">404<\/p>\n<h1>/s)
       const program = await t.server.fastify.inject({ url, headers: { accept: 'application/json, */*' } })
       if (!url.startsWith('/f/')) expect(program.json()).toEqual({ error: expect.any(String) })
     }

@@ -173,6 +173,7 @@ test.each([
 test.each(['signed out', 'no such course', 'no such certificate'])('an error has it, too: %s', async (name) => {
   const { status, html } = await visit(urls[name]!)
   expect(status).toBe(404)
+  expect(html).toContain('<p class="code">404</p>')
   expectBrand(html)
 })
 

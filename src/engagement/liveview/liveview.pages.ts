@@ -3,6 +3,7 @@ import { usableLang } from '../../lib/common-shapes.ts'
 import { Problem } from '../../lib/problem.ts'
 import { type Html, html } from '../../pages/html.ts'
 import {
+  failurePage,
   formBytes,
   notFoundPage,
   ownPath,
@@ -258,12 +259,11 @@ const detailsOf = async (app: App, sent: SentMail) => {
 
 const path = '/v/:token'
 
-const noLongerShown: PageView = {
-  status: 404,
-  title: 'This email is no longer available',
-  body: html`<h1>This email is no longer available</h1>
-<p>We keep what an email said for a limited time only, and this one was removed. The links in the email itself still work.</p>`,
-}
+const noLongerShown: PageView = failurePage(
+  404,
+  'This email is no longer available',
+  'We keep what an email said for a limited time only, and this one was removed. The links in the email itself still work.',
+)
 
 /**
  * Records that a recipient followed a link of the email to its live view: a click, once for each block whose link it
