@@ -1,3 +1,8 @@
+/*
+ * A queue's depth is what is due. Back-offs, waits of journeys and held emails would hide a queue that stands still.
+ * Metrics and status count only what is due. There is no number for everything that is still to come.
+ */
+
 import { deliveriesQueue } from '../deliveries/queue/queue.ts'
 import { journeysQueue } from '../journeys/engine/engine.ts'
 import { sendsQueue } from '../messages/messages.queue.ts'

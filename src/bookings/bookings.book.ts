@@ -1,3 +1,10 @@
+/*
+ * A booked time is a row under an advisory lock. Overlapping bookings must exclude each other, and a move may overlap
+ * its own former time. An exclusion constraint needs `btree_gist`, which a server may lack, and moves that cross would
+ * deadlock on it. `booking_slots` has a row for each taken time, written under an advisory lock of its calendar that
+ * lasts to the commit. Bookings of one calendar are written one after the other.
+ */
+
 import { type BlockOf, recordInteraction, type SentMail, withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'

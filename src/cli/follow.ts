@@ -1,3 +1,9 @@
+/*
+ * Following polls the database. `--follow` prints events and deliveries as they happen. A follower looks at the newest
+ * 5,000 at each notice and each second. Nothing is written for followers. Ten seconds without the database end it (exit
+ * 7). A delivery that is replayed and ends between two looks is not printed.
+ */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from './command.ts'
 

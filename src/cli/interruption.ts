@@ -1,3 +1,10 @@
+/*
+ * A command that ignores a signal is cut off. Ctrl-C must end every command, whatever it waits for. A command that does
+ * not watch for the signal is cut off two seconds after it: its transaction rolls back. One that watches, or opened
+ * something for itself, ends by itself. After 14 s every process ends. What a mail server answers after that is not
+ * recorded.
+ */
+
 import { Problem } from '../lib/problem.ts'
 
 /** A terminal signals every process of its group, and npm signals its child again. Both signals are one keystroke. */

@@ -1,3 +1,9 @@
+/*
+ * The portal keeps no cookie. Browsers keep no cookies in another site's frame. Signed tokens travel in the page's own
+ * links and forms: a link's for five minutes, an opened session's for 12 hours. They say who the member is; each
+ * request checks the member's keys. One session cannot be ended by itself.
+ */
+
 import { slugOf } from '../accounts/accounts.ts'
 import { conflict, notFound, Problem } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'

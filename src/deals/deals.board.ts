@@ -1,3 +1,9 @@
+/*
+ * A stage changes while no deal is touched. A unit that moves many deals, with their events between, cannot keep one
+ * order of locks with one that takes all deals of a stage. Writers of deals share the account's board; deleting a stage
+ * or changing its kind takes it exclusively. Deals wait while a stage is deleted.
+ */
+
 import { lockKey } from '../lib/locks.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'

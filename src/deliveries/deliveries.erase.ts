@@ -1,3 +1,10 @@
+/*
+ * An erasure reads the account's events. A person is named only inside the text of an event. An index on that would be
+ * written with each event, for a rare operation. `deliveries.erase.ts` reads the account's events. An erasure takes
+ * time in proportion to the account's events, while the address is locked. Figure (2026-11-22): 2.5 s for each million
+ * events of 600 bytes.
+ */
+
 import { addressPattern } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'

@@ -1,3 +1,10 @@
+/*
+ * A link in an email names itself, not its destination. Links must be short, must not be an open redirect and should
+ * store nothing for each link. A token names the account, the message and the number of the link. The destination is
+ * read from the version that was sent, filled with the message's merge data. Links of answers only mark them, since
+ * programs follow links too. An answer needs a second click.
+ */
+
 import { requireHere } from '../accounts/accounts.ts'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { notFound } from '../lib/problem.ts'

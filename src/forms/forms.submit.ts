@@ -1,3 +1,10 @@
+/*
+ * A signup is a pending contact at once. Double opt-in needs a place for data that is not confirmed yet. A signup makes
+ * the contact at once, with the status `pending`, and `contact.created` says so. What begins with a contact's arrival
+ * (`lead.new`, `list-added`) waits for the confirmation (`contactsActivated`). What an active contact submits is kept
+ * beside it until it is confirmed. There is no event for the confirmation itself.
+ */
+
 import { addLead, type Contact, type Fields, verifyAddresses, writeFairly } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
 import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'

@@ -1,3 +1,10 @@
+/*
+ * Entries into journeys are remembered when runs are purged. `reentry: never` holds for ever, but runs are purged after
+ * their retention. The statement that deletes a run writes a row to `past_entries`. An entry looks at runs and at that
+ * table. The row is kept whatever rule the journey has, since its next version may have another. An entry costs one
+ * more look at a key instead of one more row. Nothing is remembered of runs that were purged before this decision.
+ */
+
 import { isAddress, isList } from '../contacts/contacts.ts'
 import { daysBefore } from '../lib/days.ts'
 import { defineJob, inBatches } from '../store/background.ts'

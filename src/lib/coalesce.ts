@@ -1,3 +1,14 @@
+/*
+ * Concurrent calls share statements and transactions. A call pays for round trips, a commit, and locks on counters that
+ * all calls of an account meet. Calls that arrive while a statement is under way share the next one
+ * (`lib/coalesce.ts`): admissions of all keys, reads of contacts of all accounts, reservations of POST /send of one
+ * account, single writes of one caller into one list, registrations of one webinar. Each call keeps its own answer, its
+ * own window and its own line in the log. Where one is refused, each is done by itself. Writes of one address follow
+ * one another. A call waits for the statement before its own. A lock on one window holds up the calls of all keys.
+ * Figure (2026-11-22): GET /contacts with 32 keys of 4 accounts: 280 µs of CPU, the bare server 740 in the same run
+ * (1,270 and 500 with a statement for each call).
+ */
+
 interface Waiting<Call, Result> {
   call: Call
   done(result: Result): void

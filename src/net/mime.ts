@@ -1,3 +1,11 @@
+/*
+ * Emails are encoded here. nodemailer's streams for the parts of an email cost 0.6 ms of CPU for 14 KB. With JSON and
+ * records, POST /send was half as fast as nodemailer's pool by itself. `net/mime.ts` encodes the parts in one go.
+ * nodemailer writes the headers, signs, stuffs dots and talks to the relay. A test compares each email with what the
+ * streams write. Sixty lines are ours to maintain. Figure (2026-11-22): The streams cost 0.6 ms of CPU for an email of
+ * 14 KB.
+ */
+
 import { randomUUID } from 'node:crypto'
 import { buildHeaderValue, encodeWord } from 'nodemailer/lib/mime-funcs'
 import MimeNode from 'nodemailer/lib/mime-node'

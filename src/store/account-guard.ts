@@ -1,3 +1,10 @@
+/*
+ * Units of work check their account in `begin`. Deleting an account must be many small transactions, and nothing of the
+ * account may outlive it. The first statement of a unit of work asks whether the account is alive and takes its lock,
+ * shared, to the end (`store/account-guard.ts`). A deletion marks the account and waits until the lock is free for a
+ * moment. Each unit of work pays for it. Figure (2026-11-21): 20 µs of the server for each unit.
+ */
+
 import pg from 'pg'
 import { lockKey } from '../lib/locks.ts'
 import type { Sql } from './database.ts'

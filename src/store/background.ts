@@ -1,3 +1,13 @@
+/*
+ * Retention finds rows by an index. Housekeeping drops the content of old messages and purges ended deliveries and
+ * runs. Without an index, each batch reads everything that is still wanted. An index on the time of the end is written
+ * at each end. Purges have an index on what they look for, whose new entries are at its end. Content is found by the
+ * time when the message was created, among messages that still have content: that index is not written when a message
+ * ends. Merge fields that stay are read from the version's content. Messages that end late stand at the beginning of
+ * the index and are passed by once a minute. Writes pay for the entries. Figure (2026-11-22): 3.5 µs of the server for
+ * each message (7 % of its part, 0.3 % of a call); 0.5 µs for a delivery; 2 µs for a step of a run.
+ */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { App, Report } from './work.ts'
 

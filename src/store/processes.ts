@@ -1,3 +1,9 @@
+/*
+ * Processes are seen by their connections. Operators want to know which daemons run. A registry goes stale when a
+ * process is killed. Each process names itself in `application_name` (`store/processes.ts`). A daemon always has a
+ * connection. Behind a pooler that hides its clients, daemons cannot be told apart.
+ */
+
 import { hash } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Sql } from './database.ts'

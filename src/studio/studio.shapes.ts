@@ -1,3 +1,9 @@
+/*
+ * Digits of currencies are a table of ours. `Intl` knows how amounts are written, not how they are charged: it would
+ * charge HUF 1,000 as 10. The digits are a table after ISO 4217. `net/stripe.ts` knows where Stripe counts differently.
+ * Currencies to come must be added.
+ */
+
 import { z } from 'zod'
 import { text } from '../lib/text.ts'
 

@@ -1,3 +1,9 @@
+/*
+ * A dead job does not make a daemon unready. An orchestrator that stops the API because a job died adds to the damage.
+ * `/readyz` names jobs that are `down` or `stalled` and stays 200. The log says when a job is started again. Completed
+ * heartbeats are noted in memory that the threads share (`lib/beats.ts`). No single status says everything.
+ */
+
 /**
  * `down`: the last run failed, and the current one has not run for 10 s yet. `stalled`: the thread runs, but its worker
  * has completed neither a heartbeat nor a poll for 15 s.

@@ -1,3 +1,9 @@
+/*
+ * Requests are logged by their route. Addresses of pages contain tokens. PostgreSQL's details and answers of relays
+ * quote names of people. A request's line has its route, status, duration, account and key id. Of an error, kind, text
+ * and place are logged, masked, and nothing else. Logs have no ids of resources, and an error's line has no row.
+ */
+
 import { isatty } from 'node:tty'
 import { destination, type Logger, pino } from 'pino'
 import type { Config } from '../config.ts'

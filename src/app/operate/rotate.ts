@@ -1,3 +1,10 @@
+/*
+ * Rotating the secret keeps the keys of old links. Links in sent emails are signed with a key derived from the secret.
+ * They should survive its rotation. The keys of old links are kept, sealed with the new secret; the old secret is not.
+ * They read links and open nothing else. A rotation locks `installation`, which every starting process reads, so
+ * connections with the old secret are visible. The secret cannot be rotated while daemons run.
+ */
+
 import { conflict, Problem } from '../../lib/problem.ts'
 import { createSecretBox, type SecretBox, secretFingerprint } from '../../lib/secrets.ts'
 import { tokenKeys } from '../../lib/token.ts'

@@ -1,3 +1,12 @@
+/*
+ * Lines without a quote are split here. csv-parse took half of an import's CPU in Node. Files also have stray quotes,
+ * and the first quote of a later row would end one that was never closed: all rows between them would become one. Lines
+ * are split here up to the file's first quote; from there csv-parse reads. A value that begins with its quote, spans
+ * lines and has text behind a later quote is taken apart into its rows. A test holds both readers against each other in
+ * pieces of any size. Forty lines are not a library's. A value that really looks like a stray quote is rejected. Figure
+ * (2026-11-22): 8.4 → 2.7 ms of CPU for a batch (test/bench).
+ */
+
 import { Readable } from 'node:stream'
 import { type CsvError, Parser } from 'csv-parse'
 import { invalid } from '../../lib/problem.ts'

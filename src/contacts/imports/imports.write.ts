@@ -1,3 +1,12 @@
+/*
+ * An import writes two batches at once. An import waits for the disk at each commit. Two batches without a common
+ * address are written on two connections. The later one waits for the earlier one's commit before it locks what both
+ * meet at, so what is imported is a prefix of the file at any time. While it holds addresses it may block the earlier
+ * one through a third transaction, a deadlock that PostgreSQL cannot see: as soon as another transaction waits for it,
+ * it rolls back, and the import writes one batch at a time while contention lasts. Rarely, a batch is written twice.
+ * Figure (2026-11-22): Import of 200,000 rows: 21,460 rows/s, 0.87 of the raw upsert (test/bench).
+ */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'

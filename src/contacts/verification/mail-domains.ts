@@ -1,3 +1,9 @@
+/*
+ * A process remembers domains that take email. Each write asks the shared cache for the domains of its addresses. A
+ * process remembers positive answers for as long as the shared cache would keep them. An operator who deletes rows of
+ * `mail_domains` must restart the daemons.
+ */
+
 import { emailDomain, isEmailSyntax } from '../../lib/email.ts'
 import { isTypoDomain } from './typo-domains.ts'
 

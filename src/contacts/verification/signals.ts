@@ -1,3 +1,9 @@
+/*
+ * Findings of email are kept apart from verdicts. DNS cannot find out again that an address bounced. The finding must
+ * hold for an address that joins a list later. `address_findings` keeps what email has shown, and every verdict is
+ * joined with it. One more statement for each write of contacts.
+ */
+
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'

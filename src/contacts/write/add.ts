@@ -1,3 +1,18 @@
+/*
+ * New contacts are inserted plainly; conflicts queue. Races for the same new address are rare, and guarding every write
+ * against them costs all writes. Under real contention, writers must not be refused. A write reads first what the
+ * account has of its addresses, without a lock, and inserts the others plainly. An address that another transaction has
+ * added meanwhile is a `SerializationConflict`: the unit of work runs again. After its second conflict a write takes
+ * the account's ticket, an advisory lock, before it locks any row; PostgreSQL grants it first come, first served. For
+ * ten seconds the account's writes in that process queue from the start, two with a connection, the others in memory
+ * for at most 20 s. After two batches of only new addresses the next batch skips the read; a known address ends that
+ * streak as the same conflict, and for a minute all batches read again. A write that meets others is done twice. Under
+ * contention the addresses of a batch are read twice. Answers in emails and entries into journeys take the ticket
+ * first. Where a streak ends, one batch leaves up to 500 dead rows. Figure (2026-11-22): One statement that reads and
+ * adds: new data +4 %, identical −12 % (rejected); the skipped read is a fifth of what the database does for a batch;
+ * 320 batches of one pool: 0 refused, 62 without the queue (test/bench).
+ */
+
 import { emailDomain } from '../../lib/email.ts'
 import { newId } from '../../lib/ids.ts'
 import { textArray } from '../../store/arrays.ts'

@@ -1,3 +1,10 @@
+/*
+ * A list's row is locked last. Every writer of a list meets at its counter. Counts and new columns are written at the
+ * end of the unit of work, lists in the order of their ids (`contacts/write/write.count.ts`). A change that does not
+ * fit there runs the unit again. No transaction shares a list's row to keep the list. A caller who adds to a list that
+ * is being deleted learns it at the end of the transaction.
+ */
+
 import { countingContacts } from '../../accounts/accounts.ts'
 import { SerializationConflict } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'

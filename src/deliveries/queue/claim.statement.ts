@@ -1,3 +1,11 @@
+/*
+ * A target knows from when on it has something due. Ten thousand targets in back-off must cost a claim nothing. Each
+ * target has an indexed `next_due_at`. A commit names its targets in its notice and touches no target's row, so writers
+ * never meet there. Jobs move the time forward and lower it for retries. A look at every target each 30 s finds what
+ * was lost with a process. There is no single place that always knows. Figure (2026-11-21): Claiming beside 10,000
+ * targets in back-off: 0.91 times a fresh queue (test/bench).
+ */
+
 import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import type { Claim } from '../../queue/claims.ts'
 import { preparedStatement } from '../../store/statement.ts'

@@ -1,3 +1,9 @@
+/*
+ * Ending a target waits for no writer. A deletion, a revocation and a 410 must not wait behind transactions that write
+ * deliveries. A delivery to a target that is not active counts as cancelled, whenever it is committed. The jobs move it
+ * to history. A pending row can mean cancelled; `deliveries.find.ts` and the view know.
+ */
+
 import type { Sql } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'

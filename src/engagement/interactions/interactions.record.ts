@@ -1,3 +1,9 @@
+/*
+ * What counts once is a row with a key. Opens, clicks and answers arrive repeatedly. An interaction is a row in
+ * `interactions` whose key says what counts once. A repeat is a conflict on it, a changed answer an update of it.
+ * Earlier answers are not kept; the events about them remain.
+ */
+
 import { emit } from '../../events/emit.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { dateOf } from '../../lib/days.ts'

@@ -1,3 +1,9 @@
+/*
+ * A bounce report is known by its content. The same report may be read from an mbox and from a mailbox, and again after
+ * a crash. A report is identified by its Message-ID and its machine-readable part. It is recorded before its message is
+ * marked as seen. The time of a report is the time of its reading, also for the three soft failures in 7 days.
+ */
+
 import type { App } from '../../store/work.ts'
 import { type ReportOutcome, recordReport } from './bounces.record.ts'
 import { readReport } from './report.ts'

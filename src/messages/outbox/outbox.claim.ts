@@ -1,3 +1,12 @@
+/*
+ * Emails of a broadcast wait in a stream of their own. A broadcast of any size must not hold up other emails of its
+ * account, and showing its progress must not count a hundred thousand rows. The queue's index names the batch before
+ * the time, and a relay's queue lets single emails pass. Ends are tallied: one row for each recording, added up by the
+ * broadcast. A paced broadcast is queued at once, held, and released by its rate. Two broadcasts of one account take
+ * turns; one after the other would finish the first sooner. Figure (2026-11-22): A broadcast to 100,000 is queued in
+ * 11.7 s (test/bench).
+ */
+
 import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Adapter } from '../../queue/engine.ts'

@@ -1,3 +1,10 @@
+/*
+ * Suppression follows the record of a bounce. Suppressing an address locks it. An address can be locked for long, and
+ * results of other messages must not wait. The record of a bounce writes a row to `pending_suppressions`. A stage of
+ * its own (`messages/outbox/outbox.suppress.ts`) suppresses the address and deletes the row. A lock on one address
+ * holds up no result. In between, an address can get one more message.
+ */
+
 import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import { Problem } from '../../lib/problem.ts'
 import { isUnavailable } from '../../store/database.ts'

@@ -1,3 +1,9 @@
+/*
+ * The console is rendered by the server. The console shows text that strangers post. The server makes every page. When
+ * something changes, an open page loads itself again and takes over the rows that differ. It is the same with and
+ * without scripts, and text is escaped in one place. A few kilobytes for each change, on loopback.
+ */
+
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OnAnswered } from '../../http/answered.ts'
 import { readBody } from '../../net/loopback.ts'

@@ -1,3 +1,10 @@
+/*
+ * A webinar is a queue of its own. Capacity must be exact, and the waitlist must keep its order. Whatever gives, frees
+ * or reminds of a seat holds the webinar's lock. Registrations that reach a process at once share a transaction. Each
+ * seat has the time of its next reminder, so looking for due reminders is a look into an index and downtime needs no
+ * rule. A unit of work has several calls. A session whose time could change would have to move its seats' times.
+ */
+
 import { conflict, noSuch, notFound, shown } from '../../lib/problem.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
