@@ -11,13 +11,13 @@ const root = join(import.meta.dirname, '..')
 
 /**
  * The number of expressions that are built at run time, by file. Each was reviewed: no two adjacent repeats match the same. That of
- * store/parameters.ts reads only SQL of the program.
+ * store/statement.ts reads only SQL of the program.
  */
 const composed = {
   'src/cli/choices.ts': 1,
   'src/http/server.ts': 1,
   'src/lib/erased.ts': 1,
-  'src/store/parameters.ts': 1,
+  'src/store/statement.ts': 1,
   'src/studio/studio.nodes.ts': 1,
   'src/studio/studio.marks.ts': 2,
 }

@@ -1,5 +1,4 @@
 import type { ColumnType, RowOf, TypeMap, ValuesOf } from './column-types.ts'
-import { compiled } from './parameters.ts'
 
 /** A statement of fixed text. test/store/statements.test.ts prepares each declared one and compares its columns and parameters. */
 export interface Statement<Row extends object, Values extends object = readonly unknown[]> {
@@ -18,6 +17,41 @@ export interface Statement<Row extends object, Values extends object = readonly 
 
 /** All declared statements of the loaded modules, by name. */
 export const statements = new Map<string, Statement<object>>()
+
+/**
+ * What may contain a colon that starts no parameter: texts, quoted names, comments, texts in dollars, casts and assignments. A slice has
+ * its colon after a value (`[1:n]`).
+ */
+const others = [
+  String.raw`\b[eE]'(?:[^'\\]|\\.|'')*'`,
+  `'(?:[^']|'')*'`,
+  `"(?:[^"]|"")*"`,
+  String.raw`--[^\n]*`,
+  String.raw`/\*[\s\S]*?\*/`,
+  String.raw`\$(\w*)\$[\s\S]*?\$\1\$`,
+  '::',
+  ':=',
+]
+const token = new RegExp(String.raw`${others.join('|')}|(?<![\w\])]):([a-zA-Z]\w*)|\$\d+`, 'g')
+
+/**
+ * Returns SQL with numbered parameters (`$1`) for SQL that names them (`:title`), numbered in the order of `names`. Throws if the SQL
+ * names others, numbers one itself, or lacks one of the names.
+ */
+export const compiled = (statement: string, sql: string, names: readonly string[]): string => {
+  const numbers = new Map(names.map((name, i) => [name, `$${i + 1}`]))
+  const unused = new Set(names)
+  const text = sql.replace(token, (found: string, _tag: string | undefined, name: string | undefined) => {
+    if (/^\$\d/.test(found)) throw new Error(`The statement ${statement} numbers a parameter: ${found}`)
+    if (name === undefined) return found
+    const number = numbers.get(name)
+    if (number === undefined) throw new Error(`The statement ${statement} declares no parameter ${name}`)
+    unused.delete(name)
+    return number
+  })
+  if (unused.size > 0) throw new Error(`The SQL of the statement ${statement} lacks :${[...unused].join(', :')}`)
+  return text
+}
 
 interface Declaration<Row extends TypeMap, Parameters extends TypeMap> {
   /** The columns of its rows. A statement without rows has none. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compiled } from '../../src/store/parameters.ts'
+import { compiled } from '../../src/store/statement.ts'
 import { columns, table } from '../../src/store/tables.ts'
 
 test.each([
