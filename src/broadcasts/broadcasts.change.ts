@@ -1,6 +1,7 @@
 import { newId } from '../lib/ids.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import { dropBatch, pauseBatch, resumeBatch } from '../messages/messages.ts'
+import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { audienceOf, countAudience } from './broadcasts.audience.ts'
@@ -11,11 +12,14 @@ import { dropRecipients } from './broadcasts.recipients.ts'
 
 type Locked = { status: Exclude<BroadcastView['status'], 'paused'>; hasBegun: boolean; isEnded: boolean }
 
-const lockRow = statement<Locked>(
+const lockRow = statement(
   'lock-broadcast-to-change',
-  { status: 'text', hasBegun: 'bool', isEnded: 'bool' },
+  {
+    row: { status: typed<Exclude<BroadcastView['status'], 'paused'>>('text'), hasBegun: 'bool', isEnded: 'bool' },
+    parameters: { accountId: 'text', id: 'text' },
+  },
   `select status, started_at is not null as "hasBegun", finished_at is not null as "isEnded" from broadcasts
-   where account_id = $1 and id = $2 for no key update`,
+   where account_id = :accountId and id = :id for no key update`,
 )
 
 /**
@@ -24,7 +28,7 @@ const lockRow = statement<Locked>(
  */
 export const lockBroadcast = async (work: Work, ref: string): Promise<Locked & { id: string; view: BroadcastView }> => {
   const id = await idOfBroadcast(work, ref)
-  const [row] = await work.sql(lockRow, [work.accountId, id])
+  const [row] = await work.sql(lockRow, { accountId: work.accountId, id })
   return { ...row!, id, view: await showBroadcast(work, id) }
 }
 
@@ -86,8 +90,8 @@ export const copyBroadcast = async (work: Work, ref: string, name: string): Prom
 
 const setPaused = statement(
   'set-broadcast-paused',
-  {},
-  'update broadcasts set paused_at = $3 where account_id = $1 and id = $2',
+  { parameters: { accountId: 'text', id: 'text', pausedAt: 'timestamptz?' } },
+  'update broadcasts set paused_at = :pausedAt where account_id = :accountId and id = :id',
 )
 
 /**
@@ -99,7 +103,7 @@ export const pauseBroadcast = async (work: Work, ref: string): Promise<Broadcast
   if (view.status === 'paused') return view
   if (status !== 'scheduled' && status !== 'sending')
     throw conflict(`The broadcast ${id} is ${status}: nothing to pause`)
-  await work.sql(setPaused, [work.accountId, id, work.now])
+  await work.sql(setPaused, { accountId: work.accountId, id, pausedAt: work.now })
   await pauseBatch(work, id)
   return showBroadcast(work, id)
 }
@@ -108,7 +112,7 @@ export const pauseBroadcast = async (work: Work, ref: string): Promise<Broadcast
 export const resumeBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
   const { id, view } = await lockBroadcast(work, ref)
   if (view.status !== 'paused') throw conflict(`The broadcast ${id} is ${view.status}, not paused`)
-  await work.sql(setPaused, [work.accountId, id, null])
+  await work.sql(setPaused, { accountId: work.accountId, id, pausedAt: null })
   await resumeBatch(work, id)
   work.announce(broadcastsChannel)
   return showBroadcast(work, id)
@@ -116,9 +120,9 @@ export const resumeBroadcast = async (work: Work, ref: string): Promise<Broadcas
 
 const markCancelled = statement(
   'mark-broadcast-cancelled',
-  {},
-  `update broadcasts set status = 'cancelled', checkpoint = '', finished_at = $3, paused_at = null
-   where account_id = $1 and id = $2`,
+  { parameters: { accountId: 'text', id: 'text', finishedAt: 'timestamptz?' } },
+  `update broadcasts set status = 'cancelled', checkpoint = '', finished_at = :finishedAt, paused_at = null
+   where account_id = :accountId and id = :id`,
 )
 
 /**
@@ -136,7 +140,7 @@ export const cancelBroadcast = async (work: Work, ref: string): Promise<Broadcas
     await dropBatch(work, id)
   }
   await resumeBatch(work, id)
-  await sql(markCancelled, [accountId, id, hasBegun ? null : now])
+  await sql(markCancelled, { accountId, id, finishedAt: hasBegun ? null : now })
   announce(broadcastsChannel)
   return showBroadcast(work, id)
 }

@@ -5,6 +5,7 @@ import { senderShown } from '../messages/identity/senders.rows.ts'
 import { batchKeyPrefix } from '../messages/messages.ts'
 import { batchCounts } from '../messages/outbox/batches.rows.ts'
 import { filterOfSegment } from '../segments/segments.rows.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { projectNameOf } from '../studio/studio.ts'
@@ -140,10 +141,10 @@ const types = {
   reason: 'text',
 } as const
 
-const readPage = statement<Row>(
+const readPage = statement(
   'list-broadcasts',
-  types,
-  `${selecting} where b.account_id = $1 and ($2::text is null or b.id < $2) order by b.id desc limit $3`,
+  { row: typedRow<Row>(types), parameters: { accountId: 'text', before: 'text?', limit: 'int8' } },
+  `${selecting} where b.account_id = :accountId and (:before::text is null or b.id < :before) order by b.id desc limit :limit`,
 )
 
 /** Returns a page of the account's broadcasts, newest first. */
@@ -151,17 +152,21 @@ export const listBroadcasts = async (
   { sql, accountId }: Work,
   { limit, cursor }: PageRequest,
 ): Promise<Page<BroadcastView>> => {
-  const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]
-  const rows = await sql(readPage, [accountId, before, limit + 1])
+  const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]!
+  const rows = await sql(readPage, { accountId, before, limit: limit + 1 })
   return pageOf(rows.map(view), limit)
 }
 
-const readBroadcast = statement<Row>('read-broadcast', types, `${selecting} where b.account_id = $1 and b.id = $2`)
+const readBroadcast = statement(
+  'read-broadcast',
+  { row: typedRow<Row>(types), parameters: { accountId: 'text', id: 'text' } },
+  `${selecting} where b.account_id = :accountId and b.id = :id`,
+)
 
-const readNamed = statement<{ id: string }>(
+const readNamed = statement(
   'broadcasts-named',
-  { id: 'text' },
-  'select id from broadcasts where account_id = $1 and (id = $2 or name = $2) order by id = $2 desc, id limit 2',
+  { row: { id: 'text' }, parameters: { accountId: 'text', ref: 'text' } },
+  'select id from broadcasts where account_id = :accountId and (id = :ref or name = :ref) order by id = :ref desc, id limit 2',
 )
 
 /**
@@ -172,7 +177,7 @@ export const idOfBroadcast = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   ref: string,
 ): Promise<string> => {
-  const [first, second] = await sql(readNamed, [accountId, ref])
+  const [first, second] = await sql(readNamed, { accountId, ref })
   if (!first) throw noSuch('broadcast', ref, { hint: 'svc broadcasts list' })
   if (first.id !== ref && second)
     throw conflict(`More than one broadcast has the name ${shown(ref)}`, {
@@ -183,7 +188,7 @@ export const idOfBroadcast = async (
 
 /** Returns a broadcast by its id, not by its name. Throws Problem `not_found`. */
 export const findBroadcastById = async ({ sql, accountId }: Work, id: string): Promise<BroadcastView> => {
-  const [row] = await sql(readBroadcast, [accountId, id])
+  const [row] = await sql(readBroadcast, { accountId, id })
   if (!row) throw notFound('There is no such broadcast')
   return view(row)
 }
@@ -193,18 +198,18 @@ export const findBroadcastById = async ({ sql, accountId }: Work, id: string): P
  * name.
  */
 export const showBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
-  const [row] = await work.sql(readBroadcast, [work.accountId, await idOfBroadcast(work, ref)])
+  const [row] = await work.sql(readBroadcast, { accountId: work.accountId, id: await idOfBroadcast(work, ref) })
   return view(row!)
 }
 
 /** The prefix of the keys of a broadcast's messages. The row id of the contact follows. */
 export const keyPrefix = batchKeyPrefix
 
-const findNamed = statement<{ id: string; projectId: string }>(
+const findNamed = statement(
   'find-broadcasts-named',
-  { id: 'text', projectId: 'text' },
+  { row: { id: 'text', projectId: 'text' }, parameters: { accountId: 'text', ref: 'text' } },
   `select id, project_id as "projectId" from broadcasts
-   where account_id = $1 and (id = $2 or name = $2) and status <> 'draft'`,
+   where account_id = :accountId and (id = :ref or name = :ref) and status <> 'draft'`,
 )
 
 /** Returns the ids and projects of a broadcast (id), or of those with a name, and the prefixes of the keys of their messages. */
@@ -212,7 +217,7 @@ export const findBatches = async (
   { sql, accountId }: Work,
   ref: string,
 ): Promise<{ ids: string[]; projectIds: string[]; keys: string[] }> => {
-  const rows = await sql(findNamed, [accountId, ref])
+  const rows = await sql(findNamed, { accountId, ref })
   return {
     ids: rows.map(({ id }) => id),
     projectIds: [...new Set(rows.map(({ projectId }) => projectId))],

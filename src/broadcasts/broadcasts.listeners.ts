@@ -1,26 +1,26 @@
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 
-const countUnsent = statement<{ broadcasts: number }>(
+const countUnsent = statement(
   'count-unsent-broadcasts-of-project',
-  { broadcasts: 'int8' },
+  { row: { broadcasts: 'int8' }, parameters: { accountId: 'text', projectId: 'text' } },
   `select count(*) as broadcasts from broadcasts
-   where account_id = $1 and project_id = $2 and status in ('draft', 'scheduled')`,
+   where account_id = :accountId and project_id = :projectId and status in ('draft', 'scheduled')`,
 )
 
-const countUnsentOfSegment = statement<{ broadcasts: number }>(
+const countUnsentOfSegment = statement(
   'count-unsent-broadcasts-of-segment',
-  { broadcasts: 'int8' },
+  { row: { broadcasts: 'int8' }, parameters: { accountId: 'text', segmentId: 'text' } },
   `select count(*) as broadcasts from broadcasts
-   where account_id = $1 and status in ('draft', 'scheduled')
-     and (segment_id = $2 or jsonb_path_exists(coalesce(audience, filter_names), '$.** ? (@ == $id)', jsonb_build_object('id', $2::text)))`,
+   where account_id = :accountId and status in ('draft', 'scheduled')
+     and (segment_id = :segmentId or jsonb_path_exists(coalesce(audience, filter_names), '$.** ? (@ == $id)', jsonb_build_object('id', :segmentId::text)))`,
 )
 
-const countUnsentOfTopic = statement<{ broadcasts: number }>(
+const countUnsentOfTopic = statement(
   'count-unsent-broadcasts-of-topic',
-  { broadcasts: 'int8' },
+  { row: { broadcasts: 'int8' }, parameters: { accountId: 'text', topicId: 'text' } },
   `select count(*) as broadcasts from broadcasts
-   where account_id = $1 and topic_id = $2 and status in ('draft', 'scheduled', 'sending')`,
+   where account_id = :accountId and topic_id = :topicId and status in ('draft', 'scheduled', 'sending')`,
 )
 
 /**
@@ -29,15 +29,15 @@ const countUnsentOfTopic = statement<{ broadcasts: number }>(
  */
 export const countBroadcasts: Listener = {
   async projectUses({ sql, accountId }, projectId) {
-    const [row] = await sql(countUnsent, [accountId, projectId])
+    const [row] = await sql(countUnsent, { accountId, projectId })
     return row!
   },
   async segmentUses({ sql, accountId }, segmentId) {
-    const [row] = await sql(countUnsentOfSegment, [accountId, segmentId])
+    const [row] = await sql(countUnsentOfSegment, { accountId, segmentId })
     return row!
   },
   async topicUses({ sql, accountId }, topicId) {
-    const [row] = await sql(countUnsentOfTopic, [accountId, topicId])
+    const [row] = await sql(countUnsentOfTopic, { accountId, topicId })
     return row!
   },
 }

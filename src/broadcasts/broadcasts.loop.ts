@@ -31,9 +31,9 @@ interface OpenBroadcast {
 const open = `finished_at is null and status <> 'draft'`
 const startsAt = 'coalesce(scheduled_at, created_at)'
 
-const findOpen = preparedStatement<OpenBroadcast>(
+const findOpen = preparedStatement(
   'find-broadcasts',
-  { accountId: 'text', id: 'text', isDue: 'bool' },
+  { row: { accountId: 'text', id: 'text', isDue: 'bool' }, parameters: { now: 'timestamptz' } },
   `with recursive ${turnOfAccounts('broadcasts', startsAt, open)}
    select b.account_id as "accountId", b.id,
      started_at is null
@@ -44,16 +44,16 @@ const findOpen = preparedStatement<OpenBroadcast>(
        or ${hasBatchCounts('b.account_id', 'b.id')} as "isDue"
    from turn t cross join lateral (
      select * from broadcasts
-     where account_id = t.account_id and ${open} and paused_at is null and ${startsAt} <= $1 order by ${startsAt}
+     where account_id = t.account_id and ${open} and paused_at is null and ${startsAt} <= :now order by ${startsAt}
    ) b
-   where t.due <= $1 and (b.status = 'cancelled' or not ${isHeld('sends')}) and exists (select from ${activeAccounts} a where a.id = t.account_id)
+   where t.due <= :now and (b.status = 'cancelled' or not ${isHeld('sends')}) and exists (select from ${activeAccounts} a where a.id = t.account_id)
    order by ${startsAt}`,
 )
 
 const findLater = preparedStatement(
   'find-later-broadcast',
-  {},
-  `select from broadcasts where ${open} and paused_at is null and ${startsAt} > $1 order by ${startsAt} limit 1`,
+  { parameters: { now: 'timestamptz' } },
+  `select from broadcasts where ${open} and paused_at is null and ${startsAt} > :now order by ${startsAt} limit 1`,
 )
 
 /** Whether any broadcast is open and not paused. */
@@ -89,8 +89,8 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
     const turn = async (isAsked: boolean) => {
       if (!isAsked && look.isIdle) return idleMs
       const now = app.now()
-      const found = await app.sql(findOpen, [now])
-      const isAnyOpen = found.length > 0 || (await app.sql(findLater, [now])).length > 0
+      const found = await app.sql(findOpen, { now })
+      const isAnyOpen = found.length > 0 || (await app.sql(findLater, { now })).length > 0
       let waitMs = isAnyOpen ? pollMs : idleMs
       for (const open of found) {
         if (signal.aborted) break

@@ -2,24 +2,21 @@ import { listLists } from '../contacts/contacts.ts'
 import { addressPattern, addressRegExp, erasedAddress } from '../lib/erased.ts'
 import { listSegments } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
-import { type Audience, audienceOf } from './broadcasts.audience.ts'
+import { audienceOf } from './broadcasts.audience.ts'
+import { broadcasts } from './broadcasts.columns.ts'
 
-const isNaming = `account_id = $1 and (filter ~* $2 or audience::text ~* $2 or $3 in (reply_to, letter ->> 'replyTo'))`
+const isNaming = `account_id = :accountId and (filter ~* :pattern or audience::text ~* :pattern or :email in (reply_to, letter ->> 'replyTo'))`
 
-const readNaming = statement<{
-  id: string
-  name: string
-  listId: string
-  segmentId: string | null
-  filter: string | null
-  audience: Audience | null
-  replyTo: string | null
-}>(
+const shownColumns = columns(broadcasts, ['id', 'name', 'listId', 'segmentId', 'filter', 'audience'])
+
+const naming = { accountId: 'text', pattern: 'text', email: 'text' } as const
+
+const readNaming = statement(
   'broadcasts-naming',
-  { id: 'text', name: 'text', listId: 'text', segmentId: 'text', filter: 'text', audience: 'jsonb', replyTo: 'text' },
-  `select id, name, list_id as "listId", segment_id as "segmentId", filter, audience,
-     case when $3 in (reply_to, letter ->> 'replyTo') then $3::text end as "replyTo"
+  { row: { ...shownColumns.types, replyTo: 'text?' }, parameters: naming },
+  `select ${shownColumns.list}, case when :email in (reply_to, letter ->> 'replyTo') then :email::text end as "replyTo"
    from broadcasts where ${isNaming} order by id`,
 )
 
@@ -27,7 +24,7 @@ const readNaming = statement<{
 export const personalData: PersonalDataPart = {
   name: 'broadcasts',
   async read(work, email) {
-    const rows = await work.sql(readNaming, [work.accountId, addressPattern(email), email])
+    const rows = await work.sql(readNaming, { accountId: work.accountId, pattern: addressPattern(email), email })
     if (rows.length === 0) return []
     const named = [...(await listLists(work)), ...(await listSegments(work))]
     const names = new Map(named.map(({ id, name }) => [id, name]))
@@ -46,11 +43,11 @@ export const personalData: PersonalDataPart = {
 
 const eraseAddress = statement(
   'erase-address-in-broadcasts',
-  {},
-  `update broadcasts set filter = regexp_replace(filter, $2, ${erasedAddress}, 'gi'),
-     audience = regexp_replace(audience::text, $2, ${erasedAddress}, 'gi')::jsonb,
-     reply_to = nullif(reply_to, $3),
-     letter = case when letter ->> 'replyTo' = $3 then jsonb_set(letter, '{replyTo}', 'null') else letter end
+  { parameters: naming },
+  `update broadcasts set filter = regexp_replace(filter, :pattern, ${erasedAddress}, 'gi'),
+     audience = regexp_replace(audience::text, :pattern, ${erasedAddress}, 'gi')::jsonb,
+     reply_to = nullif(reply_to, :email),
+     letter = case when letter ->> 'replyTo' = :email then jsonb_set(letter, '{replyTo}', 'null') else letter end
    where ${isNaming}`,
 )
 
@@ -58,6 +55,6 @@ const eraseAddress = statement(
 export const forgetInBroadcasts: Listener = {
   async contactsRemoved({ sql, accountId }, { listId, email }) {
     if (listId !== undefined || email === undefined) return
-    await sql(eraseAddress, [accountId, addressPattern(email), email])
+    await sql(eraseAddress, { accountId, pattern: addressPattern(email), email })
   },
 }

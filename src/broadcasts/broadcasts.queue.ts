@@ -6,10 +6,10 @@ import { advanceBroadcast } from './broadcasts.step.ts'
 /** Wait while another process takes a step of the same broadcast. */
 const lockedMs = 50
 
-const readIsOpen = statement<{ isOpen: boolean }>(
+const readIsOpen = statement(
   'is-broadcast-open',
-  { isOpen: 'bool' },
-  `select finished_at is null and paused_at is null and checkpoint is not null as "isOpen" from broadcasts where account_id = $1 and id = $2`,
+  { row: { isOpen: 'bool' }, parameters: { accountId: 'text', id: 'text' } },
+  `select finished_at is null and paused_at is null and checkpoint is not null as "isOpen" from broadcasts where account_id = :accountId and id = :id`,
 )
 
 /**
@@ -22,7 +22,7 @@ export const queueBroadcast = async (
   id: string,
   { actor, signal, onStep }: { actor: string; signal: AbortSignal; onStep(): Promise<void> },
 ): Promise<void> => {
-  const isOpen = async () => (await app.sql(readIsOpen, [accountId, id]))[0]?.isOpen ?? false
+  const isOpen = async () => (await app.sql(readIsOpen, { accountId, id }))[0]?.isOpen ?? false
   while (!signal.aborted) {
     const step = await app.work(accountId, actor, (work) => advanceBroadcast(app, work, id))
     await onStep()

@@ -58,11 +58,11 @@ export const decideRecipients = async (
   return row!.recipients
 }
 
-const takeRow = preparedStatement<{ rowIds: string[]; listIds: string[] | null }>(
+const takeRow = preparedStatement(
   'take-broadcast-recipients',
-  { rowIds: '_text', listIds: '_text' },
-  `delete from broadcast_recipients where account_id = $1 and broadcast_id = $2 and number = (
-     select min(number) from broadcast_recipients where account_id = $1 and broadcast_id = $2
+  { row: { rowIds: '_text', listIds: '_text?' }, parameters: { accountId: 'text', id: 'text' } },
+  `delete from broadcast_recipients where account_id = :accountId and broadcast_id = :id and number = (
+     select min(number) from broadcast_recipients where account_id = :accountId and broadcast_id = :id
    ) returning row_ids as "rowIds", list_ids as "listIds"`,
 )
 
@@ -71,30 +71,30 @@ export const takeRecipients = async (
   work: Work,
   { id, listId }: { id: string; listId: string },
 ): Promise<{ recipients: Recipient[]; last: string } | null> => {
-  const [row] = await work.sql(takeRow, [work.accountId, id])
+  const [row] = await work.sql(takeRow, { accountId: work.accountId, id })
   if (!row) return null
   const { rowIds, listIds } = row
   const recipients = await readRecipientsIn(work, listIds?.[0] === anyList ? null : (listIds ?? [listId]), rowIds)
   return { recipients, last: rowIds.at(-1)! }
 }
 
-const readNextIsRest = preparedStatement<{ isRest: boolean | null }>(
+const readNextIsRest = preparedStatement(
   'is-rest-next',
-  { isRest: 'bool' },
-  `select is_rest as "isRest" from broadcast_recipients where account_id = $1 and broadcast_id = $2 order by number limit 1`,
+  { row: { isRest: 'bool?' }, parameters: { accountId: 'text', id: 'text' } },
+  `select is_rest as "isRest" from broadcast_recipients where account_id = :accountId and broadcast_id = :id order by number limit 1`,
 )
 
 /** Returns whether the next row is of the rest, so that the share that gets variants has been taken. */
 export const isRestNext = async ({ sql, accountId }: Work, id: string): Promise<boolean> =>
-  (await sql(readNextIsRest, [accountId, id]))[0]?.isRest === true
+  (await sql(readNextIsRest, { accountId, id }))[0]?.isRest === true
 
 const deleteRows = statement(
   'delete-broadcast-recipients',
-  {},
-  'delete from broadcast_recipients where account_id = $1 and broadcast_id = $2',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'delete from broadcast_recipients where account_id = :accountId and broadcast_id = :id',
 )
 
 /** Deletes the rows that no step has taken. */
 export const dropRecipients = async ({ sql, accountId }: Work, id: string): Promise<void> => {
-  await sql(deleteRows, [accountId, id])
+  await sql(deleteRows, { accountId, id })
 }

@@ -29,12 +29,12 @@ const mean = (values: readonly (number | null)[]): number | null => {
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length
 }
 
-const readFormer = statement<{ id: string }>(
+const readFormer = statement(
   'broadcasts-before',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text' } },
   `select b.id from broadcasts b
-   where b.account_id = $1 and b.id <> $2 and b.started_at is not null and b.finished_at is not null and b.sent > 0
-     and b.started_at < coalesce((select started_at from broadcasts where account_id = $1 and id = $2), 'infinity')
+   where b.account_id = :accountId and b.id <> :id and b.started_at is not null and b.finished_at is not null and b.sent > 0
+     and b.started_at < coalesce((select started_at from broadcasts where account_id = :accountId and id = :id), 'infinity')
    order by b.started_at desc, b.id desc limit 5`,
 )
 
@@ -45,7 +45,7 @@ export const resultsOfBroadcast = async (
 ): Promise<BroadcastResults> => {
   const stats = await resultsOf(work, id)
   const former: Rates[] = []
-  for (const { id: other } of await work.sql(readFormer, [work.accountId, id]))
+  for (const { id: other } of await work.sql(readFormer, { accountId: work.accountId, id }))
     former.push(ratesOf(await resultsOf(work, other)))
   const average = Object.fromEntries(parts.map((part) => [part, mean(former.map((rates) => rates[part]))])) as Rates
   return {

@@ -4,11 +4,13 @@ import { conflict } from '../lib/problem.ts'
 import { findTopic } from '../messages/messages.ts'
 import { findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import { type Audience, type AudienceColumns, audienceOf, countAudience, isOneList } from './broadcasts.audience.ts'
+import { type Audience, audienceOf, countAudience, isOneList } from './broadcasts.audience.ts'
 import { lockBroadcast } from './broadcasts.change.ts'
+import { broadcasts } from './broadcasts.columns.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
-import { composeLetter, type Letter, type LetterChoice } from './broadcasts.letter.ts'
+import { composeLetter, type Letter } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
 import type { Variants } from './broadcasts.variants.ts'
 
@@ -50,28 +52,28 @@ export interface Plan extends Letter, Pick<BroadcastView, AudienceProperty> {
   suppressed: number
 }
 
-type Draft = LetterChoice & Required<AudienceColumns> & { testedVersion: number | null; at: Date | null }
+const draftColumns = columns(broadcasts, [
+  'projectId',
+  'subject',
+  'variants',
+  'sender',
+  'replyTo',
+  'testedVersion',
+  'listId',
+  'segmentId',
+  'filter',
+  'filterNames',
+  'audience',
+])
 
-const readDraft = statement<Draft>(
+const readDraft = statement(
   'read-draft-of-broadcast',
   {
-    projectId: 'text',
-    subject: 'text',
-    variants: 'jsonb',
-    sender: 'text',
-    replyTo: 'text',
-    testedVersion: 'int4',
-    at: 'timestamptz',
-    listId: 'text',
-    segmentId: 'text',
-    filter: 'text',
-    filterNames: 'jsonb',
-    audience: 'jsonb',
+    row: { ...draftColumns.types, at: 'timestamptz?' },
+    parameters: { accountId: 'text', id: 'text', now: 'timestamptz' },
   },
-  `select project_id as "projectId", subject, variants, sender, reply_to as "replyTo", tested_version as "testedVersion",
-     case when scheduled_at > $3 then scheduled_at end as at, list_id as "listId", segment_id as "segmentId",
-     filter, filter_names as "filterNames", audience from broadcasts
-   where account_id = $1 and id = $2`,
+  `select ${draftColumns.list}, case when scheduled_at > :now then scheduled_at end as at from broadcasts
+   where account_id = :accountId and id = :id`,
 )
 
 /**
@@ -83,7 +85,7 @@ export const planBroadcast = async (app: App, work: Work, ref: string): Promise<
   const { id, status, ...refs } = await showBroadcast(work, ref)
   if (status !== 'draft') throw conflict(`The broadcast ${id} is ${status}: only a draft can be sent`)
   const topic = refs.topicId === undefined ? null : await findTopic(work, refs.topicId)
-  const [row] = await sql(readDraft, [accountId, id, now])
+  const [row] = await sql(readDraft, { accountId, id, now })
   const { testedVersion, at, projectId } = row!
   const recipientsOf = audienceOf(row!)
   const audience = await wordsOf(work, recipientsOf)
@@ -139,8 +141,8 @@ const wordsOf = async (work: Work, audience: Audience): Promise<{ words: string;
 
 const scheduleBroadcast = statement(
   'schedule-broadcast',
-  {},
-  `update broadcasts set status = 'scheduled', recipients = $3, letter = $4 where account_id = $1 and id = $2`,
+  { parameters: { accountId: 'text', id: 'text', recipients: 'int4', letter: 'jsonb' } },
+  `update broadcasts set status = 'scheduled', recipients = :recipients, letter = :letter where account_id = :accountId and id = :id`,
 )
 
 /**
@@ -152,7 +154,7 @@ export const sendBroadcast = async (app: App, work: Work, ref: string): Promise<
   const { id } = await lockBroadcast(work, ref)
   const { recipients, projectVersion, subject, subjects, from, replyTo } = await planBroadcast(app, work, id)
   const letter: Letter = { projectVersion, subject, ...(subjects && { subjects }), from, replyTo }
-  await sql(scheduleBroadcast, [accountId, id, recipients, JSON.stringify(letter)])
+  await sql(scheduleBroadcast, { accountId, id, recipients, letter: JSON.stringify(letter) })
   announce(broadcastsChannel)
   return showBroadcast(work, id)
 }

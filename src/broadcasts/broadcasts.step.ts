@@ -10,12 +10,15 @@ import {
   releaseMails,
   takeBatchCounts,
 } from '../messages/messages.ts'
-import { type FilterNames, findSegment } from '../segments/segments.ts'
+import { findSegment } from '../segments/segments.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import { type Audience, audienceOf } from './broadcasts.audience.ts'
+import { audienceOf } from './broadcasts.audience.ts'
+import { broadcasts } from './broadcasts.columns.ts'
 import { keyPrefix } from './broadcasts.find.ts'
-import { fromOfLetter, type Letter, type LetterChoice, lateLetter } from './broadcasts.letter.ts'
+import { fromOfLetter, lateLetter } from './broadcasts.letter.ts'
 import { decideRecipients, isRestNext, listDeleted, takeRecipients } from './broadcasts.recipients.ts'
 import { countSent, decideWinner, variantOf } from './broadcasts.variants.ts'
 
@@ -30,34 +33,43 @@ export const batchSize = 500
 const catchUpMs = 2000
 const minWaitMs = 100
 
+const stateColumns = columns(broadcasts, [
+  'id',
+  'listId',
+  'segmentId',
+  'filter',
+  'filterNames',
+  'audience',
+  'projectId',
+  'topicId',
+  'subject',
+  'variants',
+  'shareQueuedAt',
+  'winner',
+  'variantSent',
+  'sender',
+  'replyTo',
+  'letter',
+  'rate',
+  'scheduledAt',
+  'startedAt',
+  'checkpoint',
+  'pacedAt',
+  'recipients',
+  'queued',
+  'sent',
+  'failed',
+  'suppressed',
+  'finishedAt',
+  'reason',
+])
+const stateTypes = {
+  ...stateColumns.types,
+  status: typed<'scheduled' | 'sending' | 'done' | 'cancelled'>('text'),
+} as const
+
 /** The state of a broadcast, which a step reads, changes and saves. */
-interface State extends LetterChoice {
-  id: string
-  status: 'scheduled' | 'sending' | 'done' | 'cancelled'
-  listId: string
-  segmentId: string | null
-  filter: string | null
-  filterNames: FilterNames | null
-  audience: Audience | null
-  topicId: string | null
-  letter: Letter | null
-  rate: number | null
-  scheduledAt: Date | null
-  startedAt: Date | null
-  checkpoint: string | null
-  shareQueuedAt: Date | null
-  winner: number | null
-  /** Of each variant; null before the end. */
-  variantSent: number[] | null
-  pacedAt: Date | null
-  recipients: number
-  queued: number
-  sent: number
-  failed: number
-  suppressed: number
-  finishedAt: Date | null
-  reason: string | null
-}
+type State = RowOf<typeof stateTypes>
 
 /**
  * The result of a step: whether the next step can follow at once, otherwise after how long, if that is known. It is null if no step was
@@ -65,90 +77,68 @@ interface State extends LetterChoice {
  */
 export type Step = { isMore: boolean; waitMs: number | null } | null
 
-const lockOpen = preparedStatement<State>(
+const lockOpen = preparedStatement(
   'lock-broadcast',
   {
-    id: 'text',
-    status: 'text',
-    listId: 'text',
-    segmentId: 'text',
-    filter: 'text',
-    audience: 'jsonb',
-    projectId: 'text',
-    topicId: 'text',
-    subject: 'text',
-    variants: 'jsonb',
-    shareQueuedAt: 'timestamptz',
-    winner: 'int4',
-    variantSent: 'jsonb',
-    sender: 'text',
-    replyTo: 'text',
-    letter: 'jsonb',
-    rate: 'int4',
-    scheduledAt: 'timestamptz',
-    startedAt: 'timestamptz',
-    checkpoint: 'text',
-    pacedAt: 'timestamptz',
-    recipients: 'int4',
-    queued: 'int4',
-    sent: 'int4',
-    failed: 'int4',
-    suppressed: 'int4',
-    finishedAt: 'timestamptz',
-    filterNames: 'jsonb',
-    reason: 'text',
+    row: stateTypes,
+    parameters: { accountId: 'text', id: 'text' },
   },
-  `select id, status, list_id as "listId", segment_id as "segmentId", filter, filter_names as "filterNames", audience, reason, project_id as "projectId",
-     topic_id as "topicId", subject, variants, share_queued_at as "shareQueuedAt", winner, variant_sent as "variantSent", sender, reply_to as "replyTo", letter, rate, scheduled_at as "scheduledAt",
-     started_at as "startedAt", checkpoint, paced_at as "pacedAt", recipients, queued, sent, failed, suppressed,
-     finished_at as "finishedAt"
-   from broadcasts
-   where account_id = $1 and id = $2 and finished_at is null and status <> 'draft' and paused_at is null
+  `select status, ${stateColumns.list} from broadcasts
+   where account_id = :accountId and id = :id and finished_at is null and status <> 'draft' and paused_at is null
    for no key update skip locked`,
 )
 
 // Reads recipients in the order of the list's index. Without current statistics the planner may choose a bitmap scan and a sort.
-const setUpStep = statement<{ lockTimeout: string; bitmapScan: string }>(
+const setUpStep = statement(
   'set-up-broadcast-step',
-  { lockTimeout: 'text', bitmapScan: 'text' },
+  { row: { lockTimeout: 'text', bitmapScan: 'text' } },
   `select set_config('lock_timeout', '1s', true) as "lockTimeout", set_config('enable_bitmapscan', 'off', true) as "bitmapScan"`,
 )
 
 const lock = async ({ sql, accountId }: Work, id: string): Promise<State | null> => {
   await sql(setUpStep)
-  return (await sql(lockOpen, [accountId, id]))[0] ?? null
+  return (await sql(lockOpen, { accountId, id }))[0] ?? null
 }
+
+const savedColumns = columns(broadcasts, [
+  'status',
+  'startedAt',
+  'checkpoint',
+  'pacedAt',
+  'recipients',
+  'queued',
+  'sent',
+  'failed',
+  'suppressed',
+  'finishedAt',
+  'reason',
+  'letter',
+  'shareQueuedAt',
+  'winner',
+  'filter',
+  'variantSent',
+])
 
 const saveState = preparedStatement(
   'save-broadcast',
-  {},
-  `update broadcasts
-   set status = $3, started_at = $4, checkpoint = $5, paced_at = $6, recipients = $7, queued = $8, sent = $9,
-     failed = $10, suppressed = $11, finished_at = $12, reason = $13, letter = $14, share_queued_at = $15, winner = $16, filter = $17, variant_sent = $18
-   where account_id = $1 and id = $2`,
+  {
+    parameters: {
+      ...types(broadcasts, 'accountId', 'id'),
+      ...savedColumns.types,
+      letter: typed<string | null>('jsonb'),
+      variantSent: typed<string | null>('jsonb'),
+    },
+  },
+  `update broadcasts set ${savedColumns.set} where account_id = :accountId and id = :id`,
 )
 
 const save = ({ sql, accountId }: Work, state: State) =>
-  sql(saveState, [
+  sql(saveState, {
+    ...state,
     accountId,
-    state.id,
-    state.status,
-    state.startedAt,
-    state.checkpoint,
-    state.pacedAt,
-    state.recipients,
-    state.queued,
-    state.sent,
-    state.failed,
-    state.suppressed,
-    state.finishedAt,
-    state.reason,
-    state.letter && JSON.stringify(state.letter),
-    state.shareQueuedAt,
-    state.winner,
-    state.filter,
-    state.variantSent && JSON.stringify(state.variantSent),
-  ])
+    letter: state.letter && JSON.stringify(state.letter),
+    variantSent: state.variantSent && JSON.stringify(state.variantSent),
+  })
 
 const isWholeList = ({ filter, audience, variants }: State): boolean =>
   filter === null && audience === null && !variants?.contest

@@ -2,30 +2,33 @@ import { readBrand } from '../accounts/accounts.ts'
 import { type Contact, readContacts } from '../contacts/contacts.ts'
 import { parse } from '../lib/parse.ts'
 import { fillSubject, Recipient, type SendBody, type SendResult, sendMessage } from '../messages/messages.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import { previewLinks, renderProject } from '../studio/studio.ts'
-import { type AudienceColumns, audienceOf } from './broadcasts.audience.ts'
+import { audienceOf } from './broadcasts.audience.ts'
+import { broadcasts } from './broadcasts.columns.ts'
 import { idOfBroadcast } from './broadcasts.find.ts'
-import { composeLetter, type Letter, type LetterChoice } from './broadcasts.letter.ts'
+import { composeLetter } from './broadcasts.letter.ts'
 
-type Tested = LetterChoice & Pick<AudienceColumns, 'listId' | 'audience'> & { id: string; letter: Letter | null }
+const testedColumns = columns(broadcasts, [
+  'id',
+  'projectId',
+  'subject',
+  'variants',
+  'sender',
+  'replyTo',
+  'letter',
+  'listId',
+  'audience',
+])
+type Tested = RowOf<typeof testedColumns.types>
 
-const readLetter = statement<Tested>(
+const readLetter = statement(
   'read-letter-of-broadcast',
-  {
-    id: 'text',
-    projectId: 'text',
-    subject: 'text',
-    variants: 'jsonb',
-    sender: 'text',
-    replyTo: 'text',
-    letter: 'jsonb',
-    listId: 'text',
-    audience: 'jsonb',
-  },
-  `select id, project_id as "projectId", subject, variants, sender, reply_to as "replyTo", letter, list_id as "listId", audience
-   from broadcasts where account_id = $1 and id = $2`,
+  { row: testedColumns.types, parameters: { accountId: 'text', id: 'text' } },
+  `select ${testedColumns.list} from broadcasts where account_id = :accountId and id = :id`,
 )
 
 /** Returns the contact fields that the broadcast would use for an address; undefined if none of its lists has it. */
@@ -39,8 +42,8 @@ const fieldsOf = async (work: Work, email: string, tested: Tested): Promise<Cont
 
 const setTested = statement(
   'set-tested-version-of-broadcast',
-  {},
-  'update broadcasts set tested_version = $3 where account_id = $1 and id = $2',
+  { parameters: { accountId: 'text', id: 'text', version: 'int4' } },
+  'update broadcasts set tested_version = :version where account_id = :accountId and id = :id',
 )
 
 /** A test email, and the version of the project that it shows. */
@@ -65,7 +68,7 @@ export const testBroadcast = async (
 ): Promise<TestResult> => {
   const email = parse(Recipient, to, 'to')
   const { id, letter, projectId, postalAddress, fields } = await app.work(accountId, actor, async (work) => {
-    const [row] = await work.sql(readLetter, [accountId, await idOfBroadcast(work, ref)])
+    const [row] = await work.sql(readLetter, { accountId, id: await idOfBroadcast(work, ref) })
     const { id, projectId } = row!
     const letter = row!.letter ?? (await composeLetter(app, work, row!))
     const { postalAddress } = await readBrand(work)
@@ -97,7 +100,7 @@ export const testBroadcast = async (
     variants.push({ subject: line, ...result })
   }
   const failed = variants.find(({ status }) => status === 'failed')
-  if (!failed) await app.work(accountId, actor, ({ sql }) => sql(setTested, [accountId, id, version]))
+  if (!failed) await app.work(accountId, actor, ({ sql }) => sql(setTested, { accountId, id, version }))
   const { subject: _, ...result } = failed ?? variants[0]!
   return { ...result, projectVersion: version, ...(letter.subjects && { variants }) }
 }

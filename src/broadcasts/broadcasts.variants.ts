@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { invalid } from '../lib/problem.ts'
 import { parseDuration } from '../lib/since.ts'
 import { countPeopleByVariant, countSentByVariant, type VariantCounts } from '../messages/messages.ts'
+import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type BroadcastView, keyPrefix, showBroadcast } from './broadcasts.find.ts'
@@ -101,10 +102,13 @@ export const decideWinner = async (work: Work, id: string, variants: Variants): 
   return rates.indexOf(Math.max(...rates))
 }
 
-const readVariants = statement<{ variants: Variants | null; winner: number | null; sent: number[] | null }>(
+const readVariants = statement(
   'read-variants-of-broadcast',
-  { variants: 'jsonb', winner: 'int4', sent: 'jsonb' },
-  'select variants, winner, variant_sent as sent from broadcasts where account_id = $1 and id = $2',
+  {
+    row: { variants: typed<Variants | null>('jsonb'), winner: 'int4?', sent: typed<number[] | null>('jsonb') },
+    parameters: { accountId: 'text', id: 'text' },
+  },
+  'select variants, winner, variant_sent as sent from broadcasts where account_id = :accountId and id = :id',
 )
 
 /** A broadcast with the results of its variants, if it has several; `winner`: the subject that the rest got, or null. */
@@ -116,7 +120,7 @@ export type BroadcastDetail = BroadcastView & {
 /** As `showBroadcast`, with the results of variants. */
 export const showBroadcastInDetail = async (work: Work, ref: string): Promise<BroadcastDetail> => {
   const view = await showBroadcast(work, ref)
-  const [row] = await work.sql(readVariants, [work.accountId, view.id])
+  const [row] = await work.sql(readVariants, { accountId: work.accountId, id: view.id })
   const { variants, winner } = row!
   if (!variants) return view
   const sent = row!.sent ?? (await countSent(work, view.id, variants, winner))

@@ -4,9 +4,11 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import type { Content, ProjectFile } from './studio.blocks.ts'
 import { checkProject } from './studio.check.ts'
+import { projectVersions } from './studio.columns.ts'
 import { type ProjectDetail, type ProjectView, projectsNamed } from './studio.find.ts'
 
 /** The result for one document; times in epoch ms. `id` is null if a dry run would create the project. */
@@ -23,38 +25,41 @@ const currentOf = async (work: Work, { id, name }: ProjectFile): Promise<Project
   return found[0]
 }
 
+const newVersion = columns(projectVersions, ['accountId', 'projectId', 'version', 'content', 'createdAt'])
+
 const addVersion = statement(
   'insert-project-version',
-  {},
-  'insert into project_versions (account_id, project_id, version, content, created_at) values ($1, $2, $3, $4, $5)',
+  { parameters: { ...newVersion.types, content: 'jsonb' } },
+  `insert into project_versions (${newVersion.names}) values (${newVersion.values})`,
 )
 
 const insertVersion = ({ sql, accountId, now }: Work, id: string, version: number, content: Content) =>
-  sql(addVersion, [accountId, id, version, JSON.stringify(content), now])
+  sql(addVersion, { accountId, projectId: id, version, content: JSON.stringify(content), createdAt: now })
 
 const insertProject = statement(
   'insert-project',
-  {},
-  'insert into projects (id, account_id, name, version, created_at, updated_at) values ($1, $2, $3, 1, $4, $4)',
+  { parameters: { id: 'text', accountId: 'text', name: 'text', now: 'timestamptz' } },
+  `insert into projects (id, account_id, name, version, created_at, updated_at)
+   values (:id, :accountId, :name, 1, :now, :now)`,
 )
 
 const create = async (work: Work, content: Content): Promise<string> => {
   const { sql, accountId, now } = work
   const id = newId('prj', now.getTime())
-  await sql(insertProject, [id, accountId, content.name, now])
+  await sql(insertProject, { id, accountId, name: content.name, now })
   await insertVersion(work, id, 1, content)
   return id
 }
 
 const updateProject = statement(
   'update-project',
-  {},
-  'update projects set name = $3, version = $4, updated_at = $5 where account_id = $1 and id = $2',
+  { parameters: { accountId: 'text', id: 'text', name: 'text', version: 'int4', now: 'timestamptz' } },
+  'update projects set name = :name, version = :version, updated_at = :now where account_id = :accountId and id = :id',
 )
 
 const update = async (work: Work, id: string, version: number, content: Content): Promise<void> => {
   const { sql, accountId, now } = work
-  await sql(updateProject, [accountId, id, content.name, version, now])
+  await sql(updateProject, { accountId, id, name: content.name, version, now })
   await insertVersion(work, id, version, content)
 }
 
@@ -75,7 +80,11 @@ const applyOne = async (work: Work, file: ProjectFile, dryRun: boolean): Promise
   return { id, name: content.name, version, createdAt, updatedAt: nowMs, outcome: 'updated' }
 }
 
-const lockProjects = statement('lock-projects', {}, `select from pg_advisory_xact_lock(${lockKey('projects', '$1')})`)
+const lockProjects = statement(
+  'lock-projects',
+  { parameters: { accountId: 'text' } },
+  `select from pg_advisory_xact_lock(${lockKey('projects', ':accountId')})`,
+)
 
 /**
  * Creates projects from documents, or adds a version to existing ones, all or nothing (docs/reference/studio.md#project-files). Sent
@@ -88,7 +97,7 @@ export const applyProjects = async (
   { dryRun = false }: { dryRun?: boolean } = {},
 ): Promise<AppliedProject[]> => {
   // Serialised within the account: the existing projects are read first, then changed.
-  await work.sql(lockProjects, [work.accountId])
+  await work.sql(lockProjects, { accountId: work.accountId })
   const files = await requireFiles(documents, 'project', (document) => checkProject(work, document))
   const applied: AppliedProject[] = []
   for (const file of files) applied.push(await applyOne(work, file, dryRun))
@@ -106,14 +115,14 @@ export const planDeletion = async (work: Work, id: string): Promise<{ bindings: 
   return planned
 }
 
-const markDeleted = statement<{ id: string }>(
+const markDeleted = statement(
   'delete-project',
-  { id: 'text' },
-  'update projects set deleted_at = $3 where account_id = $1 and id = $2 and deleted_at is null returning id',
+  { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
+  'update projects set deleted_at = :now where account_id = :accountId and id = :id and deleted_at is null returning id',
 )
 
 /** Deletes a project by its id; sent emails keep their versions. Throws Problem `not_found`. */
 export const deleteProject = async ({ sql, accountId, now }: Work, id: string): Promise<void> => {
-  const deleted = await sql(markDeleted, [accountId, id, now])
+  const deleted = await sql(markDeleted, { accountId, id, now })
   if (deleted.length === 0) throw noSuch('project', id, { hint: 'svc projects list' })
 }

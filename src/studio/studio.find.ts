@@ -1,8 +1,11 @@
 import { createCache } from '../lib/cache.ts'
 import { noSuch } from '../lib/problem.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
+import { projects, projectVersions } from './studio.columns.ts'
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
@@ -21,13 +24,9 @@ export interface ProjectDetail extends ProjectView {
   content: Content
 }
 
-type Row<View> = Omit<View, 'createdAt' | 'updatedAt'> & { createdAt: Date; updatedAt: Date }
+const shownColumns = columns(projects, ['id', 'name', 'version', 'createdAt', 'updatedAt'], 'p')
 
-const columns = 'p.id, p.name, p.version, p.created_at as "createdAt", p.updated_at as "updatedAt"'
-
-const types = { id: 'text', name: 'text', version: 'int4', createdAt: 'timestamptz', updatedAt: 'timestamptz' } as const
-
-const view = ({ id, name, version, createdAt, updatedAt }: Row<ProjectView>): ProjectView => ({
+const view = ({ id, name, version, createdAt, updatedAt }: RowOf<typeof shownColumns.types>): ProjectView => ({
   id,
   name,
   version,
@@ -39,23 +38,26 @@ const view = ({ id, name, version, createdAt, updatedAt }: Row<ProjectView>): Pr
 export const projectNameOf = (account: string, id: string): string =>
   `(select name from projects where account_id = ${account} and id = ${id} and deleted_at is null)`
 
-const readProjects = statement<Row<ProjectView>>(
+const readProjects = statement(
   'list-projects',
-  types,
-  `select ${columns} from projects p where p.account_id = $1 and p.deleted_at is null
+  { row: shownColumns.types, parameters: { accountId: 'text' } },
+  `select ${shownColumns.list} from projects p where p.account_id = :accountId and p.deleted_at is null
    order by p.updated_at desc, p.id desc`,
 )
 
 /** Returns the account's projects, most recently updated first. */
 export const listProjects = async ({ sql, accountId }: Reader): Promise<ProjectView[]> =>
-  (await sql(readProjects, [accountId])).map(view)
+  (await sql(readProjects, { accountId })).map(view)
 
-const readNamed = preparedStatement<Row<ProjectDetail>>(
+const readNamed = preparedStatement(
   'projects-named',
-  { ...types, content: 'jsonb' },
-  `select ${columns}, v.content from projects p
+  {
+    row: { ...shownColumns.types, ...types(projectVersions, 'content') },
+    parameters: { accountId: 'text', id: 'text?', name: 'text' },
+  },
+  `select ${shownColumns.list}, v.content from projects p
    join project_versions v on v.account_id = p.account_id and v.project_id = p.id and v.version = p.version
-   where p.account_id = $1 and p.deleted_at is null and (p.id = $2 or p.name = $3) order by p.id = $2 desc`,
+   where p.account_id = :accountId and p.deleted_at is null and (p.id = :id or p.name = :name) order by p.id = :id desc`,
 )
 
 /** Returns the projects with the id or the name: at most two, the one with the id first. */
@@ -63,7 +65,7 @@ export const projectsNamed = async (
   { sql, accountId }: Reader,
   { id, name }: { id: string | null; name: string },
 ): Promise<ProjectDetail[]> => {
-  const rows = await sql(readNamed, [accountId, id, name])
+  const rows = await sql(readNamed, { accountId, id, name })
   return rows.map((row) => ({ ...view(row), content: row.content }))
 }
 
@@ -76,43 +78,43 @@ export const loadProject = async (reader: Reader, ref: string): Promise<ProjectD
   return project
 }
 
-const readProject = preparedStatement<Row<ProjectView>>(
+const readProject = preparedStatement(
   'find-project',
-  types,
-  `select ${columns} from projects p where p.account_id = $1 and p.deleted_at is null and (p.id = $2 or p.name = $2)
-   order by p.id = $2 desc limit 1`,
+  { row: shownColumns.types, parameters: { accountId: 'text', ref: 'text' } },
+  `select ${shownColumns.list} from projects p where p.account_id = :accountId and p.deleted_at is null and (p.id = :ref or p.name = :ref)
+   order by p.id = :ref desc limit 1`,
 )
 
 /** Returns a project by id, else by name. Throws Problem `not_found`. */
 export const findProject = async ({ sql, accountId }: Reader, ref: string): Promise<ProjectView> => {
-  const [row] = await sql(readProject, [accountId, ref])
+  const [row] = await sql(readProject, { accountId, ref })
   if (!row) throw noProject(ref)
   return view(row)
 }
 
 const lockRow = statement(
   'lock-project',
-  {},
-  'select from projects where account_id = $1 and id = $2 for no key update',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from projects where account_id = :accountId and id = :id for no key update',
 )
 
 /** Locks a project against other changes until the end of the transaction. */
 export const lockProject = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<void> => {
-  await sql(lockRow, [accountId, id])
+  await sql(lockRow, { accountId, id })
 }
 
 const versions = createCache<Content>(100)
 
-const readVersion = preparedStatement<{ content: Content }>(
+const readVersion = preparedStatement(
   'load-project-version',
-  { content: 'jsonb' },
-  'select content from project_versions where account_id = $1 and project_id = $2 and version = $3',
+  { row: types(projectVersions, 'content'), parameters: types(projectVersions, 'accountId', 'projectId', 'version') },
+  'select content from project_versions where account_id = :accountId and project_id = :projectId and version = :version',
 )
 
 /** Returns the content of a version, even if its project was deleted. Throws Problem `not_found`. */
 export const loadVersion = ({ sql, accountId }: Reader, id: string, version: number): Promise<Content> =>
   versions(JSON.stringify([accountId, id, version]), async () => {
-    const [row] = await sql(readVersion, [accountId, id, version])
+    const [row] = await sql(readVersion, { accountId, projectId: id, version })
     if (!row) throw noProject(id)
     return row.content
   })

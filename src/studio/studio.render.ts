@@ -2,9 +2,12 @@ import { createCache } from '../lib/cache.ts'
 import { escapeHtml } from '../lib/escape-html.ts'
 import { noSuch } from '../lib/problem.ts'
 import { tagParts } from '../lib/tags.ts'
+import { typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { App } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
+import { projectVersions } from './studio.columns.ts'
 import type { Sanitized } from './studio.sanitize.ts'
 import {
   fillHtml,
@@ -90,27 +93,34 @@ export const markupPage = async (
   return { html: fillHtml(parts, data), style: rules.join('\n'), setsColors: setsColors(safe) }
 }
 
-const readTemplate = preparedStatement<{ content: Content; template: Template | null }>(
+const versionKey = types(projectVersions, 'accountId', 'projectId', 'version')
+
+const readTemplate = preparedStatement(
   'load-template',
-  { content: 'jsonb', template: 'jsonb' },
-  `select case when renderer = $4 then null else content end as content, case when renderer = $4 then template end as template
-   from project_versions where account_id = $1 and project_id = $2 and version = $3`,
+  {
+    row: { ...types(projectVersions, 'content'), template: typed<Template | null>('jsonb') },
+    parameters: { ...versionKey, renderer: 'int4' },
+  },
+  `select case when renderer = :renderer then null else content end as content,
+     case when renderer = :renderer then template end as template
+   from project_versions where account_id = :accountId and project_id = :projectId and version = :version`,
 )
 
 const storeTemplate = statement(
   'store-template',
-  {},
-  `update project_versions set template = $4, renderer = $5 where account_id = $1 and project_id = $2 and version = $3
-     and (renderer is null or renderer < $5)`,
+  { parameters: { ...versionKey, template: 'jsonb', renderer: 'int4' } },
+  `update project_versions set template = :template, renderer = :renderer
+   where account_id = :accountId and project_id = :projectId and version = :version
+     and (renderer is null or renderer < :renderer)`,
 )
 
 const load = async ({ sql }: Pick<App, 'sql'>, { accountId, id, version }: VersionRef): Promise<Template> => {
-  const key = [accountId, id, version]
-  const [row] = await sql(readTemplate, [...key, renderer])
+  const key = { accountId, projectId: id, version }
+  const [row] = await sql(readTemplate, { ...key, renderer })
   if (!row) throw noSuch('project', id, { hint: 'svc projects list' })
   if (row.template) return row.template
   const template = await render(row.content)
-  await sql(storeTemplate, [...key, JSON.stringify(template), renderer])
+  await sql(storeTemplate, { ...key, template: JSON.stringify(template), renderer })
   return template
 }
 

@@ -2,9 +2,10 @@ import { countUse } from '../accounts/accounts.ts'
 import { conflict } from '../lib/problem.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import { statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { planOutcome } from './attendance/attendance.ts'
-import { type Attendee, type MailApp, notifyAttendees } from './emails/emails.ts'
+import { type MailApp, notifyAttendees } from './emails/emails.ts'
 import { cancelReminders, scheduleAll } from './reminders/reminders.ts'
 import {
   lockWebinar,
@@ -14,20 +15,22 @@ import {
   type WebinarRow,
   type WebinarView,
 } from './sessions/sessions.ts'
+import { webinarRegistrations, webinars } from './webinars.columns.ts'
 
 type Change = Partial<Pick<WebinarRow, 'status' | 'startedAt' | 'endedAt' | 'streamUrl' | 'sequence'>>
 
+const stateColumns = columns(webinars, ['status', 'startedAt', 'endedAt', 'streamUrl', 'updatedAt'])
+
 const updateState = statement(
   'update-webinar-state',
-  {},
-  `update webinars set status = $3, started_at = $4, ended_at = $5, stream_url = $6, updated_at = $7
-   where account_id = $1 and id = $2`,
+  { parameters: { ...types(webinars, 'accountId', 'id'), ...stateColumns.types } },
+  `update webinars set ${stateColumns.set} where account_id = :accountId and id = :id`,
 )
 
 const change = async ({ sql, accountId, now }: Work, webinar: WebinarRow, to: Change): Promise<WebinarView> => {
-  const { status, startedAt, endedAt, streamUrl } = { ...webinar, ...to }
-  await sql(updateState, [accountId, webinar.id, status, startedAt, endedAt, streamUrl, now])
-  return viewWebinar({ ...webinar, ...to, updatedAt: now })
+  const changed = { ...webinar, ...to, updatedAt: now }
+  await sql(updateState, { ...changed, accountId })
+  return viewWebinar(changed)
 }
 
 const closedTexts: Partial<Record<WebinarRow['status'], string>> = {
@@ -88,11 +91,13 @@ export const planEnd = async (work: Work, id: string): Promise<{ mails: number }
   return planOutcome(work, id)
 }
 
-const readAttendees = statement<Attendee & { status: 'confirmed' | 'waitlisted' }>(
+const attendeeColumns = columns(webinarRegistrations, ['id', 'email', 'name', 'status'])
+
+const readAttendees = statement(
   'attendees-of-webinar',
-  { id: 'text', email: 'text', name: 'text', status: 'text' },
-  `select id, email, name, status from webinar_registrations
-   where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> '' order by number`,
+  { row: attendeeColumns.types, parameters: { accountId: 'text', id: 'text' } },
+  `select ${attendeeColumns.list} from webinar_registrations
+   where account_id = :accountId and webinar_id = :id and status <> 'cancelled' and email <> '' order by number`,
 )
 
 const requireScheduled = ({ id, status }: Pick<WebinarRow, 'id' | 'status'>): void => {
@@ -104,11 +109,11 @@ const requireScheduled = ({ id, status }: Pick<WebinarRow, 'id' | 'status'>): vo
   }
 }
 
-const countAttendees = statement<{ mails: number }>(
+const countAttendees = statement(
   'count-attendees-of-webinar',
-  { mails: 'int8' },
+  { row: { mails: 'int8' }, parameters: { accountId: 'text', id: 'text' } },
   `select count(*) as mails from webinar_registrations
-   where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> ''`,
+   where account_id = :accountId and webinar_id = :id and status <> 'cancelled' and email <> ''`,
 )
 
 /**
@@ -117,7 +122,7 @@ const countAttendees = statement<{ mails: number }>(
  */
 export const planCancellation = async (work: Work, id: string): Promise<{ mails: number }> => {
   requireScheduled(await readWebinar(work, id))
-  return (await work.sql(countAttendees, [work.accountId, id]))[0]!
+  return (await work.sql(countAttendees, { accountId: work.accountId, id }))[0]!
 }
 
 /**
@@ -130,7 +135,7 @@ export const cancelWebinar = async (app: MailApp, work: Work, id: string): Promi
   await cancelReminders(work, id)
   const view = await change(work, webinar, { status: 'cancelled', sequence: webinar.sequence + 1 })
   const cancelled = { ...webinar, sequence: webinar.sequence + 1 }
-  const attendees = await work.sql(readAttendees, [work.accountId, id])
+  const attendees = await work.sql(readAttendees, { accountId: work.accountId, id })
   const of = (place: string) => attendees.filter(({ status }) => status === place)
   await notifyAttendees(app, work, cancelled, 'cancelled', of('confirmed'))
   await notifyAttendees(app, work, cancelled, 'cancelled on the waitlist', of('waitlisted'))

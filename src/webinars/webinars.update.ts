@@ -1,7 +1,9 @@
 import type { z } from 'zod'
 import { conflict, Problem } from '../lib/problem.ts'
 import { withdrawLifecycleMails } from '../lifecycle/lifecycle.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { type Attendee, type MailApp, type Notice, notifyAttendees } from './emails/emails.ts'
 import { firstReminderAt, scheduleAll } from './reminders/reminders.ts'
@@ -14,6 +16,7 @@ import {
   type WebinarRow,
   type WebinarView,
 } from './sessions/sessions.ts'
+import { webinarRegistrations } from './webinars.columns.ts'
 
 type Change = z.output<typeof WebinarChange>
 
@@ -26,15 +29,14 @@ export interface WebinarUpdate {
   promoted: number
 }
 
-interface Registrant extends Attendee {
-  status: 'confirmed' | 'waitlisted'
-}
+const registrantColumns = columns(webinarRegistrations, ['id', 'email', 'name', 'status'])
+type Registrant = RowOf<typeof registrantColumns.types>
 
-const readRegistrants = statement<Registrant>(
+const readRegistrants = statement(
   'registrants-of-webinar',
-  { id: 'text', email: 'text', name: 'text', status: 'text' },
-  `select id, email, name, status from webinar_registrations
-   where account_id = $1 and webinar_id = $2 and status <> 'cancelled' and email <> '' order by number`,
+  { row: registrantColumns.types, parameters: { accountId: 'text', id: 'text' } },
+  `select ${registrantColumns.list} from webinar_registrations
+   where account_id = :accountId and webinar_id = :id and status <> 'cancelled' and email <> '' order by number`,
 )
 
 const movedKey = (registrationId: string, sequence: number): string => `moved:${registrationId}:${sequence}`
@@ -91,11 +93,11 @@ const settings = [
 /** Returns the names of the settings that the change would modify. */
 const differing = (before: WebinarRow, webinar: WebinarRow) => settings.filter((name) => webinar[name] !== before[name])
 
-const countSeated = statement<{ seated: number }>(
+const countSeated = statement(
   'count-seated-with-email',
-  { seated: 'int8' },
+  { row: { seated: 'int8' }, parameters: { accountId: 'text', id: 'text' } },
   `select count(*) as seated from webinar_registrations
-   where account_id = $1 and webinar_id = $2 and status = 'confirmed' and email <> ''`,
+   where account_id = :accountId and webinar_id = :id and status = 'confirmed' and email <> ''`,
 )
 
 /**
@@ -110,7 +112,7 @@ export const planUpdate = async (work: Work, id: string, change: Change): Promis
   const promoted = seatsToFill(webinar)
   const waiting = webinar.waitlistedCount - promoted
   const isMoved = webinar.sequence > before.sequence
-  const seated = isMoved ? (await sql(countSeated, [accountId, id]))[0]!.seated : 0
+  const seated = isMoved ? (await sql(countSeated, { accountId, id }))[0]!.seated : 0
   const registeredCount = webinar.registeredCount + promoted
   const view = viewWebinar({ ...webinar, registeredCount, waitlistedCount: waiting, updatedAt: now })
   return { webinar: view, moved: isMoved ? seated + waiting : 0, promoted }
@@ -133,7 +135,7 @@ export const updateWebinar = async (app: MailApp, work: Work, id: string, change
   const values = Object.fromEntries(names.map((name) => [name, webinar[name]]))
   await em.nativeUpdate(Webinar, { id }, { ...values, updatedAt: now })
   const isMoved = webinar.sequence > before.sequence
-  const registrants = isMoved ? await sql(readRegistrants, [accountId, id]) : []
+  const registrants = isMoved ? await sql(readRegistrants, { accountId, id }) : []
   const unaware = isMoved ? await restart(work, webinar) : new Set<string>()
   const promoted = await fillSeats(app, work, webinar)
   const seated = registrants.filter(({ status }) => status === 'confirmed')

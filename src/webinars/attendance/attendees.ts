@@ -1,7 +1,9 @@
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import { invalid } from '../../lib/problem.ts'
 import { statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { webinarRegistrations } from '../webinars.columns.ts'
 
 /*
  * A report counts for the minute after it, and a gap of up to two minutes between reports counts as presence too. `seen` therefore
@@ -28,27 +30,23 @@ export interface AttendeeView {
   minutes: number
 }
 
-interface Row extends Omit<AttendeeView, 'firstSeenAt' | 'lastSeenAt'> {
-  number: number
-  firstSeenAt: Date
-  lastSeenAt: Date
-}
-
-const readAttendees = statement<Row>(
+const readAttendees = statement(
   'list-attendees',
   {
-    number: 'int4',
-    email: 'text',
-    name: 'text',
-    firstSeenAt: 'timestamptz',
-    lastSeenAt: 'timestamptz',
-    minutes: 'int4',
+    row: {
+      ...types(webinarRegistrations, 'number', 'email', 'name'),
+      firstSeenAt: 'timestamptz',
+      lastSeenAt: 'timestamptz',
+      minutes: 'int4',
+    },
+    parameters: { accountId: 'text', webinarId: 'text', after: 'int4', limit: 'int8' },
   },
   `select r.number, r.email, r.name, ${firstSeen('r')} as "firstSeenAt", ${lastSeen('r')} as "lastSeenAt",
      ${minutesSeen('r')} as minutes
    from webinar_registrations r
-   where r.account_id = $1 and r.webinar_id = $2 and r.number > $3 and r.seen is not null and r.email <> ''
-   order by r.number limit $4`,
+   where r.account_id = :accountId and r.webinar_id = :webinarId and r.number > :after
+     and r.seen is not null and r.email <> ''
+   order by r.number limit :limit`,
 )
 
 /**
@@ -62,7 +60,7 @@ export const listAttendees = async (
 ): Promise<Page<AttendeeView>> => {
   const [after = '0'] = cursor === undefined ? [] : decodeCursor(cursor, 1)
   if (!/^\d{1,9}$/.test(after)) throw invalid('cursor is not valid')
-  const rows = await sql(readAttendees, [accountId, webinarId, Number(after), limit + 1])
+  const rows = await sql(readAttendees, { accountId, webinarId, after: Number(after), limit: limit + 1 })
   const page = rows.slice(0, limit)
   return {
     rows: page.map(({ number: _, firstSeenAt, lastSeenAt, ...attendee }) => ({

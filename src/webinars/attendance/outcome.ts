@@ -1,31 +1,36 @@
 import { boundEvents } from '../../lifecycle/lifecycle.ts'
 import { statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
-import { type Attendee, type MailApp, notifyAttendees } from '../emails/emails.ts'
+import { type MailApp, notifyAttendees } from '../emails/emails.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
+import { webinarRegistrations } from '../webinars.columns.ts'
 import { minutesSeen } from './attendees.ts'
 
 const outcomes = ['attended', 'missed'] as const
 
-const countOutcomes = statement<Record<(typeof outcomes)[number], number>>(
+const countOutcomes = statement(
   'count-outcomes',
-  { attended: 'int8', missed: 'int8' },
+  { row: { attended: 'int8', missed: 'int8' }, parameters: { accountId: 'text', webinarId: 'text' } },
   `select count(*) filter (where seen is not null) as attended, count(*) filter (where seen is null) as missed
-   from webinar_registrations where account_id = $1 and webinar_id = $2 and status = 'confirmed' and email <> ''`,
+   from webinar_registrations where account_id = :accountId and webinar_id = :webinarId and status = 'confirmed' and email <> ''`,
 )
 
 /** Returns how many people would get an email if the webinar ended now. */
 export const planOutcome = async (work: Work, webinarId: string): Promise<{ mails: number }> => {
   const bound = await boundEvents(work, { kind: 'webinar', id: webinarId })
-  const [counts] = await work.sql(countOutcomes, [work.accountId, webinarId])
+  const [counts] = await work.sql(countOutcomes, { accountId: work.accountId, webinarId })
   return { mails: outcomes.reduce((sum, outcome) => sum + (bound.has(outcome) ? counts![outcome] : 0), 0) }
 }
 
-const decideAll = statement<Attendee & { attended: boolean; minutes: number | null }>(
+const decideAll = statement(
   'decide-attendance',
-  { id: 'text', email: 'text', name: 'text', attended: 'bool', minutes: 'int4' },
+  {
+    row: { ...types(webinarRegistrations, 'id', 'email', 'name'), attended: 'bool', minutes: 'int4?' },
+    parameters: { accountId: 'text', registrationIds: '_text' },
+  },
   `update webinar_registrations r set remind_at = null, attended = r.seen is not null
-   where r.account_id = $1 and r.id = any($2)
+   where r.account_id = :accountId and r.id = any(:registrationIds)
    returning r.id, r.email, r.name, r.attended, ${minutesSeen('r')} as minutes`,
 )
 
@@ -40,7 +45,7 @@ export const publishOutcome = async (
   registrationIds: readonly string[],
 ): Promise<void> => {
   const { id, title } = webinar
-  const decided = await work.sql(decideAll, [work.accountId, registrationIds])
+  const decided = await work.sql(decideAll, { accountId: work.accountId, registrationIds })
   const people = decided.map((person) => ({ ...person, minutes: person.minutes ?? 0 }))
   const of = { attended: people.filter(({ attended }) => attended), missed: people.filter(({ attended }) => !attended) }
   const [attended, missed] = outcomes.map((outcome) => of[outcome].map(({ email }) => email))

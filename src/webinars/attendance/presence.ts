@@ -18,8 +18,10 @@ import { activeAccounts } from '../../accounts/accounts.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { isSharedFailure } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.ts'
+import { webinars } from '../webinars.columns.ts'
 
 /*
  * The reports of presence of the join pages. They are the most frequent calls of a webinar, so the reports of a tenth of a second share one
@@ -34,24 +36,21 @@ interface Report {
 
 type Status = WebinarRow['status']
 
-interface Reported {
-  n: number
-  status: Status
-  counts: boolean
-}
-
 /*
  * `offset 0` makes PostgreSQL look up each registration by its key, whatever its statistics say. A locked registration is skipped, so that
  * one account never delays the others: it is being cancelled or erased, decided after the end, or another daemon stores a report of
  * the same person.
  */
-const record = preparedStatement<Reported>(
+const record = preparedStatement(
   'record-presence',
-  { n: 'int8', status: 'text', counts: 'bool' },
+  {
+    row: { n: 'int8', ...types(webinars, 'status'), counts: 'bool' },
+    parameters: { accountIds: '_text', registrationIds: '_text', times: '_timestamptz' },
+  },
   `with report as materialized (
      select p.n, p.at, r.account_id, r.id, w.status,
        not r.is_decided and p.at >= coalesce(w.started_at, 'infinity') and p.at < coalesce(w.ended_at, 'infinity') as counts
-     from unnest($1::text[], $2::text[], $3::timestamptz[]) with ordinality as p(account_id, id, at, n)
+     from unnest(:accountIds::text[], :registrationIds::text[], :times::timestamptz[]) with ordinality as p(account_id, id, at, n)
      cross join lateral (
        select account_id, id, webinar_id, attended is not null as is_decided from webinar_registrations
        where account_id = p.account_id and id = p.id and status = 'confirmed' and email <> '' offset 0
@@ -77,10 +76,13 @@ const paceMs = 100
 
 const storeAll = coalesceCalls(
   maxBatch,
-  async ({ sql }: Pick<App, 'sql'>, reports: readonly Report[]): Promise<(Reported | null)[]> => {
+  async ({ sql }: Pick<App, 'sql'>, reports: readonly Report[]) => {
     await sleep(paceMs)
-    const columns = (['accountId', 'registrationId'] as const).map((name) => reports.map((report) => report[name]))
-    const rows = await sql(record, [...columns, reports.map(({ at }) => at.toISOString())])
+    const rows = await sql(record, {
+      accountIds: reports.map(({ accountId }) => accountId),
+      registrationIds: reports.map(({ registrationId }) => registrationId),
+      times: reports.map(({ at }) => at),
+    })
     const byNumber = new Map(rows.map((row) => [row.n, row]))
     return reports.map((_, i) => byNumber.get(i + 1) ?? null)
   },

@@ -1,56 +1,52 @@
 import { presentAccounts, readLocale, requireHere } from '../../accounts/accounts.ts'
 import type { Locale } from '../../lib/dates.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import { columns, types } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
-import type { WebinarRow } from '../sessions/sessions.ts'
+import { webinarRegistrations, webinars } from '../webinars.columns.ts'
 
-interface Row {
-  accountId: string
-  registrationId: string
-  registration: 'confirmed' | 'waitlisted' | 'cancelled'
-  webinarId: string
-  title: string
-  status: WebinarRow['status']
-  scheduledAt: Date | null
-  streamUrl: string | null
-  replayUrl: string | null
-  sequence: number
-  durationMinutes: number
-  timezone: string | null
-  description: string
-}
+const shownColumns = columns(
+  webinars,
+  [
+    'title',
+    'status',
+    'scheduledAt',
+    'streamUrl',
+    'replayUrl',
+    'sequence',
+    'durationMinutes',
+    'timezone',
+    'description',
+  ],
+  'w',
+)
+
+const rowTypes = {
+  ...types(webinarRegistrations, 'accountId', 'webinarId'),
+  registrationId: 'text',
+  registration: webinarRegistrations.columns.status,
+  ...shownColumns.types,
+} as const
 
 /** The registration and webinar of a page. */
-export interface Place extends Row {
+export interface Place extends RowOf<typeof rowTypes> {
   /** How its dates are written. */
   locale: Locale
 }
 
-const readPlace = preparedStatement<Row>(
+const readPlace = preparedStatement(
   'place-of-token',
   {
-    accountId: 'text',
-    registrationId: 'text',
-    registration: 'text',
-    webinarId: 'text',
-    title: 'text',
-    status: 'text',
-    scheduledAt: 'timestamptz',
-    streamUrl: 'text',
-    replayUrl: 'text',
-    sequence: 'int4',
-    durationMinutes: 'int4',
-    timezone: 'text',
-    description: 'text',
+    row: rowTypes,
+    parameters: { accountId: 'text', registrationId: 'text' },
   },
-  `select r.account_id as "accountId", r.id as "registrationId", r.status as registration, w.id as "webinarId", w.title,
-     w.status, w.scheduled_at as "scheduledAt", w.stream_url as "streamUrl",
-     w.replay_url as "replayUrl", w.sequence,
-     w.duration_minutes as "durationMinutes", w.timezone, w.description
+  `select r.account_id as "accountId", r.id as "registrationId", r.status as registration,
+     w.id as "webinarId", ${shownColumns.list}
    from webinar_registrations r
    join webinars w on w.account_id = r.account_id and w.id = r.webinar_id
    join ${presentAccounts} a on a.id = r.account_id
-   where r.account_id = $1 and r.id = $2 and r.email <> ''`,
+   where r.account_id = :accountId and r.id = :registrationId and r.email <> ''`,
 )
 
 /** Returns the registration of a link's token, or null if the token is invalid, or the account or person was deleted. */
@@ -62,6 +58,6 @@ export const placeOf = async (
   const [accountId, registrationId] = app.tokens.read(purpose, token, app.now().getTime()) ?? []
   if (!accountId || !registrationId) return null
   await requireHere(app, accountId)
-  const [place] = await app.sql(readPlace, [accountId, registrationId])
+  const [place] = await app.sql(readPlace, { accountId, registrationId })
   return place ? { ...place, locale: await readLocale({ sql: app.sql, accountId }, place.timezone) } : null
 }

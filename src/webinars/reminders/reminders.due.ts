@@ -17,30 +17,30 @@ interface DueWebinar {
   webinarId: string
 }
 
-const readFirst = preparedStatement<{ isDue: boolean }>(
+const readFirst = preparedStatement(
   'first-due-reminder',
-  { isDue: 'bool' },
-  `select remind_at <= $1 and not ${isHeld('sends')} as "isDue" from webinar_registrations where ${pending} order by remind_at limit 1`,
+  { row: { isDue: 'bool' }, parameters: { at: 'timestamptz' } },
+  `select remind_at <= :at and not ${isHeld('sends')} as "isDue" from webinar_registrations where ${pending} order by remind_at limit 1`,
 )
 
-const readDue = preparedStatement<DueWebinar>(
+const readDue = preparedStatement(
   'due-reminders',
-  { accountId: 'text', webinarId: 'text' },
+  { row: { accountId: 'text', webinarId: 'text' }, parameters: { at: 'timestamptz', except: '_text' } },
   `with recursive ${turnOfAccounts('webinar_registrations', 'remind_at', pending)}
    select distinct d.account_id as "accountId", d.webinar_id as "webinarId"
    from turn t cross join lateral (
      select account_id, webinar_id from webinar_registrations
-     where account_id = t.account_id and ${pending} and remind_at <= $1 and webinar_id <> all($2)
+     where account_id = t.account_id and ${pending} and remind_at <= :at and webinar_id <> all(:except)
      order by remind_at limit ${eachAtOnce}
    ) d
-   where t.due <= $1 and exists (select from ${activeAccounts} a where a.id = t.account_id)`,
+   where t.due <= :at and exists (select from ${activeAccounts} a where a.id = t.account_id)`,
 )
 
 /** Returns webinars with due registrations, some of each account. Reads one index entry if nothing is due. Returns none while sends are paused. */
 const findDue = async ({ sql, now }: App, except: readonly string[]): Promise<DueWebinar[]> => {
   const at = now()
-  const [first] = await sql(readFirst, [at])
-  return first?.isDue ? sql(readDue, [at, except]) : []
+  const [first] = await sql(readFirst, { at })
+  return first?.isDue ? sql(readDue, { at, except }) : []
 }
 
 /**

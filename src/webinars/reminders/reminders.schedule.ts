@@ -35,24 +35,24 @@ export const reminderKey = (registrationId: string, kind: '24h' | '1h', sequence
 
 const clearReminders = statement(
   'cancel-reminders',
-  {},
+  { parameters: { accountId: 'text', webinarId: 'text' } },
   `update webinar_registrations set remind_at = null
-   where account_id = $1 and webinar_id = $2 and remind_at is not null`,
+   where account_id = :accountId and webinar_id = :webinarId and remind_at is not null`,
 )
 
 const schedule = statement(
   'schedule-webinar-emails',
-  {},
-  `update webinar_registrations set remind_at = $3
-   where account_id = $1 and webinar_id = $2 and status = 'confirmed' and email <> ''`,
+  { parameters: { accountId: 'text', webinarId: 'text', remindAt: 'timestamptz?' } },
+  `update webinar_registrations set remind_at = :remindAt
+   where account_id = :accountId and webinar_id = :webinarId and status = 'confirmed' and email <> ''`,
 )
 
 /** Schedules the next reminder, or the decision who attended, of everyone with a seat in a locked webinar. */
 export const scheduleAll = async ({ sql, accountId }: Work, webinarId: string, at: Date | null): Promise<void> => {
-  await sql(schedule, [accountId, webinarId, at])
+  await sql(schedule, { accountId, webinarId, remindAt: at })
 }
 
 /** Cancels all pending reminders of the webinar. */
 export const cancelReminders = async ({ sql, accountId }: Work, webinarId: string): Promise<void> => {
-  await sql(clearReminders, [accountId, webinarId])
+  await sql(clearReminders, { accountId, webinarId })
 }

@@ -1,9 +1,12 @@
 import { conflict, notFound, shown } from '../../lib/problem.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
+import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { type Attendee, type MailApp, notifyAttendees } from '../emails/emails.ts'
 import { firstReminderAt } from '../reminders/reminders.ts'
 import { lockWebinar, type WebinarRow } from '../sessions/sessions.ts'
+import { webinarRegistrations } from '../webinars.columns.ts'
 
 /*
  * Seats are assigned and freed under the webinar's lock, so capacity is never exceeded and the waitlist is empty while seats are
@@ -36,14 +39,14 @@ export const publishSeats = async (
 
 const moveToSeats = statement(
   'assign-seats',
-  {},
+  { parameters: { accountId: 'text', id: 'text', ids: '_text', remindAt: 'timestamptz?', now: 'timestamptz' } },
   `with counted as (
-     update webinars set registered_count = registered_count + cardinality($3::text[]),
-       waitlisted_count = waitlisted_count - cardinality($3::text[])
-     where account_id = $1 and id = $2
+     update webinars set registered_count = registered_count + cardinality(:ids::text[]),
+       waitlisted_count = waitlisted_count - cardinality(:ids::text[])
+     where account_id = :accountId and id = :id
    )
-   update webinar_registrations set status = 'confirmed', remind_at = $4, updated_at = $5
-   where account_id = $1 and id = any($3)`,
+   update webinar_registrations set status = 'confirmed', remind_at = :remindAt, updated_at = :now
+   where account_id = :accountId and id = any(:ids)`,
 )
 
 /** Moves attendees from the waitlist to seats, and updates the counts in `webinar`. */
@@ -55,22 +58,25 @@ const assignSeats = async (
 ): Promise<void> => {
   const { sql, accountId, now } = work
   const ids = attendees.map(({ id }) => id)
-  await sql(moveToSeats, [accountId, webinar.id, ids, firstReminderAt(webinar, now), now])
+  await sql(moveToSeats, { accountId, id: webinar.id, ids, remindAt: firstReminderAt(webinar, now), now })
   webinar.registeredCount += attendees.length
   webinar.waitlistedCount -= attendees.length
   await publishSeats(app, work, webinar, attendees)
 }
 
-const readFirstWaiting = statement<Attendee>(
+const readFirstWaiting = statement(
   'first-on-waitlist',
-  { id: 'text', email: 'text', name: 'text' },
+  {
+    row: types(webinarRegistrations, 'id', 'email', 'name'),
+    parameters: { accountId: 'text', webinarId: 'text', count: 'int8' },
+  },
   `select id, email, name from webinar_registrations
-   where account_id = $1 and webinar_id = $2 and status = 'waitlisted' order by number limit $3`,
+   where account_id = :accountId and webinar_id = :webinarId and status = 'waitlisted' order by number limit :count`,
 )
 
 /** Returns the first attendees on the waitlist, at most `count`, in their order. */
 const firstOnWaitlist = ({ sql, accountId }: Work, webinarId: string, count: number): Promise<Attendee[]> =>
-  sql(readFirstWaiting, [accountId, webinarId, count])
+  sql(readFirstWaiting, { accountId, webinarId, count })
 
 /** Returns how many people on the waitlist would get a free seat. */
 export const seatsToFill = ({ capacity, registeredCount, waitlistedCount }: WebinarRow): number =>
@@ -84,15 +90,13 @@ export const fillSeats = async (app: MailApp, work: Work, webinar: WebinarRow): 
   return new Set(next.map((attendee) => attendee.id))
 }
 
-interface Registration extends Attendee {
-  webinarId: string
-  status: 'confirmed' | 'waitlisted' | 'cancelled'
-}
+const registrationColumns = columns(webinarRegistrations, ['id', 'webinarId', 'email', 'name', 'status'])
+type Registration = RowOf<typeof registrationColumns.types>
 
-const readRegistration = statement<Registration>(
+const readRegistration = statement(
   'read-registration',
-  { id: 'text', webinarId: 'text', email: 'text', name: 'text', status: 'text' },
-  'select id, webinar_id as "webinarId", email, name, status from webinar_registrations where account_id = $1 and id = $2',
+  { row: registrationColumns.types, parameters: { accountId: 'text', id: 'text' } },
+  `select ${registrationColumns.list} from webinar_registrations where account_id = :accountId and id = :id`,
 )
 
 /** Locks the registration's webinar, then reads the registration. Returns null for an unknown or foreign id. */
@@ -100,7 +104,7 @@ const lockRegistration = async (
   work: Work,
   id: string,
 ): Promise<{ webinar: WebinarRow; registration: Registration } | null> => {
-  const read = () => work.sql(readRegistration, [work.accountId, id])
+  const read = () => work.sql(readRegistration, { accountId: work.accountId, id })
   const [found] = await read()
   if (!found) return null
   const webinar = await lockWebinar(work, found.webinarId)
@@ -110,20 +114,21 @@ const lockRegistration = async (
 
 const leavePlace = statement(
   'vacate-place',
-  {},
+  { parameters: { ...types(webinarRegistrations, 'accountId', 'webinarId', 'id', 'status'), now: 'timestamptz' } },
   `with counted as (
-     update webinars set registered_count = registered_count - case when $4 = 'confirmed' then 1 else 0 end,
-       waitlisted_count = waitlisted_count - case when $4 = 'waitlisted' then 1 else 0 end,
-       sequence = sequence + case when $4 = 'confirmed' then 1 else 0 end
-     where account_id = $1 and id = $2
+     update webinars set registered_count = registered_count - case when :status = 'confirmed' then 1 else 0 end,
+       waitlisted_count = waitlisted_count - case when :status = 'waitlisted' then 1 else 0 end,
+       sequence = sequence + case when :status = 'confirmed' then 1 else 0 end
+     where account_id = :accountId and id = :webinarId
    )
-   update webinar_registrations set status = 'cancelled', remind_at = null, updated_at = $5 where account_id = $1 and id = $3`,
+   update webinar_registrations set status = 'cancelled', remind_at = null, updated_at = :now
+   where account_id = :accountId and id = :id`,
 )
 
 /** Cancels a registration. A freed seat goes to the first attendee on the waitlist, who gets an email. */
 const vacate = async (app: MailApp, work: Work, webinar: WebinarRow, registration: Registration): Promise<void> => {
   const { id, status, email } = registration
-  await work.sql(leavePlace, [work.accountId, webinar.id, id, status, work.now])
+  await work.sql(leavePlace, { accountId: work.accountId, webinarId: webinar.id, id, status, now: work.now })
   if (status !== 'confirmed') return
   webinar.registeredCount--
   // The entry's withdrawal needs a higher SEQUENCE than its last version, and an invitation of the same person later is not lower.

@@ -1,6 +1,8 @@
 import { statement } from '../../store/statement.ts'
+import { columns } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
 import { linksOf } from '../emails/emails.ts'
+import { webinarRegistrations } from '../webinars.columns.ts'
 
 /** A registration in the terminal. Times in epoch ms. */
 export interface RegistrationView {
@@ -14,25 +16,22 @@ export interface RegistrationView {
   updatedAt: number
 }
 
-type Row = Omit<RegistrationView, 'joinUrl' | 'createdAt' | 'updatedAt'> & { createdAt: Date; updatedAt: Date }
+const shownColumns = columns(webinarRegistrations, ['id', 'email', 'name', 'status', 'createdAt', 'updatedAt'])
 
 interface RegistrationFilter {
   id?: string | undefined
   status?: RegistrationView['status'] | undefined
 }
 
-const readMatching = statement<Row>(
+const readMatching = statement(
   'list-registrations',
   {
-    id: 'text',
-    email: 'text',
-    name: 'text',
-    status: 'text',
-    createdAt: 'timestamptz',
-    updatedAt: 'timestamptz',
+    row: shownColumns.types,
+    parameters: { accountId: 'text', webinarId: 'text', id: 'text?', status: 'text?' },
   },
-  `select id, email, name, status, created_at as "createdAt", updated_at as "updatedAt" from webinar_registrations
-   where account_id = $1 and webinar_id = $2 and ($3::text is null or id = $3) and ($4::text is null or status = $4)
+  `select ${shownColumns.list} from webinar_registrations
+   where account_id = :accountId and webinar_id = :webinarId and (:id::text is null or id = :id)
+     and (:status::text is null or status = :status)
    order by number`,
 )
 
@@ -43,7 +42,7 @@ export const listRegistrations = async (
   webinarId: string,
   { id, status }: RegistrationFilter = {},
 ): Promise<RegistrationView[]> => {
-  const rows = await sql(readMatching, [accountId, webinarId, id ?? null, status ?? null])
+  const rows = await sql(readMatching, { accountId, webinarId, id: id ?? null, status: status ?? null })
   return rows.map(({ createdAt, updatedAt, ...row }) => ({
     ...row,
     joinUrl: row.status === 'confirmed' ? linksOf(app, accountId, row.id).join : null,

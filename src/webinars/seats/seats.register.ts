@@ -3,43 +3,60 @@ import { takeEmbedUnits } from '../../accounts/accounts.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { newId } from '../../lib/ids.ts'
 import { invalid } from '../../lib/problem.ts'
+import { type RowOf, typed } from '../../store/column-types.ts'
 import { isSharedFailure } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
-import { type Attendee, linksOf, type MailApp, notifyAttendees } from '../emails/emails.ts'
+import { linksOf, type MailApp, notifyAttendees } from '../emails/emails.ts'
 import { firstReminderAt } from '../reminders/reminders.ts'
 import { lockWebinar, type RegistrationBody, type RegistrationResult } from '../sessions/sessions.ts'
+import { webinarRegistrations } from '../webinars.columns.ts'
 import { hasFreeSeat, publishSeats, requireOpen } from './places.ts'
 
 type Person = z.output<typeof RegistrationBody>
 
-interface Seated extends Attendee {
-  status: RegistrationResult['status']
-}
+const seatedTypes = {
+  ...types(webinarRegistrations, 'id', 'email', 'name'),
+  status: typed<RegistrationResult['status']>('text'),
+} as const
+type Seated = RowOf<typeof seatedTypes>
 
-const readRegistrations = preparedStatement<Seated>(
+const readRegistrations = preparedStatement(
   'registrations-of-emails',
-  { id: 'text', email: 'text', name: 'text', status: 'text' },
+  { row: seatedTypes, parameters: { accountId: 'text', webinarId: 'text', emails: '_text' } },
   `select id, email, name, status from webinar_registrations
-   where account_id = $1 and webinar_id = $2 and email = any($3) and status <> 'cancelled' and email <> ''`,
+   where account_id = :accountId and webinar_id = :webinarId and email = any(:emails)
+     and status <> 'cancelled' and email <> ''`,
 )
 
 // Requires the webinar's lock, which also protects its numbers.
 const insertRegistrations = preparedStatement(
   'register-attendees',
-  {},
+  {
+    parameters: {
+      accountId: 'text',
+      webinarId: 'text',
+      ids: '_text',
+      emails: '_text',
+      names: '_text',
+      statuses: '_text',
+      remindAt: 'timestamptz?',
+      now: 'timestamptz',
+    },
+  },
   `with counted as (
-     update webinars set last_number = last_number + cardinality($3::text[]),
-       registered_count = registered_count + cardinality(array_positions($6::text[], 'confirmed')),
-       waitlisted_count = waitlisted_count + cardinality(array_positions($6::text[], 'waitlisted'))
-     where account_id = $1 and id = $2 returning last_number - cardinality($3::text[]) as before
+     update webinars set last_number = last_number + cardinality(:ids::text[]),
+       registered_count = registered_count + cardinality(array_positions(:statuses::text[], 'confirmed')),
+       waitlisted_count = waitlisted_count + cardinality(array_positions(:statuses::text[], 'waitlisted'))
+     where account_id = :accountId and id = :webinarId returning last_number - cardinality(:ids::text[]) as before
    )
    insert into webinar_registrations
      (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
-   select $1, r.id, $2, r.email, r.name, r.status, before + r.n,
-     case when r.status = 'confirmed' then $7::timestamptz end, $8, $8
+   select :accountId, r.id, :webinarId, r.email, r.name, r.status, before + r.n,
+     case when r.status = 'confirmed' then :remindAt::timestamptz end, :now, :now
    from counted
-   cross join unnest($3::text[], $4::text[], $5::text[], $6::text[]) with ordinality as r(id, email, name, status, n)`,
+   cross join unnest(:ids::text[], :emails::text[], :names::text[], :statuses::text[]) with ordinality as r(id, email, name, status, n)`,
 )
 
 /**
@@ -57,7 +74,7 @@ export const registerAttendees = async (
   const webinar = await lockWebinar(work, webinarId)
   if (webinar.accessMode !== 'registration') throw invalid('The webinar does not take registrations')
   requireOpen(webinar)
-  const rows = await sql(readRegistrations, [accountId, webinarId, people.map(({ email }) => email)])
+  const rows = await sql(readRegistrations, { accountId, webinarId, emails: people.map(({ email }) => email) })
   const known = new Map(rows.map((row) => [row.email, row]))
   const added: Seated[] = []
   for (const { email, name } of people) {
@@ -69,8 +86,16 @@ export const registerAttendees = async (
     added.push(registration)
   }
   if (added.length > 0) {
-    const columns = (['id', 'email', 'name', 'status'] as const).map((column) => added.map((row) => row[column]))
-    await sql(insertRegistrations, [accountId, webinarId, ...columns, firstReminderAt(webinar, now), now])
+    await sql(insertRegistrations, {
+      accountId,
+      webinarId,
+      ids: added.map(({ id }) => id),
+      emails: added.map(({ email }) => email),
+      names: added.map(({ name }) => name),
+      statuses: added.map(({ status }) => status),
+      remindAt: firstReminderAt(webinar, now),
+      now,
+    })
   }
   const of = (status: Seated['status']) => added.filter((registration) => registration.status === status)
   await publishSeats(app, work, webinar, of('confirmed'))

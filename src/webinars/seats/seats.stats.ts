@@ -1,4 +1,5 @@
 import { datesBetween } from '../../lib/days.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
 import type { Work } from '../../store/work.ts'
@@ -19,24 +20,27 @@ interface Row extends Numbers<(typeof started)[number]> {
   hasStarted: boolean
 }
 
-const reading = statement<Row>(
+const reading = statement(
   'count-registrations-by-day',
   {
-    day: 'text',
-    registrations: 'int8',
-    confirmed: 'int8',
-    waitlisted: 'int8',
-    cancelled: 'int8',
-    attended: 'int8',
-    hasStarted: 'bool',
+    row: typedRow<Row>({
+      day: 'text',
+      registrations: 'int8',
+      confirmed: 'int8',
+      waitlisted: 'int8',
+      cancelled: 'int8',
+      attended: 'int8',
+      hasStarted: 'bool',
+    }),
+    parameters: { accountId: 'text', webinarId: 'text' },
   },
   `select ${utcDay('created_at')}::text as day, count(*) as registrations,
      count(*) filter (where status = 'confirmed') as confirmed,
      count(*) filter (where status = 'waitlisted') as waitlisted,
      count(*) filter (where status = 'cancelled') as cancelled,
      count(*) filter (where seen is not null) as attended,
-     exists (select from webinars where account_id = $1 and id = $2 and started_at is not null) as "hasStarted"
-   from webinar_registrations where account_id = $1 and webinar_id = $2 group by 1 order by 1`,
+     exists (select from webinars where account_id = :accountId and id = :webinarId and started_at is not null) as "hasStarted"
+   from webinar_registrations where account_id = :accountId and webinar_id = :webinarId group by 1 order by 1`,
 )
 
 const numbersOf = <Name extends string>(names: readonly Name[], of: (name: Name) => number) =>
@@ -57,6 +61,6 @@ export const webinarStats = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   webinarId: string,
 ): Promise<WebinarStats> => {
-  const rows = await sql(reading, [accountId, webinarId])
+  const rows = await sql(reading, { accountId, webinarId })
   return rows[0]?.hasStarted ? statsOf(rows, started) : statsOf(rows, statuses)
 }

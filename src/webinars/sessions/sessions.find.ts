@@ -6,33 +6,38 @@
  */
 
 import { conflict, noSuch, notFound, shown } from '../../lib/problem.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { webinars } from '../webinars.columns.ts'
 import type { Webinar } from '../webinars.entities.ts'
 import type { WebinarView } from './sessions.shapes.ts'
 
+const webinarColumns = columns(webinars, [
+  'id',
+  'title',
+  'accessMode',
+  'status',
+  'scheduledAt',
+  'durationMinutes',
+  'timezone',
+  'description',
+  'startedAt',
+  'endedAt',
+  'courseId',
+  'capacity',
+  'streamUrl',
+  'replayUrl',
+  'sequence',
+  'registeredCount',
+  'waitlistedCount',
+  'createdAt',
+  'updatedAt',
+])
+
 /** A webinar's row. */
-export interface WebinarRow {
-  id: string
-  title: string
-  accessMode: WebinarView['accessMode']
-  status: WebinarView['status']
-  scheduledAt: Date | null
-  durationMinutes: number
-  timezone: string | null
-  description: string
-  startedAt: Date | null
-  endedAt: Date | null
-  courseId: string | null
-  capacity: number | null
-  streamUrl: string | null
-  replayUrl: string | null
-  sequence: number
-  registeredCount: number
-  waitlistedCount: number
-  createdAt: Date
-  updatedAt: Date
-}
+export type WebinarRow = RowOf<typeof webinarColumns.types>
 
 /** Returns the public view, without the URLs of the stream and the recording. */
 export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
@@ -56,55 +61,31 @@ export type WebinarDetails = Pick<WebinarRow, 'durationMinutes' | 'timezone' | '
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
-const columns = `id, title, access_mode as "accessMode", status, scheduled_at as "scheduledAt",
-  duration_minutes as "durationMinutes", timezone, description, started_at as "startedAt",
-  ended_at as "endedAt", course_id as "courseId", capacity, stream_url as "streamUrl",
-  replay_url as "replayUrl", sequence, registered_count as "registeredCount", waitlisted_count as "waitlistedCount", created_at as "createdAt",
-  updated_at as "updatedAt"`
+const webinarId = types(webinars, 'accountId', 'id')
 
-const columnTypes = {
-  id: 'text',
-  title: 'text',
-  accessMode: 'text',
-  status: 'text',
-  scheduledAt: 'timestamptz',
-  durationMinutes: 'int4',
-  timezone: 'text',
-  description: 'text',
-  startedAt: 'timestamptz',
-  endedAt: 'timestamptz',
-  courseId: 'text',
-  capacity: 'int4',
-  streamUrl: 'text',
-  replayUrl: 'text',
-  sequence: 'int4',
-  registeredCount: 'int4',
-  waitlistedCount: 'int4',
-  createdAt: 'timestamptz',
-  updatedAt: 'timestamptz',
-} as const
-
-const readWebinars = statement<WebinarRow>(
+const readWebinars = statement(
   'list-webinars',
-  columnTypes,
-  `select ${columns} from webinars where account_id = $1 and ($2::text is null or access_mode = $2) order by id desc`,
+  { row: webinarColumns.types, parameters: { accountId: 'text', accessMode: 'text?' } },
+  `select ${webinarColumns.list} from webinars
+   where account_id = :accountId and (:accessMode::text is null or access_mode = :accessMode) order by id desc`,
 )
 
 /** Returns the webinars, optionally of one access mode, newest first. */
 export const listWebinars = async (
   { sql, accountId }: Reader,
   { accessMode }: { accessMode?: WebinarView['accessMode'] } = {},
-): Promise<WebinarView[]> => (await sql(readWebinars, [accountId, accessMode ?? null])).map(viewWebinar)
+): Promise<WebinarView[]> => (await sql(readWebinars, { accountId, accessMode: accessMode ?? null })).map(viewWebinar)
 
-const readNamed = statement<WebinarRow>(
+const readNamed = statement(
   'webinars-named',
-  columnTypes,
-  `select ${columns} from webinars where account_id = $1 and (id = $2 or title = $2) order by id = $2 desc, id limit 2`,
+  { row: webinarColumns.types, parameters: { accountId: 'text', ref: 'text' } },
+  `select ${webinarColumns.list} from webinars
+   where account_id = :accountId and (id = :ref or title = :ref) order by id = :ref desc, id limit 2`,
 )
 
 /** Finds a webinar by its id or unique title. Throws Problem `not_found`, or `conflict` if several webinars have the title. */
 export const findWebinar = async ({ sql, accountId }: Reader, ref: string): Promise<WebinarView> => {
-  const rows = await sql(readNamed, [accountId, ref])
+  const rows = await sql(readNamed, { accountId, ref })
   const [first] = rows
   if (!first) throw noSuch('webinar', ref, { hint: 'svc webinars list' })
   if (first.id !== ref && rows.length > 1)
@@ -115,13 +96,13 @@ export const findWebinar = async ({ sql, accountId }: Reader, ref: string): Prom
 }
 
 const urlOf = (name: string, column: string) => {
-  const readUrl = statement<{ url: string | null }>(
+  const readUrl = statement(
     name,
-    { url: 'text' },
-    `select ${column} as url from webinars where account_id = $1 and id = $2`,
+    { row: { url: 'text?' }, parameters: webinarId },
+    `select ${column} as url from webinars where account_id = :accountId and id = :id`,
   )
   return async ({ sql, accountId }: Reader, id: string): Promise<string | null> =>
-    (await sql(readUrl, [accountId, id]))[0]?.url ?? null
+    (await sql(readUrl, { accountId, id }))[0]?.url ?? null
 }
 
 /** Returns the stream's URL, or null if it is not set. Only for the operator: the API does not show it. */
@@ -137,10 +118,10 @@ export const readDetails = async (reader: Reader, id: string): Promise<WebinarDe
 }
 
 const lockingWebinar = (name: string, lock: string) =>
-  preparedStatement<WebinarRow>(
+  preparedStatement(
     name,
-    columnTypes,
-    `select ${columns} from webinars where account_id = $1 and id = $2 for ${lock}`,
+    { row: webinarColumns.types, parameters: webinarId },
+    `select ${webinarColumns.list} from webinars where account_id = :accountId and id = :id for ${lock}`,
   )
 
 /** The lock of a change of seats, and the lock that allows concurrent readers, such as reminders. */
@@ -155,15 +136,15 @@ const required = ([row]: readonly WebinarRow[]): WebinarRow => {
   return row
 }
 
-const readOne = statement<WebinarRow>(
+const readOne = statement(
   'read-webinar',
-  columnTypes,
-  `select ${columns} from webinars where account_id = $1 and id = $2`,
+  { row: webinarColumns.types, parameters: webinarId },
+  `select ${webinarColumns.list} from webinars where account_id = :accountId and id = :id`,
 )
 
 /** Returns the webinar as it is now, without a lock: for plans. Throws Problem `not_found` for an unknown or foreign webinar. */
 export const readWebinar = async ({ sql, accountId }: Reader, id: string): Promise<WebinarRow> =>
-  required(await sql(readOne, [accountId, id]))
+  required(await sql(readOne, { accountId, id }))
 
 /**
  * Locks and returns the webinar: changes of seats run one after another, and not while it is locked to `read`. Throws Problem
@@ -173,4 +154,4 @@ export const lockWebinar = async (
   { sql, accountId }: Reader,
   id: string,
   purpose: keyof typeof locking = 'change',
-): Promise<WebinarRow> => required(await sql(locking[purpose], [accountId, id]))
+): Promise<WebinarRow> => required(await sql(locking[purpose], { accountId, id }))
