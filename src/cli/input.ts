@@ -1,15 +1,5 @@
 import { notFound, Problem, shown } from '../lib/problem.ts'
 
-/** Returns the values of a repeated `--data name=value`. Throws Problem `usage` for anything else. */
-export const readData = (pairs: readonly string[]): Record<string, string> =>
-  Object.fromEntries(
-    pairs.map((pair) => {
-      const at = pair.indexOf('=')
-      if (at < 1) throw new Problem('usage', `--data takes name=value, not ${shown(pair)}`)
-      return [pair.slice(0, at), pair.slice(at + 1)]
-    }),
-  )
-
 /** Returns the text of a file, or of standard input for `-`. Throws Problem `usage` if the file can't be read. */
 export const readInput = async (name: string, flag: string): Promise<string> => {
   if (name === '-') return (await import('node:stream/consumers')).text(process.stdin)
@@ -97,4 +87,32 @@ export const readSource = async (file: string, maxBytes: number): Promise<string
       : new Problem('usage', `${file} can't be read (${code})`)
   }
   return Buffer.concat(parts).toString()
+}
+
+const maxDataBytes = 1024 * 1024
+
+const fileData = async (file: string): Promise<Record<string, unknown>> => {
+  const source = await readSource(file, maxDataBytes)
+  try {
+    const value: unknown = JSON.parse(source)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
+  } catch {}
+  throw new Problem('usage', `--data ${file} must hold a JSON object`)
+}
+
+/**
+ * Returns the fields of a repeated `--data`: `name=value`, or `@file` with a JSON object; later values win, and nested values are
+ * ignored. Throws Problem `usage` for anything else.
+ */
+export const readData = async (given: readonly string[]): Promise<Record<string, string>> => {
+  const entries = new Map<string, unknown>()
+  for (const text of given) {
+    const at = text.indexOf('=')
+    if (text.startsWith('@')) {
+      for (const [name, value] of Object.entries(await fileData(text.slice(1)))) entries.set(name, value)
+    } else if (at > 0) entries.set(text.slice(0, at), text.slice(at + 1))
+    else throw new Problem('usage', `--data takes name=value, or @ and the name of a JSON file, not ${shown(text)}`)
+  }
+  const flat = [...entries].filter(([, value]) => typeof value !== 'object' || value === null)
+  return Object.fromEntries(flat.map(([name, value]) => [name, String(value ?? '')]))
 }

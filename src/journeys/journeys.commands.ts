@@ -210,7 +210,7 @@ const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): P
     async (w) => [await findJourney(w, ref), await findList(w, list)] as const,
   )
   const by = { accountId: (await account()).id, actor, by: 'operator' as const }
-  const data = flags.data.length > 0 ? readData(flags.data) : undefined
+  const data = flags.data.length > 0 ? await readData(flags.data) : undefined
   const entrant = parse(EntryRequest, { email, listId, data })
   const entered = await triggerJourney(flags.dryRun ? rollingBack(app) : app, by, id, entrant)
   out.one({ ...(flags.dryRun && { dryRun: true }), ok: true, entered })
@@ -227,7 +227,7 @@ const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): 
     import('../segments/segments.ts'),
     import('../lib/parse.ts'),
   ])
-  const data = parse(TriggerData, readData(flags.data), 'data')
+  const data = parse(TriggerData, await readData(flags.data), 'data')
   const { where, segment } = flags
   if (segment === undefined) await context.require(flags, 'list')
   const { journey, target, condition } = await work(async (w) => {
@@ -281,8 +281,8 @@ const addTrigger = (noun: Command, cli: Cli): void => {
       .option('--where <filter>', 'of the list: only contacts that meet this filter')
       .option('--segment <id|name>', 'every active contact of this segment, after confirmation')
       .option(
-        '--data <name=value>',
-        'merge data of each run, used before fields of the contact (repeatable)',
+        '--data <name=value|@file>',
+        'merge data of each run, used before fields of the contact: a field, or a JSON file (repeatable)',
         gather,
         [],
       )
@@ -325,7 +325,12 @@ const addTest = (noun: Command, cli: Cli): void => {
     )
     .option('-f, --file <file>', 'the file with one journey, or - for standard input')
     .option('--contact <email>', 'an address in a list')
-    .option('--data <name=value>', 'data of the trigger (repeatable)', gather, [])
+    .option(
+      '--data <name=value|@file>',
+      'data of the trigger: a field and its value, or a JSON file (repeatable)',
+      gather,
+      [],
+    )
     .action(
       cli.run(async ({ app, out, require, trial }, flags: { file?: string; contact?: string; data: string[] }) => {
         const { file, contact } = await require(flags, 'file', 'contact')
@@ -343,7 +348,7 @@ const addTest = (noun: Command, cli: Cli): void => {
           import('../lib/address.ts'),
         ])
         const email = parse(emailAddress(), contact, 'contact')
-        const data = parse(TriggerData, readData(flags.data), 'data')
+        const data = parse(TriggerData, await readData(flags.data), 'data')
         const documents = readDocuments(await readSource(file, maxFileBytes))
         if (documents.length !== 1)
           throw new Problem('usage', `${file} must hold one journey, and holds ${number(documents.length)}`)

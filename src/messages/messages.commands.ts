@@ -113,7 +113,7 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
     subject,
     headers,
   }
-  if (project !== undefined) return { ...common, projectId: project, mergeData: readData(flags.data) }
+  if (project !== undefined) return { ...common, projectId: project, mergeData: await readData(flags.data) }
   if (flags.html === '-' && flags.text === '-')
     throw new Problem('usage', 'Only one of --html and --text can be read from stdin')
   const [html, text] = [
@@ -138,7 +138,7 @@ const send: CommandSet = (cli) => {
     .option('--cc <email>', 'a recipient of a copy, named in the email (repeatable)', gather, [])
     .option('--bcc <email>', 'a recipient of a copy, named nowhere (repeatable)', gather, [])
     .option('--project <id|name>', 'the project to render')
-    .option('--data <name=value>', 'a merge field of the project (repeatable)', gather, [])
+    .option('--data <name=value|@file>', 'merge data: a field and its value, or a JSON file (repeatable)', gather, [])
     .option('--subject <subject>', 'the subject (default: the name of the project)')
     .option('--html <@file|-|text>', 'the HTML part, sent unchanged: from a file, from standard input, or given here')
     .option('--text <@file|-|text>', 'the text part, in the same way')

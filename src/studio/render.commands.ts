@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Cli, examples, gather } from '../cli/command.ts'
-import { readSource } from '../cli/input.ts'
+import { readData } from '../cli/input.ts'
 import { openFile, temporaryFile } from '../cli/open-file.ts'
 import { printable } from '../cli/output.ts'
 import { noSuch, Problem } from '../lib/problem.ts'
@@ -10,31 +10,6 @@ interface RenderFlags {
   text?: boolean
   open?: boolean
   out?: string
-}
-
-const maxDataBytes = 1024 * 1024
-
-const fileData = async (file: string): Promise<Record<string, unknown>> => {
-  const source = await readSource(file, maxDataBytes)
-  try {
-    const value: unknown = JSON.parse(source)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  } catch {}
-  throw new Problem('usage', `--data ${file} must hold a JSON object`)
-}
-
-/** Returns the merge data of `--data`: `k=v`, or `@file` with a JSON object; later values win. Nested values are ignored, as in sends. */
-const dataOf = async (given: readonly string[]): Promise<Record<string, string>> => {
-  const entries = new Map<string, unknown>()
-  for (const text of given) {
-    const at = text.indexOf('=')
-    if (text.startsWith('@')) {
-      for (const [name, value] of Object.entries(await fileData(text.slice(1)))) entries.set(name, value)
-    } else if (at > 0) entries.set(text.slice(0, at), text.slice(at + 1))
-    else throw new Problem('usage', '--data must be name=value, or @ and the name of a JSON file')
-  }
-  const flat = [...entries].filter(([, value]) => typeof value !== 'object' || value === null)
-  return Object.fromEntries(flat.map(([name, value]) => [name, String(value ?? '')]))
 }
 
 const write = async (file: string, content: string): Promise<void> => {
@@ -60,13 +35,13 @@ export const addRender = (noun: Command, cli: Cli): void => {
       ),
     )
     .argument('<project>', 'id or name')
-    .option('--data <k=v|@file>', 'merge data: a field and its value, or a JSON file (repeatable)', gather, [])
+    .option('--data <name=value|@file>', 'merge data: a field and its value, or a JSON file (repeatable)', gather, [])
     .option('--text', 'print the text part instead')
     .option('--out <file>', 'write the email to a file')
     .option('--open', 'open the email in the browser')
     .action(
       cli.run(async ({ account, app, out, work }, ref: string, flags: RenderFlags) => {
-        const mergeData = await dataOf(flags.data)
+        const mergeData = await readData(flags.data)
         const { findProject, previewLinks, renderProject } = await import('./studio.ts')
         const { id, version } = await work((w) => findProject(w, ref))
         const accountId = (await account()).id

@@ -72,6 +72,12 @@ test('test shows each step with its time, and leaves nothing behind', async () =
       { step: 'steps[1].then[0]', kind: 'add-to-list', outcome: 'was in the list', detail: 'Customers' },
     ],
   })
+  const fields = join(folder, 'fields.json')
+  await writeFile(fields, JSON.stringify({ plan: 'pro' }))
+  const byFile = await test('--contact', 'ada@example.com', '--data', `@${fields}`, '--json')
+  expect(byFile.json.steps).toMatchObject(
+    ran.json.steps.map(({ kind, outcome }: { kind: string; outcome: string }) => ({ kind, outcome })),
+  )
   expect(ran.stderr).toMatch(/^The run would end at .*: completed\. Nothing was sent or changed\.\n$/)
   expect(await count()).toBe(0)
   expect((await test('--contact', 'none@example.com')).status).toBe(3)
