@@ -168,10 +168,11 @@ test('a request by another host name that resolves to this machine is refused', 
   expect(await status(`localhost:${c.console.port}`)).toBe(200)
 })
 
-test('health checks and icons are not shown as API calls', async () => {
+test('health checks, checks of links and icons are not shown as API calls', async () => {
   const before = (await get('/calls')).text.match(/(\d+) requests?</)![1]
   for (const path of ['/healthz', '/readyz', '/favicon.ico', '/sample/harbour.png'])
     c.console.addCall({ method: 'GET', path, status: 200, ms: 1, requestId: 'req_2' }, null)
+  c.console.addCall({ method: 'HEAD', path: '/v/:token', status: 200, ms: 1, requestId: 'req_2' }, null)
   expect((await get('/calls')).text.match(/(\d+) requests?</)![1]).toBe(before)
 })
 

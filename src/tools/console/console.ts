@@ -194,6 +194,8 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
   return {
     ...receiver,
     addCall: (answered, content) => {
+      // Checks of links, also those of this console.
+      if (answered.method === 'HEAD') return
       if (!hiddenPaths.includes(answered.path)) calls.add(answered, content, nowMs())
     },
     close: () => {
