@@ -232,6 +232,10 @@ const takeAll = async (browser: Browser): Promise<void> => {
   await go('/f/frm_nothing', 'form-none')
 
   const webinar = await svc('webinars', 'create', '--title', 'Product tour', '--at', '2d', '--capacity', '1')
+  await scripted.goto(`${dev.url}/webinar/${webinar.id}`)
+  await picture(scripted, 'webinar-register')
+  await scripted.goto(`${dev.url}/webinar/${webinar.id}/thanks`)
+  await picture(scripted, 'webinar-thanks')
   for (const name of ['Carl', 'Dora'])
     await call('POST', `/webinars/${webinar.id}/register`, { email: `${name.toLowerCase()}@example.com`, name })
   const seat = await mailOf(/^You are registered/)
