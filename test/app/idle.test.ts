@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { looks } from '../../src/app/daemon/jobs.looks.ts'
+import { loadLooks } from '../../src/app/daemon/jobs.looks.ts'
 import { journeyMails } from '../../src/app/journeys.mail.ts'
 import { runBookingReminders } from '../../src/bookings/bookings.remind.ts'
 import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
@@ -41,8 +41,8 @@ test('queues in which nothing is due are polled by the heartbeats of their worke
     throw fault
   }
   const loops = [
-    runDeliveries(app, stop.signal, report, looks.deliveries),
-    runMail(app, stop.signal, report, looks.mail),
+    runDeliveries(app, stop.signal, report, await loadLooks('deliveries')),
+    runMail(app, stop.signal, report, await loadLooks('mail')),
     runResults(app, stop.signal, report),
     runMailboxes(app, stop.signal, report),
     runBroadcasts(app, stop.signal, report),

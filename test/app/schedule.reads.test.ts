@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
-import { looks } from '../../src/app/daemon/jobs.looks.ts'
+import { loadLooks } from '../../src/app/daemon/jobs.looks.ts'
 import { remindBookings } from '../../src/bookings/bookings.remind.ts'
 import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
 import { isTargetDue } from '../../src/deliveries/queue/deliveries.claim.ts'
@@ -101,7 +101,7 @@ const schedulers: [string, () => Promise<unknown>][] = [
   ['booking reminders', () => remindBookings(t.app, never, fail, new Set())],
   ['mailboxes', () => readMailboxes(t.app, never, fail)],
   ['whether journeys are due', () => isAnythingDue(t.app.sql, t.app.now())],
-  ...Object.entries({ ...looks.deliveries, ...looks.mail, messages: hasMessages }).map(
+  ...Object.entries({ ...(await loadLooks('deliveries')), ...(await loadLooks('mail')), messages: hasMessages }).map(
     ([scheduler, hasWork]): [string, () => Promise<unknown>] => [
       `heartbeats that look for ${scheduler}`,
       () => t.app.sql(`select (${hasWork})`),

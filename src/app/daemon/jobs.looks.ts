@@ -1,13 +1,25 @@
-import { isBookingReminderDue } from '../../bookings/bookings.remind.ts'
-import { isAnyOpen } from '../../broadcasts/broadcasts.loop.ts'
-import { isRunDue } from '../../journeys/engine/runs.rows.ts'
-import { hasChanges } from '../../messages/results/fold.rows.ts'
 import type { Looks } from '../../queue/looks.ts'
-import { isReminderDue } from '../../webinars/reminders/reminders.rows.ts'
 import type { ThreadName } from '../schedule.ts'
 
-/** What the heartbeats of the worker of a thread look for, for the schedulers of the process. */
-export const looks: Partial<Record<ThreadName, Looks>> = {
-  deliveries: { journeys: isRunDue, results: hasChanges },
-  mail: { broadcasts: isAnyOpen, reminders: isReminderDue, 'booking reminders': isBookingReminderDue },
+const ofDeliveries = async (): Promise<Looks> => {
+  const [{ isRunDue }, { hasChanges }] = await Promise.all([
+    import('../../journeys/engine/runs.rows.ts'),
+    import('../../messages/results/fold.rows.ts'),
+  ])
+  return { journeys: isRunDue, results: hasChanges }
+}
+
+const ofMail = async (): Promise<Looks> => {
+  const [{ isAnyOpen }, { isReminderDue }, { isBookingReminderDue }] = await Promise.all([
+    import('../../broadcasts/broadcasts.loop.ts'),
+    import('../../webinars/reminders/reminders.rows.ts'),
+    import('../../bookings/bookings.remind.ts'),
+  ])
+  return { broadcasts: isAnyOpen, reminders: isReminderDue, 'booking reminders': isBookingReminderDue }
+}
+
+/** Loads what the heartbeats of the worker of a thread look for, for the schedulers of the process. Only that thread loads it. */
+export const loadLooks = async (thread: ThreadName): Promise<Looks> => {
+  if (thread === 'deliveries') return ofDeliveries()
+  return thread === 'mail' ? ofMail() : {}
 }

@@ -7,7 +7,7 @@ import { type OpenApp, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { loadListeners } from '../features.ts'
 import { type ThreadName, threadNames, threads } from '../schedule.ts'
-import { looks } from './jobs.looks.ts'
+import { loadLooks } from './jobs.looks.ts'
 
 /** The data of a thread. The process has already opened its database. */
 export interface ThreadData {
@@ -25,7 +25,8 @@ const loadRun = async (name: ThreadName): Promise<Run> => {
   const thread = threads.find((one) => one.name === name)!
   if (thread.interval !== null) return (await import('./housekeeping.ts')).runHousekeeping
   const jobs: readonly Loop[] = await thread.jobs()
-  return (...of) => Promise.all(jobs.map(({ run }) => run(...of, looks[name] ?? {})))
+  const looks = await loadLooks(name)
+  return (...of) => Promise.all(jobs.map(({ run }) => run(...of, looks)))
 }
 
 /**
