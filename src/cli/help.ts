@@ -14,9 +14,9 @@ const inPairs = (cells: readonly string[], width: number): string[] => {
 
 /** What a newcomer types first. */
 const started: readonly [command: string, what: string][] = [
-  ['svc dev', 'run everything here: database, API, console, caught email'],
+  ['svc dev', 'run everything here: database, API, console, email'],
   ['svc doctor', 'check everything a daemon needs, and suggest fixes'],
-  ['svc completion bash', 'print the completion script of a shell, also zsh and fish'],
+  ['svc completion bash', 'print the completion script of a shell'],
   ['svc <command> --help', 'show the verbs, flags and examples of a command'],
 ]
 
@@ -48,7 +48,7 @@ const helpOnTerminal = (program: Command, helper: Help, width: number): string =
     ...others.flatMap(([heading, those]) => ['', heading, ...nouns(those)]),
     '',
     first![0],
-    ...started.map(([command, what]) => `  ${fitted(command, terms)}${what}`),
+    ...started.map(([command, what]) => `  ${fitted(command, Math.max(terms, 22))}${what}`),
     '',
   ].join('\n')
 }

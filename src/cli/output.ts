@@ -209,8 +209,8 @@ export const createOutput = (terminal: Terminal): Output => {
   const showsNames = isTerminal && format === 'table' && !isWide && !fields
   const names: Names = async (ids) => (showsNames && ids.length > 0 && (await terminal.names?.(ids))) || new Map()
   const line = (text: string) => void stdout.write(`${isTerminal ? harmless(text) : text}\n`)
-  // A command to copy stays on one line.
-  const isCommand = /^ *next: /
+  // What to copy stays on one line.
+  const isCommand = /^ *(next|console): /
   const note = (text: string) => {
     const lines = isTerminal && !isCommand.test(text) ? wrapped(printable(text), width) : [printable(text)]
     stderr.write(`${lines.join('\n')}\n`)

@@ -19,7 +19,7 @@ const introduction = ({ config, url, consoleUrl, catcherUrl, key, list, aheadMs 
   API        ${url}/api/v1
   Docs       ${url}/docs
   OpenAPI    ${url}/openapi.json
-  Console    ${consoleUrl}  (caught email, webhooks, API calls: start here)
+  Console    ${consoleUrl}  (email, webhooks, API calls: start here)
   Webhooks   ${consoleUrl}  (each delivery, as it arrives)
   Mail       ${catcherUrl ? `${catcherUrl}  (all email is caught: svc mail list)` : 'email leaves by SVC_SMTP_URL'}
   Database   ${config.databaseUrl ? new URL(config.databaseUrl).host : `embedded, in ${config.dataDir}`}${ahead}
