@@ -24,6 +24,9 @@ const silentAgainMs = 10_000
 const unsureMs = 12_000
 const firstDelayMs = 100
 const longestDelayMs = 5000
+/** A heartbeat waits at most this long for a lock on what it looks for; those of this time afterwards do not look. */
+const lookLockMs = 1000
+const noLookMs = 30_000
 /** How long a new session waits for the end of the old one, which the server still holds. */
 const takeoverMs = 2000
 
@@ -144,7 +147,11 @@ export const openLease = (
   events: LeaseEvents,
 ): Lease => {
   const { looks = {} } = events
-  const text = beating(queue, events.isDue ?? 'false', looks)
+  const textWith = (those: Looks) => beating(queue, events.isDue ?? 'false', those)
+  const [looking, plain] = [
+    { name: 'look', text: textWith(looks) },
+    { name: 'beat', text: textWith({}) },
+  ]
   const observer = createObserver()
   let id: number | null = null
   let wanted: number | null = null
@@ -159,6 +166,7 @@ export const openLease = (
   /** A notice came while a heartbeat was under way, which may have read an older state. */
   let isBeatAsked = false
   let beatAt = Number.NEGATIVE_INFINITY
+  let lookAt = Number.NEGATIVE_INFINITY
 
   const isSure = () => performance.now() - beatAt < unsureMs
 
@@ -173,10 +181,12 @@ export const openLease = (
     if (Object.keys(found).length > 0) reportLooks({ database }, found)
   }
 
+  /** Until the next answer, the schedulers look for their work themselves. */
+  const reportUnknown = () => reportFound(Object.fromEntries(Object.keys(looks).map((scheduler) => [scheduler, true])))
+
   const lost = () => {
     clearTimeout(timer)
-    // Until the next heartbeat, the schedulers look for their work themselves.
-    reportFound(Object.fromEntries(Object.keys(looks).map((scheduler) => [scheduler, true])))
+    reportUnknown()
     client = undefined
     id = null
     beatAt = Number.NEGATIVE_INFINITY
@@ -212,6 +222,7 @@ export const openLease = (
   const setUp = async (opened: pg.Client): Promise<void> => {
     // What heartbeats look for must be found by an index, whatever the statistics say.
     await opened.query('set enable_seqscan = off')
+    await opened.query(`set lock_timeout = ${lookLockMs}`)
     for (const channel of [holdsChannel, ...channels]) await opened.query(`listen ${channel}`)
     await register(opened)
   }
@@ -243,8 +254,9 @@ export const openLease = (
     isBeating = true
     isBeatAsked = false
     const sentAt = performance.now()
+    const isLooking = sentAt >= lookAt
     try {
-      const { rows } = await session.query({ name: 'beat', text, values: [wanted, job] })
+      const { rows } = await session.query({ ...(isLooking ? looking : plain), values: [wanted, job] })
       const { isAlive, isDue, ...found } = rows[0] as BeatRow
       if (!isAlive) {
         // Other workers declared this one dead and freed its claims: it starts again under a new id.
@@ -266,7 +278,13 @@ export const openLease = (
       if (suspects) next = graceMs
       if (dead.length > 0) void bury(session, dead)
     } catch {
-      // The connection is lost, or the server refused: its end, or the next heartbeat, tries again.
+      // The connection is lost, or the server refused: its end, or the next heartbeat, tries again. A table of another feature, such as
+      // one that is being rewritten, must not end the lease: the next heartbeat does not look.
+      if (isLooking && Object.keys(looks).length > 0) {
+        lookAt = performance.now() + noLookMs
+        next = 0
+        reportUnknown()
+      }
     }
     isBeating = false
     if (client === session) after(isBeatAsked ? 0 : next, beat)

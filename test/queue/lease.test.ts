@@ -83,6 +83,35 @@ test('each heartbeat reports to the schedulers of its process whether they have 
   other.close()
 })
 
+test('heartbeats continue while what they look for is locked', async () => {
+  await t.app.sql('create table if not exists locked_work (is_due boolean)')
+  const look = followLooks(t.app, 'locked', () => {})
+  let beats = 0
+  const looks = { locked: 'select is_due from locked_work limit 1' }
+  const { lease } = open('locked', { looks, beat: () => void beats++ })
+  await expect.poll(() => look.isIdle).toBe(true)
+  const locked = Promise.withResolvers<void>()
+  const done = Promise.withResolvers<void>()
+  const locking = t.app.database.transaction(async (sql) => {
+    await sql('set local idle_in_transaction_session_timeout = 0')
+    await sql('lock table locked_work')
+    locked.resolve()
+    await done.promise
+  })
+  try {
+    await locked.promise
+    const before = beats
+    await expect.poll(() => beats).toBeGreaterThan(before + 2)
+    expect(lease.id).not.toBeNull()
+    expect(look.isIdle).toBe(false)
+  } finally {
+    done.resolve()
+    await locking
+  }
+  await lease.close(isEmpty)
+  look.close()
+})
+
 test('a worker whose row is deleted starts again with a new id', async () => {
   const { lease } = open('again')
   await ready(lease)
