@@ -1,4 +1,5 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
@@ -13,11 +14,21 @@ export interface AccessView {
   found: number
 }
 
-const readPage = statement<Omit<AccessView, 'at'> & { at: Date }>(
+const readPage = statement(
   'list-access',
-  { id: 'text', at: 'timestamptz', actor: 'text', email: 'text', listId: 'text', found: 'int4' },
+  {
+    row: typedRow<Omit<AccessView, 'at'> & { at: Date }>({
+      id: 'text',
+      at: 'timestamptz',
+      actor: 'text',
+      email: 'text',
+      listId: 'text',
+      found: 'int4',
+    }),
+    parameters: { accountId: 'text', before: 'text?', limit: 'int8' },
+  },
   `select id, at, actor, email, list_id as "listId", found from access_log
-   where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3`,
+   where account_id = :accountId and (:before::text is null or id < :before) order by id desc limit :limit`,
 )
 
 /** Returns a page of the account's access log, newest first. Throws Problem `invalid` for a bad cursor. */
@@ -26,7 +37,7 @@ export const listAccess = async (
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page<AccessView>> => {
   const before = cursor === undefined ? null : idOfCursor('log', cursor)
-  const rows = await sql(readPage, [accountId, before, limit + 1])
+  const rows = await sql(readPage, { accountId, before, limit: limit + 1 })
   return pageOf(
     rows.map(({ at, ...entry }) => ({ ...entry, at: at.getTime() })),
     limit,

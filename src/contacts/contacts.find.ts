@@ -3,6 +3,7 @@ import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
+import { typed, typedRow } from '../store/column-types.ts'
 import { forceIndexOrder, isSharedFailure, type Sql } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
@@ -92,11 +93,11 @@ export const findContacts = async (reader: Reader, { email, listId }: Question):
   return found
 }
 
-const readingContacts = preparedStatement<ContactRow>(
+const readingContacts = preparedStatement(
   'read-contacts',
-  contactTypes,
+  { row: typedRow<ContactRow>(contactTypes), parameters: { accountId: 'text', email: 'text', listId: 'text?' } },
   `select ${contactColumns} from ${contactsOfAddress}
-   where a.account_id = $1 and a.email = $2 and ($3::text is null or c.list_id = $3)
+   where a.account_id = :accountId and a.email = :email and (:listId::text is null or c.list_id = :listId)
    order by c.updated_at desc, c.list_id`,
 )
 
@@ -106,15 +107,15 @@ export const readContacts = async (
   email: string,
   listId: string | null = null,
 ): Promise<Contact[]> => {
-  const rows = await sql(readingContacts, [accountId, email, listId])
+  const rows = await sql(readingContacts, { accountId, email, listId })
   return rows.map(viewContact)
 }
 
-const readingContactsOf = preparedStatement<ContactRow>(
+const readingContactsOf = preparedStatement(
   'read-contacts-of',
-  contactTypes,
+  { row: typedRow<ContactRow>(contactTypes), parameters: { accountId: 'text', emails: '_text' } },
   `select ${contactColumns} from ${contactsOfAddress}
-   where a.account_id = $1 and a.email = any($2) order by c.updated_at desc, c.list_id`,
+   where a.account_id = :accountId and a.email = any(:emails) order by c.updated_at desc, c.list_id`,
 )
 
 /** Returns the contacts of many addresses in all lists, most recently updated first. Not recorded. */
@@ -122,18 +123,18 @@ export const readContactsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   emails: readonly string[],
 ): Promise<Contact[]> => {
-  const rows = await sql(readingContactsOf, [accountId, emails])
+  const rows = await sql(readingContactsOf, { accountId, emails })
   return rows.map(viewContact)
 }
 
 // $2 addresses, $3 the list.
-const readingMembers = preparedStatement<ContactRow>(
+const readingMembers = preparedStatement(
   'read-members',
-  contactTypes,
-  `select ${contactColumns} from unnest(${opaqueArray('$2')}) as i(email)
-   cross join lateral (select * from addresses where account_id = $1 and email = i.email limit 1) a
+  { row: typedRow<ContactRow>(contactTypes), parameters: { accountId: 'text', emails: '_text', listId: 'text' } },
+  `select ${contactColumns} from unnest(${opaqueArray(':emails')}) as i(email)
+   cross join lateral (select * from addresses where account_id = :accountId and email = i.email limit 1) a
    cross join lateral (
-     select * from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
+     select * from contacts where account_id = :accountId and row_id = a.row_id and list_id = :listId limit 1
    ) c
    join contact_lists l on l.id = c.list_id
    order by c.email`,
@@ -149,18 +150,18 @@ export const readMembers = async (
   emails: readonly string[],
   columns: readonly string[],
 ): Promise<Contact[]> => {
-  const rows = await sql(readingMembers, [accountId, emails, listId])
+  const rows = await sql(readingMembers, { accountId, emails, listId })
   return rows.map((row) => viewContact({ ...row, listFields: [...row.listFields, ...columns] }))
 }
 
 // $2 addresses, $3 the list.
-const findingMembers = preparedStatement<{ email: string }>(
+const findingMembers = preparedStatement(
   'find-members',
-  { email: 'text' },
-  `select i.email from unnest(${opaqueArray('$2')}) as i(email)
-   cross join lateral (select row_id from addresses where account_id = $1 and email = i.email limit 1) a
+  { row: { email: 'text' }, parameters: { accountId: 'text', emails: '_text', listId: 'text' } },
+  `select i.email from unnest(${opaqueArray(':emails')}) as i(email)
+   cross join lateral (select row_id from addresses where account_id = :accountId and email = i.email limit 1) a
    cross join lateral (
-     select from contacts where account_id = $1 and row_id = a.row_id and list_id = $3 limit 1
+     select from contacts where account_id = :accountId and row_id = a.row_id and list_id = :listId limit 1
    ) c`,
 )
 
@@ -171,7 +172,7 @@ export const findMembers = async (
   emails: readonly string[],
 ): Promise<string[]> => {
   if (emails.length === 0) return []
-  const rows = await sql(findingMembers, [accountId, emails, listId])
+  const rows = await sql(findingMembers, { accountId, emails, listId })
   return rows.map(({ email }) => email)
 }
 
@@ -275,15 +276,18 @@ export const readRecipients = (
 ): Promise<Recipient[]> =>
   sql(...narrowedTo(condition, readingRecipients, textOfRecipients, [accountId, listId, after, at, limit]))
 
-const readingRecipientsOf = preparedStatement<Recipient>(
+const readingRecipientsOf = preparedStatement(
   'read-recipients-of',
-  { rowId: 'text', email: 'text', fields: 'jsonb' },
-  `select c.row_id as "rowId", c.email, c.fields from unnest(${opaqueArray('$3')}) as i(row_id)
+  {
+    row: { rowId: 'text', email: 'text', fields: typed<Record<string, string>>('jsonb') },
+    parameters: { accountId: 'text', listId: 'text', rowIds: '_text' },
+  },
+  `select c.row_id as "rowId", c.email, c.fields from unnest(${opaqueArray(':rowIds')}) as i(row_id)
    cross join lateral (
      select row_id, email, fields from contacts
-     where account_id = $1 and row_id = i.row_id and list_id = $2 and status = 'active' limit 1
+     where account_id = :accountId and row_id = i.row_id and list_id = :listId and status = 'active' limit 1
    ) c
-   where exists (select from contact_lists where account_id = $1 and id = $2)
+   where exists (select from contact_lists where account_id = :accountId and id = :listId)
    order by c.row_id`,
 )
 
@@ -292,16 +296,19 @@ export const readRecipientsOf = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
   rowIds: readonly string[],
-): Promise<Recipient[]> => sql(readingRecipientsOf, [accountId, listId, rowIds])
+): Promise<Recipient[]> => sql(readingRecipientsOf, { accountId, listId, rowIds })
 
-const readingRecipientsIn = preparedStatement<Recipient>(
+const readingRecipientsIn = preparedStatement(
   'read-recipients-in',
-  { rowId: 'text', email: 'text', fields: 'jsonb' },
-  `select c.row_id as "rowId", c.email, c.fields from unnest(${opaqueArray('$3')}) as i(row_id)
+  {
+    row: { rowId: 'text', email: 'text', fields: typed<Record<string, string>>('jsonb') },
+    parameters: { accountId: 'text', listIds: '_text?', rowIds: '_text' },
+  },
+  `select c.row_id as "rowId", c.email, c.fields from unnest(${opaqueArray(':rowIds')}) as i(row_id)
    cross join lateral (
-     select c.row_id, c.email, c.fields from contacts c join contact_lists l on l.account_id = $1 and l.id = c.list_id
-     where c.account_id = $1 and c.row_id = i.row_id and c.status = 'active' and ($2::text[] is null or c.list_id = any($2))
-     order by array_position($2, c.list_id), c.updated_at desc, c.list_id limit 1
+     select c.row_id, c.email, c.fields from contacts c join contact_lists l on l.account_id = :accountId and l.id = c.list_id
+     where c.account_id = :accountId and c.row_id = i.row_id and c.status = 'active' and (:listIds::text[] is null or c.list_id = any(:listIds))
+     order by array_position(:listIds, c.list_id), c.updated_at desc, c.list_id limit 1
    ) c
    order by c.row_id`,
 )
@@ -314,7 +321,7 @@ export const readRecipientsIn = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listIds: readonly string[] | null,
   rowIds: readonly string[],
-): Promise<Recipient[]> => sql(readingRecipientsIn, [accountId, listIds, rowIds])
+): Promise<Recipient[]> => sql(readingRecipientsIn, { accountId, listIds, rowIds })
 
 const exportPage = 1_000
 

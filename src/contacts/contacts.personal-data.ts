@@ -6,42 +6,48 @@ import type { Contact } from './contacts.view.ts'
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
-const findingsOf = statement<{ finding: string; createdAt: number }>(
+const findingsOf = statement(
   'export-findings',
-  { finding: 'text', createdAt: 'int8' },
+  { row: { finding: 'text', createdAt: 'int8' }, parameters: { accountId: 'text', email: 'text' } },
   `select finding, ${epochMs('created_at')} as "createdAt" from address_findings
-   where account_id = $1 and email = $2 order by finding`,
+   where account_id = :accountId and email = :email order by finding`,
 )
 
-const rejectsOf = statement<{ importId: string; line: number; email: string; reason: string }>(
+const rejectsOf = statement(
   'export-import-rejects',
-  { importId: 'text', line: 'int4', email: 'text', reason: 'text' },
+  {
+    row: { importId: 'text', line: 'int4', email: 'text', reason: 'text' },
+    parameters: { accountId: 'text', email: 'text' },
+  },
   `select import_id as "importId", line, email, reason from import_rejects
-   where account_id = $1 and lower(trim(email)) = $2 order by import_id, line`,
+   where account_id = :accountId and lower(trim(email)) = :email order by import_id, line`,
 )
 
-const readsOf = statement<{ id: string; at: number; actor: string; listId: string | null; found: number }>(
+const readsOf = statement(
   'export-access-log',
-  { id: 'text', at: 'int8', actor: 'text', listId: 'text', found: 'int4' },
+  {
+    row: { id: 'text', at: 'int8', actor: 'text', listId: 'text?', found: 'int4' },
+    parameters: { accountId: 'text', email: 'text' },
+  },
   `select id, ${epochMs('at')} as at, actor, list_id as "listId", found from access_log
-   where account_id = $1 and email = $2 order by id`,
+   where account_id = :accountId and email = :email order by id`,
 )
 
 /** Personal data about an address beside its contacts. */
 export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'findings',
-    read: ({ sql, accountId }, email) => sql(findingsOf, [accountId, email]),
+    read: ({ sql, accountId }, email) => sql(findingsOf, { accountId, email }),
   },
   {
     name: 'importRejects',
-    read: ({ sql, accountId }, email) => sql(rejectsOf, [accountId, email]),
+    read: ({ sql, accountId }, email) => sql(rejectsOf, { accountId, email }),
   },
   {
     name: 'accessLog',
     // Kept as the record of who has read the data.
     staysAtErasure: true,
-    read: ({ sql, accountId }, email) => sql(readsOf, [accountId, email]),
+    read: ({ sql, accountId }, email) => sql(readsOf, { accountId, email }),
   },
 ]
 

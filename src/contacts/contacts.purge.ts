@@ -11,12 +11,12 @@ import type { App } from '../store/work.ts'
  * after the previous one, so that it does not scan deleted rows. Rows are identified by ctid, because they are never updated.
  */
 
-const findOldReaders = statement<{ id: string }>(
+const findOldReaders = statement(
   'find-old-readers',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { bound: 'text', only: 'text?' } },
   `select a.id from ${allAccounts} a cross join lateral (
-     select from access_log l where l.account_id = a.id and l.id < $1 order by l.id limit 1
-   ) l where $2::text is null or a.id = $2`,
+     select from access_log l where l.account_id = a.id and l.id < :bound order by l.id limit 1
+   ) l where :only::text is null or a.id = :only`,
 )
 
 const deleteReads = statement<{ gone: number; last: string | null }>(
@@ -87,7 +87,7 @@ export const purgeAccessLog = async (
 ): Promise<number> => {
   const bound = idAt('log', before.getTime())
   let total = 0
-  for (const { id } of await sql(findOldReaders, [bound, only])) {
+  for (const { id } of await sql(findOldReaders, { bound, only })) {
     let last = ''
     const batch = async () => {
       const [row] = await database.transaction((tx) => tx(deleteReads, [id, last, bound, batchSize]), forceIndexOrder)
@@ -134,11 +134,11 @@ export const purgeImports = async (
   return total + (await inBatches(batchSize, batch, signal))
 }
 
-const deleteDomains = statement<{ gone: number }>(
+const deleteDomains = statement(
   'delete-old-mail-domains',
-  { gone: 'int8' },
+  { row: { gone: 'int8' }, parameters: { before: 'timestamptz', batchSize: 'int8' } },
   `with old as materialized (
-     select ctid as row from mail_domains where expires_at < $1 order by expires_at limit $2 for update skip locked
+     select ctid as row from mail_domains where expires_at < :before order by expires_at limit :batchSize for update skip locked
    ), gone as (
      delete from mail_domains where ctid = any(array(select row from old)) returning 1
    )
@@ -151,7 +151,8 @@ export const purgeMailDomains = (
   before: Date,
   signal?: AbortSignal,
   batchSize = 1000,
-): Promise<number> => inBatches(batchSize, async () => (await sql(deleteDomains, [before, batchSize]))[0]!.gone, signal)
+): Promise<number> =>
+  inBatches(batchSize, async () => (await sql(deleteDomains, { before, batchSize }))[0]!.gone, signal)
 
 export const jobs = [
   defineJob('access log', {

@@ -37,14 +37,14 @@ export const membersOfList = (account: string, list: string): string =>
 export const activeInAnyList = (account: string): string =>
   `(select distinct row_id, email from contacts where account_id = ${account} and status = 'active') c`
 
-const readReasons = statement<{ reasons: string[] | null }>(
+const readReasons = statement(
   'verification-reasons',
-  { reasons: '_text' },
-  'select verification_reasons as reasons from addresses where account_id = $1 and email = $2',
+  { row: { reasons: '_text?' }, parameters: { accountId: 'text', email: 'text' } },
+  'select verification_reasons as reasons from addresses where account_id = :accountId and email = :email',
 )
 
 /** Returns why verification doubts a normalised address or rejected it. Empty if the account does not have it. */
 export const verificationReasons = async ({ sql, accountId }: Work, email: string): Promise<string[]> => {
-  const [row] = await sql(readReasons, [accountId, email])
+  const [row] = await sql(readReasons, { accountId, email })
   return row?.reasons ?? []
 }

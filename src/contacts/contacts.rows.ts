@@ -88,10 +88,10 @@ export const lockContacts = async (
   await sql(locking, [accountId, contacts.map(({ email }) => email), contacts.map(({ listId }) => listId)])
 }
 
-const readRowIds = preparedStatement<{ email: string; rowId: string }>(
+const readRowIds = preparedStatement(
   'row-ids',
-  { email: 'text', rowId: 'text' },
-  'select email, row_id as "rowId" from addresses where account_id = $1 and email = any($2)',
+  { row: { email: 'text', rowId: 'text' }, parameters: { accountId: 'text', emails: '_text' } },
+  'select email, row_id as "rowId" from addresses where account_id = :accountId and email = any(:emails)',
 )
 
 /** Returns the row id of each of the normalised addresses that the account has. */
@@ -100,16 +100,16 @@ export const rowIdsOf = async (
   emails: readonly string[],
 ): Promise<Map<string, string>> => {
   if (emails.length === 0) return new Map()
-  const rows = await sql(readRowIds, [accountId, emails])
+  const rows = await sql(readRowIds, { accountId, emails })
   return new Map(rows.map(({ email, rowId }) => [email, rowId]))
 }
 
-const findNewestLists = statement<{ email: string; listId: string }>(
+const findNewestLists = statement(
   'newest-lists',
-  { email: 'text', listId: 'text' },
-  `select i.email, c.list_id as "listId" from unnest($2::text[]) as i(email) cross join lateral (
+  { row: { email: 'text', listId: 'text' }, parameters: { accountId: 'text', emails: '_text' } },
+  `select i.email, c.list_id as "listId" from unnest(:emails::text[]) as i(email) cross join lateral (
      select c.list_id from contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id
-     where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = i.email)
+     where c.account_id = :accountId and c.row_id = (select row_id from addresses where account_id = :accountId and email = i.email)
      order by c.updated_at desc, l.id limit 1
    ) c`,
 )
@@ -120,6 +120,6 @@ export const newestListsOf = async (
   emails: readonly string[],
 ): Promise<Map<string, string>> => {
   if (emails.length === 0) return new Map()
-  const rows = await sql(findNewestLists, [accountId, emails])
+  const rows = await sql(findNewestLists, { accountId, emails })
   return new Map(rows.map(({ email, listId }) => [email, listId]))
 }

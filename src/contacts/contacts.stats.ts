@@ -25,11 +25,11 @@ export const tallyingLeft = (account: string, now: string, before: string): stri
        where before is null or before < day group by 1, 2
      ) counted group by day`)
 
-const locking = statement<{ email: string }>(
+const locking = statement(
   'lock-leaving-addresses',
-  { email: 'text' },
-  `select a.email from (select distinct email collate "C" as email from unnest($2::text[]) e(email) order by 1) o
-   cross join lateral (select email from addresses where account_id = $1 and email = o.email for no key update) a`,
+  { row: { email: 'text' }, parameters: { accountId: 'text', emails: '_text' } },
+  `select a.email from (select distinct email collate "C" as email from unnest(:emails::text[]) e(email) order by 1) o
+   cross join lateral (select email from addresses where account_id = :accountId and email = o.email for no key update) a`,
 )
 
 /**
@@ -39,7 +39,7 @@ const locking = statement<{ email: string }>(
 export const lockLeaving = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   emails: readonly string[],
-): Promise<ReadonlySet<string>> => new Set((await sql(locking, [accountId, emails])).map(({ email }) => email))
+): Promise<ReadonlySet<string>> => new Set((await sql(locking, { accountId, emails })).map(({ email }) => email))
 
 /** Reports addresses that were removed from the account. */
 export const notifyLeft = async (work: Work, emails: readonly string[]): Promise<void> => {

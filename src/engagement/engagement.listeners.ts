@@ -7,6 +7,7 @@ import {
 } from '../deliveries/deliveries.ts'
 import type { EventData } from '../events/shapes.ts'
 import type { MachineActions } from '../messages/messages.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
@@ -34,24 +35,27 @@ export const deliverToProjects: Listener = {
   },
 }
 
-const countMachines = statement<MachineActions>(
+const countMachines = statement(
   'count-machine-actions',
-  { opens: 'int8', clicks: 'int8' },
+  {
+    row: typedRow<MachineActions>({ opens: 'int8', clicks: 'int8' }),
+    parameters: { accountId: 'text', messageId: 'text' },
+  },
   `select count(*) filter (where kind = 'open') as opens, count(*) filter (where kind = 'click') as clicks
-   from interactions where account_id = $1 and message_id = $2 and is_bot`,
+   from interactions where account_id = :accountId and message_id = :messageId and is_bot`,
 )
 
 /** Counts what machines did with an email. */
 export const reportMachines: Listener = {
-  machineActionsOn: async ({ sql, accountId }, messageId) => (await sql(countMachines, [accountId, messageId]))[0]!,
+  machineActionsOn: async ({ sql, accountId }, messageId) => (await sql(countMachines, { accountId, messageId }))[0]!,
 }
 
-const findUnnamed = statement<{ id: string }>(
+const findUnnamed = statement(
   'find-unnamed-form-answers',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { accountId: 'text', email: 'text' } },
   `select e.id from interactions i ${joinEventsAt('i')} and e.type = 'form.submitted'
      and strpos(e.payload, '"form":{"id":' || to_json(i.block_id)::text || ',') > 0 and strpos(e.payload, '"contact":null') > 0
-   where i.account_id = $1 and i.email = $2 and i.kind = 'form'`,
+   where i.account_id = :accountId and i.email = :email and i.kind = 'form'`,
 )
 
 /**
@@ -59,22 +63,26 @@ const findUnnamed = statement<{ id: string }>(
  * the time in their ids (an answer and its event share it) and by their form.
  */
 const unnamedAnswers = async ({ sql, accountId }: Work, email: string): Promise<string[]> =>
-  (await sql(findUnnamed, [accountId, email])).map(({ id }) => id)
+  (await sql(findUnnamed, { accountId, email })).map(({ id }) => id)
 
 const lockInteractions = statement(
   'lock-interactions-to-erase',
-  {},
-  'select from interactions where account_id = $1 and email = $2 order by id for update',
+  { parameters: { accountId: 'text', email: 'text' } },
+  'select from interactions where account_id = :accountId and email = :email order by id for update',
 )
 
 const eraseInteractions = statement(
   'erase-interactions',
-  {},
+  { parameters: { accountId: 'text', email: 'text' } },
   `update interactions set email = '', value = case when kind = 'form' then 'null'::jsonb else value end
-   where account_id = $1 and email = $2`,
+   where account_id = :accountId and email = :email`,
 )
 
-const deleteScore = statement('delete-lead-score', {}, 'delete from lead_scores where account_id = $1 and email = $2')
+const deleteScore = statement(
+  'delete-lead-score',
+  { parameters: { accountId: 'text', email: 'text' } },
+  'delete from lead_scores where account_id = :accountId and email = :email',
+)
 
 /** Interactions of an erased address stay counted; the address and texts of forms are removed. */
 export const forgetInteractions: Listener = {
@@ -82,10 +90,10 @@ export const forgetInteractions: Listener = {
     const { sql, accountId } = work
     if (listId !== undefined || email === undefined) return
     // Waits for interactions that are being recorded: they lock the score last.
-    await sql(lockInteractions, [accountId, email])
+    await sql(lockInteractions, { accountId, email })
     await lockScore(work, email)
     await eraseEvents(work, await unnamedAnswers(work, email))
-    await sql(eraseInteractions, [accountId, email])
-    await sql(deleteScore, [accountId, email])
+    await sql(eraseInteractions, { accountId, email })
+    await sql(deleteScore, { accountId, email })
   },
 }

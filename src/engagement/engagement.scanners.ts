@@ -11,18 +11,18 @@ import { recordInteraction } from './interactions/interactions.ts'
 /** The number of the honeypot. Other links count from 0. */
 const honeypotLink = -1
 
-const readIsScanned = preparedStatement<{ isScanned: boolean }>(
+const readIsScanned = preparedStatement(
   'is-message-scanned',
-  { isScanned: 'bool' },
-  `select coalesce(bool_or(link = '${honeypotLink}'), false) or count(*) filter (where at > $3::timestamptz - interval '1 second') >= 3
+  { row: { isScanned: 'bool' }, parameters: { accountId: 'text', messageId: 'text', now: 'timestamptz' } },
+  `select coalesce(bool_or(link = '${honeypotLink}'), false) or count(*) filter (where at > :now::timestamptz - interval '1 second') >= 3
      as "isScanned"
-   from interactions where account_id = $1 and message_id = $2 and kind = 'click' and link <> ''
-     and at > $3::timestamptz - interval '1 minute'`,
+   from interactions where account_id = :accountId and message_id = :messageId and kind = 'click' and link <> ''
+     and at > :now::timestamptz - interval '1 minute'`,
 )
 
 /** Returns whether a scanner is following the links of an email at this moment. */
 export const isScanned = async ({ sql, accountId, now }: Work, { id }: Pick<SentMail, 'id'>): Promise<boolean> => {
-  const [row] = await sql(readIsScanned, [accountId, id, now])
+  const [row] = await sql(readIsScanned, { accountId, messageId: id, now })
   return row!.isScanned
 }
 

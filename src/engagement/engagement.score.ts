@@ -1,5 +1,6 @@
 import { readContacts } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
+import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Interaction } from './engagement.entities.ts'
@@ -35,24 +36,24 @@ const shown = (score: number): number => Math.round(score * 100) / 100
 
 const types = { points: 'float8', at: 'timestamptz', isHot: 'bool' } as const
 
-const lockOrCreate = preparedStatement<Score>(
+const lockOrCreate = preparedStatement(
   'lock-lead-score',
-  types,
+  { row: typedRow<Score>(types), parameters: { accountId: 'text', email: 'text', now: 'timestamptz' } },
   `insert into lead_scores (account_id, email, points, at, is_hot)
-   values ($1, $2, 0, $3, false)
+   values (:accountId, :email, 0, :now, false)
    on conflict (account_id, email) do update set is_hot = lead_scores.is_hot
    returning points, at, is_hot as "isHot"`,
 )
 
 const updateScore = preparedStatement(
   'set-lead-score',
-  {},
-  'update lead_scores set points = $3, at = $4, is_hot = $5 where account_id = $1 and email = $2',
+  { parameters: { accountId: 'text', email: 'text', points: 'float8', now: 'timestamptz', isHot: 'bool' } },
+  'update lead_scores set points = :points, at = :now, is_hot = :isHot where account_id = :accountId and email = :email',
 )
 
 /** Locks the score's row, and creates it if it is missing. */
 export const lockScore = async ({ sql, accountId, now }: Work, email: string): Promise<Score> => {
-  const [row] = await sql(lockOrCreate, [accountId, email, now])
+  const [row] = await sql(lockOrCreate, { accountId, email, now })
   return row!
 }
 
@@ -69,7 +70,7 @@ const changeScore = async (work: Work, email: string, changed: (before: number) 
   // Compared as displayed: ten votes within a minute are 50, although the first ones have decayed a little.
   const isHot = shown(score) >= hotAt
   const wasHot = stored.isHot && before >= coldBelow
-  await sql(updateScore, [accountId, email, score, now, wasHot || isHot])
+  await sql(updateScore, { accountId, email, points: score, now, isHot: wasHot || isHot })
   if (wasHot || !isHot) return score
   const [contact] = await readContacts(work, email)
   // An address that is in no list is not a lead.
@@ -87,13 +88,13 @@ export const addToScore = async (work: Work, email: string, kind: Interaction['k
 
 const lockRow = statement(
   'lock-lead-score-row',
-  {},
-  'select from lead_scores where account_id = $1 and email = $2 for update',
+  { parameters: { accountId: 'text', email: 'text' } },
+  'select from lead_scores where account_id = :accountId and email = :email for update',
 )
 
 /** Locks the score of an address if it has one. */
 export const holdScore = async ({ sql, accountId }: Work, email: string): Promise<void> => {
-  await sql(lockRow, [accountId, email])
+  await sql(lockRow, { accountId, email })
 }
 
 /** The current lead score (`svc score`). `updatedAt` in epoch ms; null if the address was never scored. */
@@ -105,15 +106,15 @@ interface ScoreView {
   updatedAt: number | null
 }
 
-const readScore = statement<Score>(
+const readScore = statement(
   'read-lead-score',
-  types,
-  'select points, at, is_hot as "isHot" from lead_scores where account_id = $1 and email = $2',
+  { row: typedRow<Score>(types), parameters: { accountId: 'text', email: 'text' } },
+  'select points, at, is_hot as "isHot" from lead_scores where account_id = :accountId and email = :email',
 )
 
 /** Returns the score of a normalised address at `work.now`; 0 for an unknown address. */
 export const showScore = async ({ sql, accountId, now }: Work, email: string): Promise<ScoreView> => {
-  const [row] = await sql(readScore, [accountId, email])
+  const [row] = await sql(readScore, { accountId, email })
   const score = row ? decayed(row, now) : 0
   const hot = row?.isHot === true && score >= coldBelow
   return { email, score: shown(score), threshold: hotAt, hot, updatedAt: row ? row.at.getTime() : null }

@@ -2,6 +2,7 @@ import { activeAccounts } from '../accounts/accounts.ts'
 import { cancelCalls } from '../deliveries/deliveries.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
 import { defineJob, inBatches } from '../store/background.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import type { RunStatus } from './definition/definition.ts'
@@ -33,18 +34,21 @@ interface Open {
 const messages = () => import('../messages/messages.ts')
 
 // As `endRuns`, the runs are locked in the order of their ids, after the deliveries.
-const cancelling = statement<{ id: string }>(
+const cancelling = statement(
   'cancel-runs',
-  { id: 'text' },
+  {
+    row: { id: 'text' },
+    parameters: { accountId: 'text', ids: '_text', revisions: '_int4', reason: 'text', now: 'timestamptz' },
+  },
   `with leaving as materialized (
      select locked.id from (
-       select * from unnest($2::text[], $3::int[]) as i(id, revision) order by i.id collate "C"
+       select * from unnest(:ids::text[], :revisions::int[]) as i(id, revision) order by i.id collate "C"
      ) i cross join lateral (
-       select id from journey_runs where account_id = $1 and id = i.id and revision = i.revision and ${open} for no key update
+       select id from journey_runs where account_id = :accountId and id = i.id and revision = i.revision and ${open} for no key update
      ) locked
    )
-   update journey_runs r set ${endingAs('cancelled')}, reason = $4, ended_at = $5
-   from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
+   update journey_runs r set ${endingAs('cancelled')}, reason = :reason, ended_at = :now
+   from leaving where r.account_id = :accountId and r.id = leaving.id returning r.id`,
 )
 
 /** Cancels runs that have not changed since they were read, with the deliveries that they wait for. Returns how many. */
@@ -59,17 +63,27 @@ export const cancelRuns = async (
     runs.flatMap(({ deliveryId }) => deliveryId ?? []),
   )
   const [ids, revisions] = [runs.map(({ id }) => id), runs.map(({ revision }) => revision)]
-  return { cancelled: (await sql(cancelling, [accountId, ids, revisions, reason, now])).length, calls }
+  return { cancelled: (await sql(cancelling, { accountId, ids, revisions, reason, now })).length, calls }
 }
 
 /** Why the runs of a deleted journey ended. */
 export const deletedReason = 'the journey was deleted'
 
-const readRun = statement<Open & { journeyId: string; status: RunStatus; stepNo: number }>(
+const readRun = statement(
   'run-to-end',
-  { id: 'text', revision: 'int4', deliveryId: 'text', journeyId: 'text', status: 'text', stepNo: 'int4' },
+  {
+    row: typedRow<Open & { journeyId: string; status: RunStatus; stepNo: number }>({
+      id: 'text',
+      revision: 'int4',
+      deliveryId: 'text',
+      journeyId: 'text',
+      status: 'text',
+      stepNo: 'int4',
+    }),
+    parameters: { accountId: 'text', id: 'text' },
+  },
   `select id, revision, delivery_id as "deliveryId", journey_id as "journeyId", status, step_no as "stepNo" from journey_runs
-   where account_id = $1 and id = $2`,
+   where account_id = :accountId and id = :id`,
 )
 
 /**
@@ -78,7 +92,7 @@ const readRun = statement<Open & { journeyId: string; status: RunStatus; stepNo:
  */
 export const endRun = async (work: Work, id: string): Promise<RunDetail> => {
   for (;;) {
-    const [run] = await work.sql(readRun, [work.accountId, id])
+    const [run] = await work.sql(readRun, { accountId: work.accountId, id })
     if (!run) throw noSuch('run', id, { hint: 'svc journeys list' })
     const { journeyId, status, stepNo } = run
     if (status !== 'running' && status !== 'waiting') throw conflict(`The run ${shown(id)} has ended: it is ${status}`)
@@ -96,19 +110,22 @@ const openRuns = (limit: string) => `
     where version = v.version and journey_id = v.journey_id and account_id || '' = $1 and ${open} ${limit}
   ) r where v.account_id = $1 and v.journey_id = $2 ${limit}`
 
-const readOpenRuns = statement<{ id: string; email: string; journey: string; status: string }>(
+const readOpenRuns = statement(
   'newest-open-runs',
-  { id: 'text', email: 'text', journey: 'text', status: 'text' },
+  {
+    row: { id: 'text', email: 'text', journey: 'text', status: 'text' },
+    parameters: { accountId: 'text', limit: 'int8' },
+  },
   `select r.id, r.email, j.name as journey, r.status
    from journey_versions v join journeys j on j.account_id = v.account_id and j.id = v.journey_id cross join lateral (
      select id, email, status from journey_runs
-     where version = v.version and journey_id = v.journey_id and account_id || '' = $1 and ${open} order by id desc limit $2
-   ) r where v.account_id = $1 order by r.id desc limit $2`,
+     where version = v.version and journey_id = v.journey_id and account_id || '' = :accountId and ${open} order by id desc limit :limit
+   ) r where v.account_id = :accountId order by r.id desc limit :limit`,
 )
 
 /** Returns the newest runs of the account that have not ended, with the names of their journeys. */
 export const listOpenRuns = ({ sql, accountId }: Work, { limit }: { limit: number }) =>
-  sql(readOpenRuns, [accountId, limit])
+  sql(readOpenRuns, { accountId, limit })
 
 /** What the deletion of a journey ends with it. */
 export interface JourneyRemoval {
@@ -150,9 +167,9 @@ export interface JourneyDeletion {
 
 const forgetVersions = statement(
   'forget-journey-versions',
-  {},
-  `with exits as (delete from journey_exits where account_id = $1 and journey_id = $2)
-   delete from journey_versions where account_id = $1 and journey_id = $2`,
+  { parameters: { accountId: 'text', journeyId: 'text' } },
+  `with exits as (delete from journey_exits where account_id = :accountId and journey_id = :journeyId)
+   delete from journey_versions where account_id = :accountId and journey_id = :journeyId`,
 )
 
 /**
@@ -193,7 +210,7 @@ const sweep = async (
     removal.emails += page.emails
     after = page.last
   }
-  if (!signal?.aborted) await app.work(accountId, actor, ({ sql }) => sql(forgetVersions, [accountId, journeyId]))
+  if (!signal?.aborted) await app.work(accountId, actor, ({ sql }) => sql(forgetVersions, { accountId, journeyId }))
   return removal
 }
 

@@ -49,18 +49,18 @@ export const namingJourneys: PersonalDataPart = {
 
 const saveDefinition = statement(
   'save-erased-definition',
-  {},
-  'update journey_versions set definition = $4 where account_id = $1 and journey_id = $2 and version = $3',
+  { parameters: { accountId: 'text', journeyId: 'text', version: 'int4', definition: 'jsonb' } },
+  'update journey_versions set definition = :definition where account_id = :accountId and journey_id = :journeyId and version = :version',
 )
 
 // A run that another process advances can't record then: it is read again.
 const eraseWaits = statement(
   'erase-address-in-waits',
-  {},
-  `update journey_runs r set awaited_where = regexp_replace(awaited_where::text, $2, ${erasedAddress}, 'gi')::jsonb, revision = revision + 1
+  { parameters: { accountId: 'text', pattern: 'text' } },
+  `update journey_runs r set awaited_where = regexp_replace(awaited_where::text, :pattern, ${erasedAddress}, 'gi')::jsonb, revision = revision + 1
    from (
-     select id from journey_runs where account_id = $1 and awaited is not null and awaited_where::text ~* $2 order by id for no key update
-   ) named where r.account_id = $1 and r.id = named.id`,
+     select id from journey_runs where account_id = :accountId and awaited is not null and awaited_where::text ~* :pattern order by id for no key update
+   ) named where r.account_id = :accountId and r.id = named.id`,
 )
 
 /** Removes an erased address from filters and conditions, and as Reply-To. Running engines use the change within ten seconds. */
@@ -71,7 +71,7 @@ export const eraseInDefinitions = async ({ sql, accountId }: Work, email: string
       if (name === 'replyTo' && text === email) delete holder[name]
       else holder[name] = text.replace(addressRegExp(email), erasedText)
     }
-    await sql(saveDefinition, [accountId, journeyId, version, JSON.stringify(definition)])
+    await sql(saveDefinition, { accountId, journeyId, version, definition: JSON.stringify(definition) })
   }
-  await sql(eraseWaits, [accountId, pattern])
+  await sql(eraseWaits, { accountId, pattern })
 }

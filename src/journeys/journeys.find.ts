@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { epochMs } from '../lib/common-shapes.ts'
 import { lockKey } from '../lib/locks.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
+import { typed, typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Definition, TriggerKind } from './definition/definition.ts'
@@ -50,33 +51,36 @@ const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: Row<Jour
   updatedAt: updatedAt.getTime(),
 })
 
-const readJourneys = preparedStatement<Row<JourneyView>>(
+const readJourneys = preparedStatement(
   'list-journeys',
-  columnTypes,
-  `select ${columns} from journeys j where j.account_id = $1 and ($2::text is null or j.trigger_kind = $2)
+  { row: typedRow<Row<JourneyView>>(columnTypes), parameters: { accountId: 'text', triggerKind: 'text?' } },
+  `select ${columns} from journeys j where j.account_id = :accountId and (:triggerKind::text is null or j.trigger_kind = :triggerKind)
    order by j.updated_at desc, j.id desc`,
 )
 
 /** Returns the journeys, most recently updated first, optionally only those of one trigger kind (GET /journeys). */
 export const listJourneys = async ({ sql, accountId }: Reader, triggerKind?: string): Promise<JourneyView[]> =>
-  (await sql(readJourneys, [accountId, triggerKind ?? null])).map(view)
+  (await sql(readJourneys, { accountId, triggerKind: triggerKind ?? null })).map(view)
 
-const readName = preparedStatement<{ name: string }>(
+const readName = preparedStatement(
   'journey-name',
-  { name: 'text' },
-  'select name from journeys where account_id = $1 and id = $2',
+  { row: { name: 'text' }, parameters: { accountId: 'text', id: 'text' } },
+  'select name from journeys where account_id = :accountId and id = :id',
 )
 
 /** Returns the name of a journey; empty if it was deleted. */
 export const nameOfJourney = async ({ sql, accountId }: Reader, id: string): Promise<string> =>
-  (await sql(readName, [accountId, id]))[0]?.name ?? ''
+  (await sql(readName, { accountId, id }))[0]?.name ?? ''
 
-const readNamed = statement<Row<JourneyDetail>>(
+const readNamed = statement(
   'journeys-named',
-  { ...columnTypes, version: 'int4', definition: 'jsonb' },
+  {
+    row: typedRow<Row<JourneyDetail>>({ ...columnTypes, version: 'int4', definition: 'jsonb' }),
+    parameters: { accountId: 'text', id: 'text?', name: 'text' },
+  },
   `select ${columns}, j.version, v.definition from journeys j
    join journey_versions v on v.account_id = j.account_id and v.journey_id = j.id and v.version = j.version
-   where j.account_id = $1 and (j.id = $2 or j.name = $3) order by j.id = $2 desc`,
+   where j.account_id = :accountId and (j.id = :id or j.name = :name) order by j.id = :id desc`,
 )
 
 /** Returns the journey with the id, then the journey with the name: at most two. */
@@ -84,7 +88,7 @@ export const journeysNamed = async (
   { sql, accountId }: Reader,
   { id, name }: { id: string | null; name: string },
 ): Promise<JourneyDetail[]> => {
-  const rows = await sql(readNamed, [accountId, id, name])
+  const rows = await sql(readNamed, { accountId, id, name })
   return rows.map((row) => ({ ...view(row), version: row.version, definition: row.definition }))
 }
 
@@ -104,30 +108,39 @@ export interface OpenJourney {
   definition: Definition
 }
 
-const locking = preparedStatement<OpenJourney>(
+const locking = preparedStatement(
   'lock-journey',
-  { id: 'text', enabled: 'bool', triggerKind: 'text', version: 'int4', definition: 'jsonb' },
+  {
+    row: {
+      id: 'text',
+      enabled: 'bool',
+      triggerKind: typed<TriggerKind>('text'),
+      version: 'int4',
+      definition: typed<Definition>('jsonb'),
+    },
+    parameters: { accountId: 'text', id: 'text' },
+  },
   `select j.id, j.enabled, j.trigger_kind as "triggerKind", j.version, v.definition from journeys j
    join journey_versions v on v.account_id = j.account_id and v.journey_id = j.id and v.version = j.version
-   where j.account_id = $1 and j.id = $2 for share of j`,
+   where j.account_id = :accountId and j.id = :id for share of j`,
 )
 
 /** Locks a journey in share mode and returns it. Throws Problem `not_found`, also for a journey of another account. */
 export const lockJourney = async ({ sql, accountId }: Reader, id: string): Promise<OpenJourney> => {
-  const [journey] = await sql(locking, [accountId, id])
+  const [journey] = await sql(locking, { accountId, id })
   if (!journey) throw notFound('There is no such journey')
   return journey
 }
 
-const lockingFiles = statement<{ locked: '' }>(
+const lockingFiles = statement(
   'lock-journeys',
-  { locked: 'void' },
-  `select pg_advisory_xact_lock(${lockKey('journeys', '$1')}) as locked`,
+  { row: { locked: 'void' }, parameters: { accountId: 'text' } },
+  `select pg_advisory_xact_lock(${lockKey('journeys', ':accountId')}) as locked`,
 )
 
 /** Serialises changes of an account's journeys by files, and deletions: they read the existing journeys before they write. */
 export const lockFiles = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(lockingFiles, [accountId])
+  await sql(lockingFiles, { accountId })
 }
 
 /** Enables or disables a journey. A disabled journey takes no new contacts; its open runs continue. Throws Problem `not_found`. */

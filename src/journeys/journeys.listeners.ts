@@ -40,20 +40,23 @@ interface Interests {
   exits: string[]
 }
 
-const readingInterests = preparedStatement<Interests>(
+const readingInterests = preparedStatement(
   'journey-interests',
-  { triggers: '_text', awaited: '_text', exits: '_text' },
+  {
+    row: { triggers: '_text', awaited: '_text', exits: '_text' },
+    parameters: { accountId: 'text', triggerKinds: '_text', eventTypes: '_text', exitRules: '_text' },
+  },
   `select
-     array(select kind from unnest($2::text[]) kind
-       where exists (select from journeys where account_id = $1 and enabled and trigger_kind = kind)) as triggers,
-     array(select type from unnest($3::text[]) type
-       where exists (select from journey_runs where account_id = $1 and awaited = type)) as awaited,
-     array(select rule from unnest($4::text[]) rule
-       where exists (select from journey_exits x where x.account_id = $1 and x.rule = rule.rule)) as exits`,
+     array(select kind from unnest(:triggerKinds::text[]) kind
+       where exists (select from journeys where account_id = :accountId and enabled and trigger_kind = kind)) as triggers,
+     array(select type from unnest(:eventTypes::text[]) type
+       where exists (select from journey_runs where account_id = :accountId and awaited = type)) as awaited,
+     array(select rule from unnest(:exitRules::text[]) rule
+       where exists (select from journey_exits x where x.account_id = :accountId and x.rule = rule.rule)) as exits`,
 )
 
 const readInterests = async ({ sql, accountId }: Work): Promise<Interests> => {
-  const [row] = await sql(readingInterests, [accountId, triggerKinds, eventTypes, exitRules])
+  const [row] = await sql(readingInterests, { accountId, triggerKinds, eventTypes, exitRules })
   return row!
 }
 
@@ -117,27 +120,27 @@ const exitSuppressed = async (work: Work, emails: readonly string[], reason: Sup
   if (rowIds.length > 0) await endRuns(work, `exit rule: ${rule}`, { rowIds, rule })
 }
 
-const runsOfEmail = statement<{ id: string }>(
+const runsOfEmail = statement(
   'runs-of-email',
-  { id: 'text' },
-  'select id from journey_runs where account_id = $1 and email = $2',
+  { row: { id: 'text' }, parameters: { accountId: 'text', email: 'text' } },
+  'select id from journey_runs where account_id = :accountId and email = :email',
 )
 
 const clearEmail = statement(
   'clear-runs-email',
-  {},
-  `update journey_runs set email = '', context = '{}' where account_id = $1 and email = $2`,
+  { parameters: { accountId: 'text', email: 'text' } },
+  `update journey_runs set email = '', context = '{}' where account_id = :accountId and email = :email`,
 )
 
 /** Ends the runs of an erased address, and removes the address and the contexts from them. */
 const forget = async (work: Work, email: string, rowId?: string): Promise<void> => {
-  const runs = await work.sql(runsOfEmail, [work.accountId, email])
+  const runs = await work.sql(runsOfEmail, { accountId: work.accountId, email })
   await eraseCalls(
     work,
     runs.map(({ id }) => id),
   )
   if (rowId !== undefined) await endRuns(work, 'the contact was erased', { rowIds: [rowId] })
-  await work.sql(clearEmail, [work.accountId, email])
+  await work.sql(clearEmail, { accountId: work.accountId, email })
 }
 
 /**

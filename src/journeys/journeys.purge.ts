@@ -14,12 +14,12 @@ import type { App } from '../store/work.ts'
 // One statement deletes a run and inserts its contact into `past_entries`, so that an entry always sees one of the two rows. It
 // does so for every re-entry rule, because the journey's next version may have another rule. It skips contacts of erased
 // addresses, and of lists and accounts that are being deleted.
-const oldRuns = statement<{ count: number }>(
+const oldRuns = statement(
   'purge-runs',
-  { count: 'int8' },
+  { row: { count: 'int8' }, parameters: { before: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `with old as materialized (
      select ctid as row, account_id, id, journey_id, list_id, row_id, email from journey_runs
-     where ended_at < $1 and ($3::text is null or account_id = $3) order by ended_at limit $2 for update skip locked
+     where ended_at < :before and (:only::text is null or account_id = :only) order by ended_at limit :batchSize for update skip locked
    ), existing_accounts as materialized (
      select account_id from (select distinct account_id from old) a where account_works(account_id)
    ), remembered as (
@@ -39,21 +39,21 @@ const oldRuns = statement<{ count: number }>(
    select count(*) from gone`,
 )
 
-const oldData = statement<{ id: string }>(
+const oldData = statement(
   'drop-run-data',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { before: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `update journey_runs set context = context - 'data' where ctid = any(array(
-     select ctid from journey_runs where ended_at < $1 and (context -> 'data') is not null and ($3::text is null or account_id = $3)
-     order by ended_at limit $2 for no key update skip locked
+     select ctid from journey_runs where ended_at < :before and (context -> 'data') is not null and (:only::text is null or account_id = :only)
+     order by ended_at limit :batchSize for no key update skip locked
    )) returning id`,
 )
 
 // The first check of a version is an hour after its successor was created: until then, open transactions may still enter contacts
 // into it. A version that still has runs is checked again an hour later. Those of deleted journeys end with their deletion
 // (journeys.cancel.ts).
-const oldVersions = statement<{ count: number }>(
+const oldVersions = statement(
   'purge-versions',
-  { count: 'int8' },
+  { row: { count: 'int8' }, parameters: { now: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `with checked as materialized (
      select v.account_id, v.journey_id, v.version, exists (
        select from journey_runs r where r.journey_id = v.journey_id and r.version = v.version
@@ -61,12 +61,12 @@ const oldVersions = statement<{ count: number }>(
      ) as is_used
      from (
        select * from journey_versions v
-       where look_at <= $1 and exists (select from journeys where id = v.journey_id) and ($3::text is null or account_id = $3)
-       order by look_at limit $2
+       where look_at <= :now and exists (select from journeys where id = v.journey_id) and (:only::text is null or account_id = :only)
+       order by look_at limit :batchSize
        for no key update skip locked
      ) v
    ), later as (
-     update journey_versions v set look_at = $1::timestamptz + interval '1 hour' from checked l
+     update journey_versions v set look_at = :now::timestamptz + interval '1 hour' from checked l
      where l.is_used and v.account_id = l.account_id and v.journey_id = l.journey_id and v.version = l.version
    ), exits as (
      delete from journey_exits x using checked l
@@ -90,7 +90,7 @@ export const purgeRuns = (
   signal?: AbortSignal,
   batchSize = 500,
   only: string | null = null,
-) => inBatches(batchSize, () => counted(sql(oldRuns, [before, batchSize, only])), signal)
+) => inBatches(batchSize, () => counted(sql(oldRuns, { before, batchSize, only })), signal)
 
 /** Deletes the triggers' data of runs that ended before `before`, in small batches. Returns the number of changed runs. */
 export const dropRunData = (
@@ -99,7 +99,7 @@ export const dropRunData = (
   signal?: AbortSignal,
   batchSize = 500,
   only: string | null = null,
-) => inBatches(batchSize, async () => (await sql(oldData, [before, batchSize, only])).length, signal)
+) => inBatches(batchSize, async () => (await sql(oldData, { before, batchSize, only })).length, signal)
 
 /** Deletes replaced versions that have no open runs, with their exit rules. Returns the number of checked versions. */
 export const purgeVersions = (
@@ -107,7 +107,7 @@ export const purgeVersions = (
   signal?: AbortSignal,
   batchSize = 500,
   only: string | null = null,
-) => inBatches(batchSize, () => counted(sql(oldVersions, [now(), batchSize, only])), signal)
+) => inBatches(batchSize, () => counted(sql(oldVersions, { now: now(), batchSize, only })), signal)
 
 export const jobs = [
   defineJob('journey runs', {

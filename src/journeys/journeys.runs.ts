@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { notFound, shown } from '../lib/problem.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Cursor, pathOf, type RunStatus, runStatuses } from './definition/definition.ts'
@@ -80,12 +81,15 @@ export const RunRequest = z.object({
   cursor: z.string().optional(),
 })
 
-const readPage = statement<Row>(
+const readPage = statement(
   'list-runs',
-  columnTypes,
+  {
+    row: typedRow<Row>(columnTypes),
+    parameters: { accountId: 'text', journeyId: 'text', status: 'text?', before: 'text?', limit: 'int8' },
+  },
   `select ${columns} from journey_runs r
-   where r.account_id = $1 and r.journey_id = $2 and ($3::text is null or r.status = $3)
-     and ($4::text is null or r.id < $4) order by r.id desc limit $5`,
+   where r.account_id = :accountId and r.journey_id = :journeyId and (:status::text is null or r.status = :status)
+     and (:before::text is null or r.id < :before) order by r.id desc limit :limit`,
 )
 
 /** Returns a page of the runs of a journey, newest first. Throws Problem `invalid` for a bad cursor. */
@@ -94,14 +98,17 @@ export const listRuns = async (
   { journeyId, status, limit, cursor }: z.output<typeof RunRequest>,
 ): Promise<Page<RunView>> => {
   const before = cursor === undefined ? null : idOfCursor('run', cursor)
-  const rows = await sql(readPage, [accountId, journeyId, status ?? null, before, limit + 1])
+  const rows = await sql(readPage, { accountId, journeyId, status: status ?? null, before, limit: limit + 1 })
   return pageOf(rows.map(view), limit)
 }
 
-const readRunsOf = statement<Row & { context: unknown }>(
+const readRunsOf = statement(
   'read-runs-of-email',
-  { ...columnTypes, context: 'jsonb' },
-  `select ${columns}, r.context from journey_runs r where r.account_id = $1 and r.email = $2 order by r.id`,
+  {
+    row: typedRow<Row & { context: unknown }>({ ...columnTypes, context: 'jsonb' }),
+    parameters: { accountId: 'text', email: 'text' },
+  },
+  `select ${columns}, r.context from journey_runs r where r.account_id = :accountId and r.email = :email order by r.id`,
 )
 
 /** Returns all runs of an address, oldest first, each with its context. */
@@ -109,21 +116,24 @@ export const runsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
 ): Promise<(RunView & { context: unknown })[]> => {
-  const rows = await sql(readRunsOf, [accountId, email])
+  const rows = await sql(readRunsOf, { accountId, email })
   return rows.map(({ context, ...row }) => ({ ...view(row), context }))
 }
 
-const readRun = statement<Row>(
+const readRun = statement(
   'read-run',
-  columnTypes,
-  `select ${columns} from journey_runs r where r.account_id = $1 and r.id = $2 and r.journey_id = $3`,
+  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', id: 'text', journeyId: 'text' } },
+  `select ${columns} from journey_runs r where r.account_id = :accountId and r.id = :id and r.journey_id = :journeyId`,
 )
 
-const readLog = statement<RunDetail['log'][number]>(
+const readLog = statement(
   'read-step-log',
-  { step: 'text', kind: 'text', outcome: 'text', at: 'int8' },
+  {
+    row: typedRow<RunDetail['log'][number]>({ step: 'text', kind: 'text', outcome: 'text', at: 'int8' }),
+    parameters: { accountId: 'text', runId: 'text' },
+  },
   `select step, kind, outcome, ${epochMs('at')} as at from journey_step_log
-   where account_id = $1 and run_id = $2 order by step_no`,
+   where account_id = :accountId and run_id = :runId order by step_no`,
 )
 
 /** Returns a run of a journey with its completed steps. Throws Problem `not_found`. */
@@ -132,16 +142,16 @@ export const showRun = async (
   journeyId: string,
   id: string,
 ): Promise<RunDetail> => {
-  const [row] = await sql(readRun, [accountId, id, journeyId])
+  const [row] = await sql(readRun, { accountId, id, journeyId })
   if (!row) throw notFound(`There is no run ${shown(id)} of this journey`, { hint: `svc journeys runs ${journeyId}` })
-  return { ...view(row), log: await sql(readLog, [accountId, id]) }
+  return { ...view(row), log: await sql(readLog, { accountId, runId: id }) }
 }
 
-const readAwaiting = statement<{ name: string }>(
+const readAwaiting = statement(
   'journeys-awaiting-event',
-  { name: 'text' },
+  { row: { name: 'text' }, parameters: { accountId: 'text', rowId: 'text', type: 'text' } },
   `select distinct j.name from journey_runs r join journeys j on j.account_id = r.account_id and j.id = r.journey_id
-   where r.account_id = $1 and r.row_id = $2 and r.status in ('running', 'waiting') and r.awaited = $3 order by j.name`,
+   where r.account_id = :accountId and r.row_id = :rowId and r.status in ('running', 'waiting') and r.awaited = :type order by j.name`,
 )
 
 /** Returns the names of the journeys in which an address (row id) waits for events of the type. */
@@ -149,4 +159,4 @@ export const journeysAwaiting = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   rowId: string,
   type: string,
-): Promise<string[]> => (await sql(readAwaiting, [accountId, rowId, type])).map(({ name }) => name)
+): Promise<string[]> => (await sql(readAwaiting, { accountId, rowId, type })).map(({ name }) => name)

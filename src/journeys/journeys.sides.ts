@@ -1,6 +1,7 @@
 import { actionsOn } from '../engagement/engagement.rows.ts'
 import { pathText } from '../lib/file-faults.ts'
 import { messageOfKey } from '../messages/messages.rows.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Side, Step } from './definition/definition.ts'
@@ -30,25 +31,28 @@ type Fork = Pick<SideResults, 'version' | 'step' | 'kind' | 'summary'>
 type Counted = Omit<SideResults, 'summary'>
 
 // The outcome of a `wait-for` is a sentence (steps.control.ts). `offset 0` keeps the planner from a join that reads the log of all runs.
-const countSides = statement<Counted>(
+const countSides = statement(
   'count-sides-of-journey',
   {
-    ...({ version: 'int4', step: 'text', kind: 'text', side: 'text' } as const),
-    ...({ runs: 'int8', sent: 'int8', opened: 'int8', clicked: 'int8', answered: 'int8' } as const),
+    row: typedRow<Counted>({
+      ...({ version: 'int4', step: 'text', kind: 'text', side: 'text' } as const),
+      ...({ runs: 'int8', sent: 'int8', opened: 'int8', clicked: 'int8', answered: 'int8' } as const),
+    }),
+    parameters: { accountId: 'text', journeyId: 'text', most: 'int8' },
   },
   `with newest as materialized (
-     select id, version from journey_runs where account_id = $1 and journey_id = $2 order by id desc limit $3
+     select id, version from journey_runs where account_id = :accountId and journey_id = :journeyId order by id desc limit :most
    ), done as materialized (
      select r.version, l.run_id, l.step_no, l.step, l.kind, case when l.kind <> 'wait-for' then l.outcome
        when l.outcome like '% came' then 'then' when l.outcome like 'no %' then 'else' end as side
      from newest r cross join lateral (
-       select * from journey_step_log s where s.account_id = $1 and s.run_id = r.id
+       select * from journey_step_log s where s.account_id = :accountId and s.run_id = r.id
          and s.kind in ('branch', 'split', 'wait-for', 'send-email') offset 0
      ) l
    ), mail as materialized (
      select d.run_id, d.step, m.email, a.opened, a.clicked, a.answered
-     from done d cross join lateral ${messageOfKey('$1', `'run:' || d.run_id || ':' || d.step_no`)} m
-       cross join lateral ${actionsOn('$1', 'm.id')} a
+     from done d cross join lateral ${messageOfKey(':accountId', `'run:' || d.run_id || ':' || d.step_no`)} m
+       cross join lateral ${actionsOn(':accountId', 'm.id')} a
      where d.kind = 'send-email' and m.status = 'sent'
    )
    select d.version, d.step, d.kind, d.side, count(distinct d.run_id) as runs, count(m.run_id) as sent,
@@ -90,7 +94,10 @@ export const sidesOf = async (
   most = countedRuns,
 ): Promise<SideResults[]> => {
   const counted = new Map(
-    (await sql(countSides, [accountId, id, most])).map((one) => [`${one.version} ${one.step} ${one.side}`, one]),
+    (await sql(countSides, { accountId, journeyId: id, most })).map((one) => [
+      `${one.version} ${one.step} ${one.side}`,
+      one,
+    ]),
   )
   const newest = Array.from(stepsOf(definition)).flatMap(({ step: found, path }): Fork[] => {
     const step = found as Step

@@ -1,6 +1,7 @@
 import { listLists } from '../contacts/contacts.ts'
 import { listPipelines } from '../deals/deals.ts'
 import { pathText } from '../lib/file-faults.ts'
+import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type Cursor, type Definition, pathOf, type Side, type Step } from './definition/definition.ts'
@@ -18,18 +19,24 @@ export interface TreeStep {
   runs: number
 }
 
-const countAtSteps = statement<{ version: number; cursor: Cursor; runs: number }>(
+const countAtSteps = statement(
   'count-runs-at-steps',
-  { version: 'int4', cursor: 'jsonb', runs: 'int8' },
+  {
+    row: { version: 'int4', cursor: typed<Cursor>('jsonb'), runs: 'int8' },
+    parameters: { accountId: 'text', journeyId: 'text' },
+  },
   `select version, cursor, count(*) as runs from journey_runs
-   where account_id || '' = $1 and journey_id = $2 and status in ('running', 'waiting') group by version, cursor`,
+   where account_id || '' = :accountId and journey_id = :journeyId and status in ('running', 'waiting') group by version, cursor`,
 )
 
-const readVersions = statement<{ version: number; definition: Definition }>(
+const readVersions = statement(
   'read-journey-versions',
-  { version: 'int4', definition: 'jsonb' },
+  {
+    row: { version: 'int4', definition: typed<Definition>('jsonb') },
+    parameters: { accountId: 'text', journeyId: 'text', versions: '_int4' },
+  },
   `select version, definition from journey_versions
-   where account_id = $1 and journey_id = $2 and version = any($3) order by version desc`,
+   where account_id = :accountId and journey_id = :journeyId and version = any(:versions) order by version desc`,
 )
 
 const jsonOf = (value: unknown): string => JSON.stringify(value ?? null)
@@ -77,10 +84,10 @@ export const treeOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   { id, version: newest, definition }: JourneyDetail,
 ): Promise<TreeStep[]> => {
-  const counts = await sql(countAtSteps, [accountId, id])
+  const counts = await sql(countAtSteps, { accountId, journeyId: id })
   const runsAt = new Map(counts.map(({ version, cursor, runs }) => [`${version} ${pathOf(cursor)}`, runs]))
   const older = [...new Set(counts.map(({ version }) => version))].filter((version) => version !== newest)
-  const replaced = older.length > 0 ? await sql(readVersions, [accountId, id, older]) : []
+  const replaced = older.length > 0 ? await sql(readVersions, { accountId, journeyId: id, versions: older }) : []
   return [{ version: newest, definition }, ...replaced].flatMap(({ version, definition: { steps } }) =>
     Array.from(stepsOf({ steps }), ({ step: found, path }) => {
       const [step, place] = [found as Step, pathText(path)]

@@ -127,21 +127,21 @@ const lockRuns = async (work: Work, type: string, rowIds: readonly string[], rul
 
 const exiting = statement(
   'exit-runs',
-  {},
-  `update journey_runs r set ${ending}, reason = $3, ended_at = $4 where r.account_id = $1 and r.id = any($2)`,
+  { parameters: { accountId: 'text', ids: '_text', reason: 'text', now: 'timestamptz' } },
+  `update journey_runs r set ${ending}, reason = :reason, ended_at = :now where r.account_id = :accountId and r.id = any(:ids)`,
 )
 
 const exit = async ({ sql, accountId, now }: Work, reason: string, ids: readonly string[]): Promise<void> => {
-  await sql(exiting, [accountId, ids, reason, now])
+  await sql(exiting, { accountId, ids, reason, now })
 }
 
 // Clears `awaited`: that is how the step distinguishes the event from its timeout.
 const wakeRuns = statement(
   'wake-runs',
-  {},
+  { parameters: { accountId: 'text', ids: '_text', now: 'timestamptz' } },
   `update journey_runs set awaited = null, awaited_where = null, revision = revision + 1,
-     due_at = case when delivery_id is null and not context ? 'delivery' then $3 else due_at end
-   where account_id = $1 and id = any($2)`,
+     due_at = case when delivery_id is null and not context ? 'delivery' then :now else due_at end
+   where account_id = :accountId and id = any(:ids)`,
 )
 
 const exitingWaits = readingWaits('waits-of-exits', `${ofPersons('$2')} and ${hasRule('$3')}`)
@@ -176,27 +176,27 @@ export const notifyRuns = async (
     for (const id of ids) journeyStateOf(work).ended.add(id)
   }
   if (woken.length === 0) return
-  await work.sql(wakeRuns, [work.accountId, woken, work.now])
+  await work.sql(wakeRuns, { accountId: work.accountId, ids: woken, now: work.now })
   work.announce(journeysChannel, '', { ownFirst: true })
 }
 
-const settleRuns = statement<{ woken: number }>(
+const settleRuns = statement(
   'settle-calls',
-  { woken: 'int8' },
+  { row: { woken: 'int8' }, parameters: { accountId: 'text', rows: 'jsonb', now: 'timestamptz' } },
   `with ended as (
-     select e.id, e.delivery from jsonb_to_recordset($2::jsonb) as e(id text, delivery jsonb)
+     select e.id, e.delivery from jsonb_to_recordset(:rows::jsonb) as e(id text, delivery jsonb)
    ), waiting as materialized (
      select r.id, ended.delivery from ended cross join lateral (
-       select id from journey_runs where account_id || '' = $1 and delivery_id = ended.id limit 1
+       select id from journey_runs where account_id || '' = :accountId and delivery_id = ended.id limit 1
      ) r
    ), locked as materialized (
-     select id from journey_runs where account_id = $1 and id = any(array(select id from waiting)) order by id
+     select id from journey_runs where account_id = :accountId and id = any(array(select id from waiting)) order by id
      for no key update
    ), woken as (
-     update journey_runs r set delivery_id = null, due_at = $3, revision = r.revision + 1,
+     update journey_runs r set delivery_id = null, due_at = :now, revision = r.revision + 1,
        context = r.context || jsonb_build_object('delivery', waiting.delivery)
      from locked join waiting on waiting.id = locked.id
-     where r.account_id = $1 and r.id = locked.id and r.delivery_id = waiting.delivery ->> 'id' returning 1
+     where r.account_id = :accountId and r.id = locked.id and r.delivery_id = waiting.delivery ->> 'id' returning 1
    )
    select count(*) as woken from woken`,
 )
@@ -204,6 +204,6 @@ const settleRuns = statement<{ woken: number }>(
 /** Wakes the runs that wait for ended deliveries. */
 export const settleCalls = async (work: Work, ended: readonly CallEnd[]): Promise<void> => {
   const rows = ended.map((delivery) => ({ id: delivery.id, delivery }))
-  const [settled] = await work.sql(settleRuns, [work.accountId, JSON.stringify(rows), work.now])
+  const [settled] = await work.sql(settleRuns, { accountId: work.accountId, rows: JSON.stringify(rows), now: work.now })
   if (settled!.woken > 0) work.announce(journeysChannel, '', { ownFirst: true })
 }

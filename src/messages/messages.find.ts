@@ -5,6 +5,7 @@ import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
+import { typed, typedRow } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
@@ -120,10 +121,10 @@ export const detailTypes = {
   contentDroppedAt: 'int8',
 } as const
 
-const readStatus = preparedStatement<{ status: MessageView['status'] }>(
+const readStatus = preparedStatement(
   'message-status',
-  { status: 'text' },
-  'select status from messages where account_id = $1 and id = $2',
+  { row: { status: typed<MessageView['status']>('text') }, parameters: { accountId: 'text', id: 'text' } },
+  'select status from messages where account_id = :accountId and id = :id',
 )
 
 /** Returns a message's status, or null if the account has no such message. */
@@ -131,17 +132,27 @@ export const statusOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
 ): Promise<MessageView['status'] | null> => {
-  const [row] = await sql(readStatus, [accountId, id])
+  const [row] = await sql(readStatus, { accountId, id })
   return row?.status ?? null
 }
 
-const readPage = statement<MessageView>(
+const readPage = statement(
   'list-messages',
-  types,
+  {
+    row: typedRow<MessageView>(types),
+    parameters: {
+      accountId: 'text',
+      before: 'text?',
+      status: 'text?',
+      email: 'text?',
+      sinceId: 'text?',
+      limit: 'int8',
+    },
+  },
   `select ${columns} from messages m
-   where m.account_id = $1 and ($2::text is null or m.id < $2) and ($3::text is null or m.status = $3)
-     and ($4::text is null or m.email = $4) and ($5::text is null or m.id >= $5)
-   order by m.id desc limit $6`,
+   where m.account_id = :accountId and (:before::text is null or m.id < :before) and (:status::text is null or m.status = :status)
+     and (:email::text is null or m.email = :email) and (:sinceId::text is null or m.id >= :sinceId)
+   order by m.id desc limit :limit`,
 )
 
 /** Returns a page of the account's messages, newest first. */
@@ -151,24 +162,24 @@ export const listMessages = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<MessageView>> => {
   const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]
-  const rows = await sql(readPage, [accountId, before, status, email, sinceId, limit + 1])
+  const rows = await sql(readPage, { accountId, before: before ?? null, status, email, sinceId, limit: limit + 1 })
   return pageOf(rows, limit)
 }
 
-const readDetail = statement<MessageDetail>(
+const readDetail = statement(
   'read-message',
-  { ...detailTypes, queue: 'json' },
+  { row: typedRow<MessageDetail>({ ...detailTypes, queue: 'json' }), parameters: { accountId: 'text', id: 'text' } },
   `select ${detailColumns},
      case when q.id is not null then json_build_object(
        'state', case when q.is_handing then 'handing' when q.worker is not null then 'claimed' else 'queued' end,
        'tries', q.tries, 'dueAt', case when q.due_at < ${heldUntil} then ${epochMs('q.due_at')} end) end as queue
    from messages m left join message_queue q on q.account_id = m.account_id and q.id = m.id
-   where m.account_id = $1 and m.id = $2`,
+   where m.account_id = :accountId and m.id = :id`,
 )
 
 /** Throws Problem `not_found`. */
 export const showMessage = async ({ sql, accountId }: Work, id: string): Promise<MessageDetail> => {
-  const [row] = await sql(readDetail, [accountId, id])
+  const [row] = await sql(readDetail, { accountId, id })
   if (!row) throw noSuch('send', id, { hint: 'svc sends list' })
   return row
 }
@@ -227,15 +238,15 @@ export const listSends = async (
   return pageOf(rows, limit)
 }
 
-const readSend = statement<SendView>(
+const readSend = statement(
   'read-send',
-  sendTypes,
-  `select ${sendColumns} from messages m where m.account_id = $1 and m.id = $2`,
+  { row: typedRow<SendView>(sendTypes), parameters: { accountId: 'text', id: 'text' } },
+  `select ${sendColumns} from messages m where m.account_id = :accountId and m.id = :id`,
 )
 
 /** Throws Problem `not_found`. */
 export const findSend = async ({ sql, accountId }: Work, id: string): Promise<SendView> => {
-  const [row] = await sql(readSend, [accountId, id])
+  const [row] = await sql(readSend, { accountId, id })
   if (!row) throw notFound('There is no such send')
   return row
 }
@@ -269,26 +280,29 @@ export interface MessageKey {
   id: string
 }
 
-const readProjectMails = preparedStatement<ProjectMail & { place: number }>(
+const readProjectMails = preparedStatement(
   'project-mails',
   {
-    place: 'int4',
-    accountId: 'text',
-    id: 'text',
-    email: 'text',
-    rowId: 'text',
-    from: 'json',
-    replyTo: 'text',
-    projectId: 'text',
-    projectVersion: 'int4',
-    mergeData: 'jsonb',
-    isDropped: 'bool',
-    source: 'json',
-    cause: 'text',
-    createdAt: 'int8',
-    dueAt: 'int8',
+    row: typedRow<ProjectMail & { place: number }>({
+      place: 'int4',
+      accountId: 'text',
+      id: 'text',
+      email: 'text',
+      rowId: 'text',
+      from: 'json',
+      replyTo: 'text',
+      projectId: 'text',
+      projectVersion: 'int4',
+      mergeData: 'jsonb',
+      isDropped: 'bool',
+      source: 'json',
+      cause: 'text',
+      createdAt: 'int8',
+      dueAt: 'int8',
+    }),
+    parameters: { accountIds: '_text', ids: '_text' },
   },
-  `select k.place::int, m.* from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
+  `select k.place::int, m.* from unnest(${opaqueArray(':accountIds')}, :ids::text[]) with ordinality as k(account, id, place)
    cross join lateral (
      select m.account_id as "accountId", m.id, m.email, ${rowIdOf('m.account_id', 'm.email')} as "rowId",
        ${fromColumns}, m.project_id as "projectId", m.project_version as "projectVersion", m.merge_data as "mergeData",
@@ -309,7 +323,10 @@ export const findProjectMails = async (
   { sql }: Pick<Work, 'sql'>,
   keys: readonly MessageKey[],
 ): Promise<(ProjectMail | null)[]> => {
-  const rows = await sql(readProjectMails, [keys.map(({ accountId }) => accountId), keys.map(({ id }) => id)])
+  const rows = await sql(readProjectMails, {
+    accountIds: keys.map(({ accountId }) => accountId),
+    ids: keys.map(({ id }) => id),
+  })
   const byPlace = new Map(rows.map(({ place, ...mail }) => [place, mail]))
   return keys.map((_, i) => byPlace.get(i + 1) ?? null)
 }

@@ -1,38 +1,48 @@
 import { addressPattern } from '../lib/erased.ts'
+import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { detailColumns, detailTypes, epochMs, type MessageDetail } from './messages.find.ts'
 import { hasTopic, joinTopic } from './suppression/suppression.ts'
 
-const messagesTo = statement<Omit<MessageDetail, 'queue'> & { reports: { kind: string; at: number }[] }>(
+const messagesTo = statement(
   'export-messages',
-  { ...detailTypes, reports: 'json' },
+  {
+    row: typedRow<Omit<MessageDetail, 'queue'> & { reports: { kind: string; at: number }[] }>({
+      ...detailTypes,
+      reports: 'json',
+    }),
+    parameters: { accountId: 'text', email: 'text' },
+  },
   `select ${detailColumns}, (
      select coalesce(json_agg(json_build_object('kind', r.kind, 'at', ${epochMs('r.created_at')}) order by r.created_at), '[]')
      from message_reports r where r.account_id = m.account_id and r.message_id = m.id
    ) as reports
-   from messages m where m.account_id = $1 and m.email = $2 order by m.id`,
+   from messages m where m.account_id = :accountId and m.email = :email order by m.id`,
 )
 
-const suppressionsOf = statement<{ reason: string; createdAt: number; topic: string | null }>(
+const suppressionsOf = statement(
   'export-suppressions',
-  { reason: 'text', createdAt: 'int8', topic: 'text' },
+  { row: { reason: 'text', createdAt: 'int8', topic: 'text?' }, parameters: { accountId: 'text', email: 'text' } },
   `select s.reason, ${epochMs('s.created_at')} as "createdAt", t.name as topic from suppressions s ${joinTopic}
-   where s.account_id = $1 and s.email = $2 and ${hasTopic} order by s.reason, s.topic_id`,
+   where s.account_id = :accountId and s.email = :email and ${hasTopic} order by s.reason, s.topic_id`,
 )
 
-const resultsOf = statement<{ scope: string; opened: string; clicked: string; answered: string; unsubscribed: string }>(
+const resultsOf = statement(
   'export-results',
-  { scope: 'text', opened: 'text', clicked: 'text', answered: 'text', unsubscribed: 'text' },
+  {
+    row: { scope: 'text', opened: 'text', clicked: 'text', answered: 'text', unsubscribed: 'text' },
+    parameters: { accountId: 'text', email: 'text' },
+  },
   `select scope, min(opened)::text as opened, min(clicked)::text as clicked, min(answered)::text as answered,
      min(unsubscribed)::text as unsubscribed
    from (
-     select scope, opened, clicked, answered, unsubscribed from message_people where account_id = $1 and email = $2
+     select scope, opened, clicked, answered, unsubscribed from message_people where account_id = :accountId and email = :email
      union all
      select s.scope, case when c.metric <> 'unsubscribed' then c.day end, case when c.metric = 'clicked' then c.day end,
        case when c.metric = 'answered' then c.day end, case when c.metric = 'unsubscribed' then c.day end
      from message_result_changes c cross join lateral (values (c.day::text), (c.project_id), (c.cause)) s(scope)
-     where c.account_id = $1 and c.email = $2 and s.scope is not null
+     where c.account_id = :accountId and c.email = :email and s.scope is not null
    ) p group by scope order by scope`,
 )
 
@@ -57,7 +67,7 @@ const messagesNaming = statement<{
 export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'messages',
-    read: ({ sql, accountId }, email) => sql(messagesTo, [accountId, email]),
+    read: ({ sql, accountId }, email) => sql(messagesTo, { accountId, email }),
   },
   {
     name: 'messagesNaming',
@@ -65,11 +75,11 @@ export const personalData: readonly PersonalDataPart[] = [
   },
   {
     name: 'results',
-    read: ({ sql, accountId }, email) => sql(resultsOf, [accountId, email]),
+    read: ({ sql, accountId }, email) => sql(resultsOf, { accountId, email }),
   },
   {
     name: 'suppressions',
     staysAtErasure: true,
-    read: ({ sql, accountId }, email) => sql(suppressionsOf, [accountId, email]),
+    read: ({ sql, accountId }, email) => sql(suppressionsOf, { accountId, email }),
   },
 ]

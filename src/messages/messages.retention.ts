@@ -1,6 +1,7 @@
 import { daysBefore } from '../lib/days.ts'
 import { Problem } from '../lib/problem.ts'
 import { defineJob, inBatches } from '../store/background.ts'
+import { typed } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
@@ -20,23 +21,36 @@ interface Row {
 }
 
 /** Each page continues after the last row of the previous one, so that pending messages are read once in a run, not once a page. */
-const findContents = statement<Row>(
+const findContents = statement(
   'find-old-contents',
-  { accountId: 'text', id: 'text', projectId: 'text', projectVersion: 'int4', createdAt: 'text' },
+  {
+    row: { accountId: 'text', id: 'text', projectId: 'text?', projectVersion: 'int4?', createdAt: 'text' },
+    parameters: {
+      before: 'timestamptz',
+      createdAt: typed<string>('timestamptz'),
+      id: 'text',
+      batchSize: 'int8',
+      only: 'text?',
+    },
+  },
   `select account_id as "accountId", id, project_id as "projectId", project_version as "projectVersion",
      created_at::text as "createdAt"
-   from messages where dropped_at is null and created_at < $1 and (created_at, id) > ($2::timestamptz, $3)
-     and ($5::text is null or account_id = $5)
-   order by created_at, id limit $4`,
+   from messages where dropped_at is null and created_at < :before and (created_at, id) > (:createdAt::timestamptz, :id)
+     and (:only::text is null or account_id = :only)
+   order by created_at, id limit :batchSize`,
 )
 
-const dropFound = statement<{ id: string }>(
+const dropFound = statement(
   'drop-contents',
-  { id: 'text' },
+  {
+    row: { id: 'text' },
+    parameters: { accountIds: '_text', ids: '_text', kept: '_text', before: 'timestamptz', now: 'timestamptz' },
+  },
   `with old as materialized (
-     select m.row, p.account, p.id, p.kept from unnest($1::text[], $2::text[], $3::text[]) as p(account, id, kept) cross join lateral (
+     select m.row, p.account, p.id, p.kept from unnest(:accountIds::text[], :ids::text[], :kept::text[]) as p(account, id, kept)
+     cross join lateral (
        select ctid as row from messages
-       where account_id = p.account and id = p.id and dropped_at is null and finished_at < $4
+       where account_id = p.account and id = p.id and dropped_at is null and finished_at < :before
          and (copy is distinct from 'to' or not exists (
            select from messages c join message_queue q on q.account_id = c.account_id and q.id = c.id
            where c.account_id = p.account and c.copy_of = p.id
@@ -45,7 +59,7 @@ const dropFound = statement<{ id: string }>(
    ), unattached as (
      delete from message_attachments a using old where a.account_id = old.account and a.message_id = old.id
    )
-   update messages m set html = null, text = null, calendar = null, headers = null, dropped_at = $5, merge_data = case
+   update messages m set html = null, text = null, calendar = null, headers = null, dropped_at = :now, merge_data = case
        when m.merge_data is not null then (
          select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(m.merge_data) f where old.kept::jsonb ? f.key
        )
@@ -79,13 +93,13 @@ export const dropContents = async (
   let last = { createdAt: '-infinity', id: '' }
   let total = 0
   const batch = async (): Promise<number> => {
-    const page = await sql(findContents, [before, last.createdAt, last.id, batchSize, only])
+    const page = await sql(findContents, { before, createdAt: last.createdAt, id: last.id, batchSize, only })
     if (page.length === 0) return 0
     last = page.at(-1)!
     const kept: string[] = []
     for (const row of page) kept.push(JSON.stringify(await keptFields(sql, row)))
-    const params = [page.map(({ accountId }) => accountId), page.map(({ id }) => id), kept, before, now()]
-    total += (await sql(dropFound, params)).length
+    const found = { accountIds: page.map(({ accountId }) => accountId), ids: page.map(({ id }) => id) }
+    total += (await sql(dropFound, { ...found, kept, before, now: now() })).length
     return page.length
   }
   await inBatches(batchSize, batch, signal)

@@ -224,7 +224,7 @@ test('every statement returns and changes only rows of the account that it names
 })
 
 test.each([
-  ['read-message', 'm.account_id = $1', 'reaches others by $2'],
+  ['read-message', 'm.account_id = $1', 'reaches others by :id'],
   ['read-message', 'm.account_id = $1 and m.id = $2', 'names no account', 'm.id = $1'],
   ['list-messages', 'm.account_id = $1', 'reaches others'],
   ['deal-moves', 'account_id = $1', 'reaches others'],

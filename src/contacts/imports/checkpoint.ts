@@ -2,6 +2,7 @@ import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import { newId } from '../../lib/ids.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict, noSuch, Problem } from '../../lib/problem.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { findMembers } from '../contacts.find.ts'
@@ -78,10 +79,10 @@ const viewOf = (row: Row): ImportView => {
   return view
 }
 
-const readPage = statement<Row>(
+const readPage = statement(
   'list-imports',
-  columnTypes,
-  `select ${columns} from imports where account_id = $1 and ($2::text is null or id < $2) order by id desc limit $3`,
+  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', before: 'text?', limit: 'int8' } },
+  `select ${columns} from imports where account_id = :accountId and (:before::text is null or id < :before) order by id desc limit :limit`,
 )
 
 /** Lists imports, newest first. Throws Problem `invalid` for a bad cursor. */
@@ -90,18 +91,18 @@ export const listImports = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<ImportView>> => {
   const before = cursor === undefined ? null : idOfCursor('imp', cursor)
-  const rows = await sql(readPage, [accountId, before, limit + 1])
+  const rows = await sql(readPage, { accountId, before, limit: limit + 1 })
   return pageOf(rows.map(viewOf), limit)
 }
 
-const readImport = statement<Row>(
+const readImport = statement(
   'read-import',
-  columnTypes,
-  `select ${columns} from imports where account_id = $1 and id = $2`,
+  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', id: 'text' } },
+  `select ${columns} from imports where account_id = :accountId and id = :id`,
 )
 
 const findImport = async ({ sql, accountId }: Work, id: string): Promise<Row> => {
-  const [row] = await sql(readImport, [accountId, id])
+  const [row] = await sql(readImport, { accountId, id })
   if (!row) throw noSuch('import', id, { hint: 'svc imports list' })
   return row
 }
@@ -112,11 +113,22 @@ export const openImport = async (work: Work, id: string): Promise<OpenImport> =>
 /** Throws Problem `not_found`. */
 export const showImport = async (work: Work, id: string): Promise<ImportView> => viewOf(await findImport(work, id))
 
-const insertImport = statement<Row>(
+const insertImport = statement(
   'insert-import',
-  columnTypes,
+  {
+    row: typedRow<Row>(columnTypes),
+    parameters: {
+      id: 'text',
+      accountId: 'text',
+      listId: 'text',
+      file: 'text',
+      sha256: 'text?',
+      options: 'jsonb',
+      now: 'timestamptz',
+    },
+  },
   `insert into imports (id, account_id, list_id, file, file_sha256, options, status, started_at)
-   values ($1, $2, $3, $4, $5, $6, 'running', $7) returning ${columns}`,
+   values (:id, :accountId, :listId, :file, :sha256, :options, 'running', :now) returning ${columns}`,
 )
 
 /** Creates the record of an import before its first batch. */
@@ -125,14 +137,14 @@ export const startImport = async (
   { listId, file, sha256, options }: { listId: string; file: string; sha256: string | null; options: ImportOptions },
 ): Promise<OpenImport> => {
   const id = newId('imp', now.getTime())
-  const [row] = await sql(insertImport, [id, accountId, listId, file, sha256, JSON.stringify(options), now])
+  const [row] = await sql(insertImport, { id, accountId, listId, file, sha256, options: JSON.stringify(options), now })
   return openOf(row!)
 }
 
-const readRowsDone = statement<{ rows: number }>(
+const readRowsDone = statement(
   'read-rows-done',
-  { rows: 'int4' },
-  'select rows_done as rows from imports where account_id = $1 and id = $2',
+  { row: { rows: 'int4' }, parameters: { accountId: 'text', id: 'text' } },
+  'select rows_done as rows from imports where account_id = :accountId and id = :id',
 )
 
 /** Returns why the checkpoint is not where this process left it: another process advanced it, or a crash of the database reset it. */
@@ -141,7 +153,7 @@ const checkpointConflict = async (
   id: string,
   rowsDone: number,
 ): Promise<Problem> => {
-  const [row] = await sql(readRowsDone, [accountId, id])
+  const [row] = await sql(readRowsDone, { accountId, id })
   if (row && row.rows < rowsDone)
     return new Problem(
       'unavailable',
@@ -155,14 +167,14 @@ const checkpointConflict = async (
 
 const insertRejects = statement(
   'insert-rejects',
-  {},
+  { parameters: { accountId: 'text', id: 'text', rejects: 'jsonb' } },
   `insert into import_rejects (account_id, import_id, line, email, reason)
-   select $1, $2, line, email, reason from jsonb_to_recordset($3::jsonb) as r (line int, email text, reason text)`,
+   select :accountId, :id, line, email, reason from jsonb_to_recordset(:rejects::jsonb) as r (line int, email text, reason text)`,
 )
 
 const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonly Reject[]): Promise<void> => {
   if (rejects.length === 0) return
-  await sql(insertRejects, [accountId, id, JSON.stringify(rejects)])
+  await sql(insertRejects, { accountId, id, rejects: JSON.stringify(rejects) })
 }
 
 const advancing = preparedStatement<{ durability: string }>(
@@ -230,25 +242,25 @@ export const writeBatch = async (
 
 const markStopped = statement(
   'stop-import',
-  {},
-  `update imports set status = 'stopped' where account_id = $1 and id = $2 and rows_done = $3 and status = 'running'`,
+  { parameters: { accountId: 'text', id: 'text', rowsDone: 'int4' } },
+  `update imports set status = 'stopped' where account_id = :accountId and id = :id and rows_done = :rowsDone and status = 'running'`,
 )
 
 /** Marks the import as stopped, unless another process has continued it meanwhile. */
 export const stopImport = async (work: Work, id: string, rowsDone: number): Promise<void> => {
-  await work.sql(markStopped, [work.accountId, id, rowsDone])
+  await work.sql(markStopped, { accountId: work.accountId, id, rowsDone })
 }
 
-const markDone = statement<{ id: string }>(
+const markDone = statement(
   'finish-import',
-  { id: 'text' },
-  `update imports set status = 'done', finished_at = $4
-   where account_id = $1 and id = $2 and rows_done = $3 and status <> 'done' returning id`,
+  { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', rowsDone: 'int4', now: 'timestamptz' } },
+  `update imports set status = 'done', finished_at = :now
+   where account_id = :accountId and id = :id and rows_done = :rowsDone and status <> 'done' returning id`,
 )
 
 /** Marks the import as done. Throws Problem `conflict` if another process has continued it. */
 export const finishImport = async (work: Work, id: string, rowsDone: number): Promise<ImportView> => {
-  const ended = await work.sql(markDone, [work.accountId, id, rowsDone, work.now])
+  const ended = await work.sql(markDone, { accountId: work.accountId, id, rowsDone, now: work.now })
   if (ended.length === 0) throw await checkpointConflict(work, id, rowsDone)
   return showImport(work, id)
 }

@@ -51,9 +51,9 @@ const checkMs = 100
 /** Longest wait for the batch ahead: longer than any wait for a lock. */
 const maxWaitMs = 6_000
 
-const checkBlocking = statement<{ isBlocking: boolean }>(
+const checkBlocking = statement(
   'is-blocking',
-  { isBlocking: 'bool' },
+  { row: { isBlocking: 'bool' } },
   'select exists (select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))) as "isBlocking"',
 )
 

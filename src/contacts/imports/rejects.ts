@@ -4,16 +4,20 @@ import { csvLine } from '../../lib/csv.ts'
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { invalid, Problem } from '../../lib/problem.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Reject } from './batch.ts'
 import { showImport } from './checkpoint.ts'
 
-const readPage = statement<Reject>(
+const readPage = statement(
   'list-rejects',
-  { line: 'int4', email: 'text', reason: 'text' },
-  `select line, email, reason from import_rejects where account_id = $1 and import_id = $2 and line > $3
-   order by line limit $4`,
+  {
+    row: typedRow<Reject>({ line: 'int4', email: 'text', reason: 'text' }),
+    parameters: { accountId: 'text', importId: 'text', after: 'int4', limit: 'int8' },
+  },
+  `select line, email, reason from import_rejects where account_id = :accountId and import_id = :importId and line > :after
+   order by line limit :limit`,
 )
 
 /** Lists rejects in the order of the file; `cursor` is the last line of the previous page. Throws Problem `not_found` for the import, `invalid` for a bad cursor. */
@@ -21,16 +25,16 @@ export const listRejects = async (work: Work, id: string, { limit, cursor }: Pag
   const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, 1)[0])
   if (!Number.isSafeInteger(after)) throw invalid('cursor is not valid')
   await showImport(work, id)
-  const rows = await work.sql(readPage, [work.accountId, id, after, limit + 1])
+  const rows = await work.sql(readPage, { accountId: work.accountId, importId: id, after, limit: limit + 1 })
   const rejects = rows.slice(0, limit)
   return { rows: rejects, nextCursor: rows.length > limit ? encodeCursor([String(rejects.at(-1)!.line)]) : null }
 }
 
-const countReasons = statement<{ reason: string; rows: number }>(
+const countReasons = statement(
   'count-reject-reasons',
-  { reason: 'text', rows: 'int8' },
-  `select reason, count(*) as rows from import_rejects where account_id = $1 and import_id = $2
-   group by reason order by rows desc, reason limit $3`,
+  { row: { reason: 'text', rows: 'int8' }, parameters: { accountId: 'text', importId: 'text', limit: 'int8' } },
+  `select reason, count(*) as rows from import_rejects where account_id = :accountId and import_id = :importId
+   group by reason order by rows desc, reason limit :limit`,
 )
 
 /** Returns the most frequent reasons with their numbers of rows. */
@@ -38,7 +42,7 @@ export const reasonsOf = (
   { sql, accountId }: Work,
   id: string,
   limit = 3,
-): Promise<{ reason: string; rows: number }[]> => sql(countReasons, [accountId, id, limit])
+): Promise<{ reason: string; rows: number }[]> => sql(countReasons, { accountId, importId: id, limit })
 
 type WorkOpener = <T>(run: (work: Work) => Promise<T>) => Promise<T>
 

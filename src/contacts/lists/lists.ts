@@ -4,6 +4,7 @@ import { lockKey } from '../../lib/locks.ts'
 import { byName } from '../../lib/names.ts'
 import { conflict, invalid, noSuch, notFound, shown } from '../../lib/problem.ts'
 import { text } from '../../lib/text.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { isDuplicate } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
@@ -34,10 +35,10 @@ const columnTypes = {
   updatedAt: 'timestamptz',
 } as const
 
-const listingLists = preparedStatement<Row>(
+const listingLists = preparedStatement(
   'list-lists',
-  columnTypes,
-  `select ${columns} from contact_lists where account_id = $1 order by id`,
+  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text' } },
+  `select ${columns} from contact_lists where account_id = :accountId order by id`,
 )
 
 const view = (row: Row): ContactListView => ({
@@ -63,12 +64,12 @@ export const extendColumns = (fields: readonly string[], names: Iterable<string>
 
 /** Returns every list of the account, ordered by name. */
 export const listLists = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<ContactListView[]> =>
-  (await sql(listingLists, [accountId])).sort(byName('name')).map(view)
+  (await sql(listingLists, { accountId })).sort(byName('name')).map(view)
 
-const requiringList = preparedStatement<{ name: string; fields: string[] }>(
+const requiringList = preparedStatement(
   'require-list',
-  { name: 'text', fields: '_text' },
-  'select name, fields from contact_lists where account_id = $1 and id = $2',
+  { row: { name: 'text', fields: '_text' }, parameters: { accountId: 'text', id: 'text' } },
+  'select name, fields from contact_lists where account_id = :accountId and id = :id',
 )
 
 /** Returns the list. Throws Problem `not_found`, also for a list of another account (docs/reference/api.md#authentication). */
@@ -76,15 +77,15 @@ export const requireList = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
 ): Promise<{ name: string; fields: string[] }> => {
-  const [list] = await sql(requiringList, [accountId, id])
+  const [list] = await sql(requiringList, { accountId, id })
   if (!list) throw notFound('There is no such list')
   return list
 }
 
-const readList = statement<Row>(
+const readList = statement(
   'find-list',
-  columnTypes,
-  `select ${columns} from contact_lists where account_id = $1 and (id = $2 or name = $2) order by id = $2 desc limit 1`,
+  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', ref: 'text' } },
+  `select ${columns} from contact_lists where account_id = :accountId and (id = :ref or name = :ref) order by id = :ref desc limit 1`,
 )
 
 // SQL instead of the entity: imports and commands of other features begin with this lookup, and would otherwise load MikroORM.
@@ -93,16 +94,16 @@ export const findList = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   ref: string,
 ): Promise<ContactListView> => {
-  const [list] = await sql(readList, [accountId, ref])
+  const [list] = await sql(readList, { accountId, ref })
   if (!list) throw noSuch('list', ref, { hint: 'svc lists list' })
   return view(list)
 }
 
-const countActiveOf = statement<{ count: number; hasList: boolean }>(
+const countActiveOf = statement(
   'count-active-contacts',
-  { count: 'int8', hasList: 'bool' },
-  `select count(*), exists (select from contact_lists where account_id = $1 and id = $2) as "hasList"
-   from contacts where account_id || '' = $1 and list_id = $2 and status = 'active'`,
+  { row: { count: 'int8', hasList: 'bool' }, parameters: { accountId: 'text', listId: 'text' } },
+  `select count(*), exists (select from contact_lists where account_id = :accountId and id = :listId) as "hasList"
+   from contacts where account_id || '' = :accountId and list_id = :listId and status = 'active'`,
 )
 
 /** Counts the active contacts of a list. Returns null if the account has no such list, for example because it was deleted. */
@@ -110,7 +111,7 @@ export const countActive = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
 ): Promise<number | null> => {
-  const [row] = await sql(countActiveOf, [accountId, listId])
+  const [row] = await sql(countActiveOf, { accountId, listId })
   return row!.hasList ? row!.count : null
 }
 
@@ -122,16 +123,16 @@ const nameOf = (given: string): string => {
 
 const nameTaken = (name: string) => conflict(`There is already a list named ${shown(name)}`)
 
-const lockNames = statement<{ locked: '' }>(
+const lockNames = statement(
   'lock-names-of-lists',
-  { locked: 'void' },
-  `select pg_advisory_xact_lock(${lockKey('lists', '$1')}) as locked`,
+  { row: { locked: 'void' }, parameters: { accountId: 'text' } },
+  `select pg_advisory_xact_lock(${lockKey('lists', ':accountId')}) as locked`,
 )
 
-const readNames = statement<{ id: string; name: string }>(
+const readNames = statement(
   'names-of-lists',
-  { id: 'text', name: 'text' },
-  'select id, name from contact_lists where account_id = $1',
+  { row: { id: 'text', name: 'text' }, parameters: { accountId: 'text' } },
+  'select id, name from contact_lists where account_id = :accountId',
 )
 
 /**
@@ -139,8 +140,8 @@ const readNames = statement<{ id: string; name: string }>(
  * end of the unit of work. Older lists may have names that differ only by case.
  */
 export const requireFreeName = async ({ sql, accountId }: Work, name: string, ownId?: string): Promise<void> => {
-  await sql(lockNames, [accountId])
-  const namesake = (await sql(readNames, [accountId])).find(
+  await sql(lockNames, { accountId })
+  const namesake = (await sql(readNames, { accountId })).find(
     (list) => list.id !== ownId && list.name.toLowerCase() === name.toLowerCase(),
   )
   if (namesake) throw nameTaken(namesake.name)

@@ -1,5 +1,6 @@
 import type { MxResult, Resolver } from '../../net/resolver.ts'
 import { opaqueArray } from '../../store/arrays.ts'
+import { typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 
@@ -54,8 +55,8 @@ const askDns = async (
 
 const cacheFacts = statement(
   'cache-mail-facts',
-  {},
-  `insert into mail_domains (domain, finding, expires_at) select * from unnest($1::text[], $2::text[], $3::timestamptz[])
+  { parameters: { domains: '_text', facts: '_text', times: '_timestamptz' } },
+  `insert into mail_domains (domain, finding, expires_at) select * from unnest(:domains::text[], :facts::text[], :times::timestamptz[])
    on conflict (domain) do update set finding = excluded.finding, expires_at = excluded.expires_at
      where mail_domains.expires_at < excluded.expires_at`,
 )
@@ -63,11 +64,11 @@ const cacheFacts = statement(
 /** Caches answers. Of two concurrent answers the one with the longer lifetime stays, so a time-out never replaces an answer. */
 const keepFacts = async ({ sql, now }: Verifier, facts: ReadonlyMap<string, MxResult>): Promise<void> => {
   const rows = [...facts].sort(([a], [b]) => (a < b ? -1 : 1))
-  await sql(cacheFacts, [
-    rows.map(([domain]) => domain),
-    rows.map(([, fact]) => fact),
-    rows.map(([, fact]) => new Date(now().getTime() + lifetimesMs[fact])),
-  ])
+  await sql(cacheFacts, {
+    domains: rows.map(([domain]) => domain),
+    facts: rows.map(([, fact]) => fact),
+    times: rows.map(([, fact]) => new Date(now().getTime() + lifetimesMs[fact])),
+  })
 }
 
 const maxRemembered = 20_000
@@ -75,11 +76,14 @@ const maxRemembered = 20_000
 /** Domains that accept mail, with the expiry of the cached answer. Such an answer does not change before it expires. */
 const remembered = new WeakMap<Resolver, Map<string, Date>>()
 
-const readingFacts = preparedStatement<{ domain: string; finding: MxResult; expiresAt: Date }>(
+const readingFacts = preparedStatement(
   'mail-facts',
-  { domain: 'text', finding: 'text', expiresAt: 'timestamptz' },
+  {
+    row: { domain: 'text', finding: typed<MxResult>('text'), expiresAt: 'timestamptz' },
+    parameters: { domains: '_text', at: 'timestamptz' },
+  },
   `select domain, finding, expires_at as "expiresAt" from mail_domains
-   where domain = any(${opaqueArray('$1')}::text[]) and expires_at > $2`,
+   where domain = any(${opaqueArray(':domains')}::text[]) and expires_at > :at`,
 )
 
 /** Returns answers from the cache, which all daemons share. */
@@ -90,7 +94,7 @@ const cachedFacts = async ({ sql, resolver, now }: Verifier, domains: readonly s
   for (const domain of domains) if ((ends.get(domain) ?? 0) > at) facts.set(domain, 'mx')
   const others = domains.filter((domain) => !facts.has(domain))
   if (others.length === 0) return facts
-  const rows = await sql(readingFacts, [others, at])
+  const rows = await sql(readingFacts, { domains: others, at })
   if (ends.size + rows.length > maxRemembered) ends.clear()
   for (const { domain, finding, expiresAt } of rows) {
     facts.set(domain, finding)

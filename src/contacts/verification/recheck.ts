@@ -12,9 +12,9 @@ const maxDomains = 200
 const pageSize = 500
 
 // The recursion steps through the index from domain to domain: a million addresses of one domain are one step.
-const findDueDomains = statement<{ domain: string }>(
+const findDueDomains = statement(
   'find-due-domains',
-  { domain: 'text' },
+  { row: { domain: 'text' }, parameters: { now: 'timestamptz' } },
   `with recursive doubtful(domain) as (
      (select domain from addresses where ${isInconclusiveSql} order by domain limit 1)
      union all
@@ -22,7 +22,7 @@ const findDueDomains = statement<{ domain: string }>(
      from doubtful d where d.domain is not null
    )
    select d.domain from doubtful d left join mail_domains m on m.domain = d.domain
-   where d.domain is not null and (m.domain is null or m.expires_at <= $1 or m.finding not in ('timeout', 'error'))
+   where d.domain is not null and (m.domain is null or m.expires_at <= :now or m.finding not in ('timeout', 'error'))
    order by m.expires_at nulls first, d.domain limit ${maxDomains}`,
 )
 
@@ -32,16 +32,16 @@ interface Place {
 }
 
 // The conditions match only the partial index in this order, whatever the planner's statistics are.
-const readingInconclusive = preparedStatement<Place>(
+const readingInconclusive = preparedStatement(
   'next-in-doubt',
-  { accountId: 'text', email: 'text' },
+  { row: { accountId: 'text', email: 'text' }, parameters: { domain: 'text', accountId: 'text', email: 'text' } },
   `select account_id as "accountId", email from addresses
-   where ${isInconclusiveSql} and domain <= $1 and (domain, account_id, email) > ($1, $2, $3)
+   where ${isInconclusiveSql} and domain <= :domain and (domain, account_id, email) > (:domain, :accountId, :email)
    order by domain, account_id, email limit ${pageSize}`,
 )
 
 const nextInconclusive = (sql: Sql, domain: string, after: Place): Promise<Place[]> =>
-  sql(readingInconclusive, [domain, after.accountId, after.email])
+  sql(readingInconclusive, { domain, accountId: after.accountId, email: after.email })
 
 type Rechecker = Verifier & Pick<App, 'operate' | 'report'>
 
@@ -74,7 +74,7 @@ const recheckDomain = async (app: Rechecker, domain: string, signal: AbortSignal
  * the others. Contacts do not change, so no event fires. Stops early if `signal` is aborted.
  */
 export const recheckDomains = async (app: Rechecker, signal: AbortSignal): Promise<number> => {
-  const due = await app.sql(findDueDomains, [app.now()])
+  const due = await app.sql(findDueDomains, { now: app.now() })
   const facts = await mailFacts(
     app,
     due.map((row) => row.domain),

@@ -10,23 +10,23 @@ export const isInconclusiveSql = `verification_status <> 'valid' and verificatio
 
 const lockingAddresses = preparedStatement(
   'lock-addresses',
-  {},
+  { parameters: { accounts: '_text', emails: '_text' } },
   `
   select from (
-    select * from unnest($1::text[], $2::text[]) as i(account, email) order by account collate "C", email collate "C"
+    select * from unnest(:accounts::text[], :emails::text[]) as i(account, email) order by account collate "C", email collate "C"
   ) o cross join lateral (
     select from addresses where account_id = o.account and email = o.email for no key update
   ) held`,
 )
 
-const writingResults = preparedStatement<{ email: string }>(
+const writingResults = preparedStatement(
   'save-results',
-  { email: 'text' },
+  { row: { email: 'text' }, parameters: { rows: 'jsonb', now: 'timestamptz' } },
   `
-  update addresses a set verification_status = x.status, verification_reasons = x.reasons, verified_at = $2
+  update addresses a set verification_status = x.status, verification_reasons = x.reasons, verified_at = :now
   from (
     select held.address, j.status, j.reasons
-    from jsonb_to_recordset($1::jsonb) as j("accountId" text, email text, status text, reasons text[], "isInconclusive" boolean)
+    from jsonb_to_recordset(:rows::jsonb) as j("accountId" text, email text, status text, reasons text[], "isInconclusive" boolean)
     cross join lateral (
       select ctid as address from addresses where account_id = j."accountId" and email = j.email
         and (not j."isInconclusive" or verification_status is null or ${isInconclusiveSql}) limit 1
@@ -44,10 +44,10 @@ export const saveResults = async (
   verified: readonly VerifiedAddress[],
 ): Promise<{ written: number; joined: VerifiedAddress[] }> => {
   const [accounts, emails] = [verified.map(({ accountId }) => accountId), verified.map(({ email }) => email)]
-  await sql(lockingAddresses, [accounts, emails])
+  await sql(lockingAddresses, { accounts, emails })
   const joined = await withSignals(sql, verified)
   const rows = joined.map((row) => ({ ...row, isInconclusive: isInconclusive(row) }))
-  const written = await sql(writingResults, [JSON.stringify(rows), now])
+  const written = await sql(writingResults, { rows: JSON.stringify(rows), now })
   return { written: written.length, joined }
 }
 

@@ -4,6 +4,7 @@
  * joined with it. One more statement for each write of contacts.
  */
 
+import { typed } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
@@ -22,12 +23,15 @@ export interface VerifiedAddress extends VerificationResult {
   email: string
 }
 
-const readingSignals = preparedStatement<{ accountId: string; email: string; findings: AddressSignal[] }>(
+const readingSignals = preparedStatement(
   'findings-of',
-  { accountId: 'text', email: 'text', findings: '_text' },
+  {
+    row: { accountId: 'text', email: 'text', findings: typed<AddressSignal[]>('_text') },
+    parameters: { asked: 'jsonb' },
+  },
   `select f.account_id as "accountId", f.email, array_agg(f.finding) as findings
    from address_findings f join (
-     select * from jsonb_to_recordset($1::jsonb) as j("accountId" text, email text)
+     select * from jsonb_to_recordset(:asked::jsonb) as j("accountId" text, email text)
    ) j on f.account_id = j."accountId" and f.email = j.email
    group by f.account_id, f.email`,
 )
@@ -35,7 +39,7 @@ const readingSignals = preparedStatement<{ accountId: string; email: string; fin
 /** Returns the results with the signals of their addresses added. */
 export const withSignals = async <Row extends VerifiedAddress>(sql: Sql, verified: readonly Row[]): Promise<Row[]> => {
   const asked = verified.map(({ accountId, email }) => ({ accountId, email }))
-  const rows = await sql(readingSignals, [JSON.stringify(asked)])
+  const rows = await sql(readingSignals, { asked: JSON.stringify(asked) })
   if (rows.length === 0) return [...verified]
   const known = new Map(rows.map(({ accountId, email, findings }) => [`${accountId} ${email}`, findings]))
   return verified.map((row) => {
@@ -44,17 +48,17 @@ export const withSignals = async <Row extends VerifiedAddress>(sql: Sql, verifie
   })
 }
 
-const lockReasons = statement<{ reasons: string[] | null }>(
+const lockReasons = statement(
   'lock-verification-reasons',
-  { reasons: '_text' },
-  'select verification_reasons as reasons from addresses where account_id = $1 and email = $2 for no key update',
+  { row: { reasons: '_text?' }, parameters: { accountId: 'text', email: 'text' } },
+  'select verification_reasons as reasons from addresses where account_id = :accountId and email = :email for no key update',
 )
 
 const updateResult = statement(
   'update-verification-result',
-  {},
-  `update addresses set verification_status = $3, verification_reasons = $4, verified_at = $5
-   where account_id = $1 and email = $2 and (verification_status, verification_reasons) is distinct from ($3, $4)`,
+  { parameters: { accountId: 'text', email: 'text', status: 'text', reasons: '_text', now: 'timestamptz' } },
+  `update addresses set verification_status = :status, verification_reasons = :reasons, verified_at = :now
+   where account_id = :accountId and email = :email and (verification_status, verification_reasons) is distinct from (:status, :reasons)`,
 )
 
 /** Locks the address first, so that the second of two changes sees the first. Contacts do not change, so no event fires. */
@@ -63,29 +67,29 @@ const changeResult = async (
   email: string,
   change: (reasons: readonly string[]) => string[],
 ): Promise<void> => {
-  const [held] = await sql(lockReasons, [accountId, email])
+  const [held] = await sql(lockReasons, { accountId, email })
   if (!held) return
   const { status, reasons } = resultOf(change(held.reasons ?? []))
-  await sql(updateResult, [accountId, email, status, reasons, now])
+  await sql(updateResult, { accountId, email, status, reasons, now })
 }
 
 const insertSignal = statement(
   'insert-address-signal',
-  {},
-  `insert into address_findings (account_id, email, finding, created_at) values ($1, $2, $3, $4) on conflict do nothing`,
+  { parameters: { accountId: 'text', email: 'text', finding: 'text', now: 'timestamptz' } },
+  `insert into address_findings (account_id, email, finding, created_at) values (:accountId, :email, :finding, :now) on conflict do nothing`,
 )
 
 /** Stores a signal of a normalised address. From then on its result is `invalid` (`hard_bounced`), or at best `risky` (`complained`). */
 export const addAddressSignal = async (work: Work, email: string, finding: AddressSignal): Promise<void> => {
   const { sql, accountId, now } = work
   await changeResult(work, email, (reasons) => [...reasons, finding])
-  await sql(insertSignal, [accountId, email, finding, now])
+  await sql(insertSignal, { accountId, email, finding, now })
 }
 
-const deleteSignals = statement<{ finding: string }>(
+const deleteSignals = statement(
   'delete-address-signals',
-  { finding: 'text' },
-  'delete from address_findings where account_id = $1 and email = $2 and finding = any($3) returning finding',
+  { row: { finding: 'text' }, parameters: { accountId: 'text', email: 'text', findings: '_text' } },
+  'delete from address_findings where account_id = :accountId and email = :email and finding = any(:findings) returning finding',
 )
 
 /** Removes signals of a normalised address, and restores the verification result without them. */
@@ -95,7 +99,7 @@ export const removeAddressSignals = async (
   findings: readonly AddressSignal[],
 ): Promise<void> => {
   const { sql, accountId } = work
-  const dropped = await sql(deleteSignals, [accountId, email, findings])
+  const dropped = await sql(deleteSignals, { accountId, email, findings })
   if (dropped.length === 0) return
   const gone = dropped.map(({ finding }) => finding)
   await changeResult(work, email, (reasons) => reasons.filter((reason) => !gone.includes(reason)))

@@ -23,12 +23,15 @@ export interface OpenList {
   hasSignals: boolean
 }
 
-const openingList = preparedStatement<OpenList>(
+const openingList = preparedStatement(
   'open-list',
-  { id: 'text', name: 'text', fields: '_text', capacity: 'int4', hasSignals: 'bool' },
-  `select l.id, l.name, l.fields, ${contactsLeft('$1')} as capacity,
-     exists (select from address_findings where account_id = $1) as "hasSignals"
-   from contact_lists l where l.account_id = $1 and l.id = $2`,
+  {
+    row: { id: 'text', name: 'text', fields: '_text', capacity: 'int4?', hasSignals: 'bool' },
+    parameters: { accountId: 'text', id: 'text' },
+  },
+  `select l.id, l.name, l.fields, ${contactsLeft(':accountId')} as capacity,
+     exists (select from address_findings where account_id = :accountId) as "hasSignals"
+   from contact_lists l where l.account_id = :accountId and l.id = :id`,
 )
 
 /**
@@ -36,7 +39,7 @@ const openingList = preparedStatement<OpenList>(
  * (contacts/write/write.count.ts). Throws Problem `not_found`, as `requireList`.
  */
 export const openList = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<OpenList> => {
-  const [list] = await sql(openingList, [accountId, id])
+  const [list] = await sql(openingList, { accountId, id })
   if (!list) throw notFound('There is no such list')
   return list
 }

@@ -86,15 +86,15 @@ const queued = new WeakSet<Work>()
 /** Returns whether the unit of work must take the account's ticket before it adds contacts. */
 export const isQueued = (work: Work): boolean => queued.has(work)
 
-const lockTicket = statement<{ pg_advisory_xact_lock: '' }>(
+const lockTicket = statement(
   'take-ticket',
-  { pg_advisory_xact_lock: 'void' },
-  `select pg_advisory_xact_lock(${lockKey('contactCapacity', '$1')})`,
+  { row: { pg_advisory_xact_lock: 'void' }, parameters: { accountId: 'text' } },
+  `select pg_advisory_xact_lock(${lockKey('contactCapacity', ':accountId')})`,
 )
 
 /** Takes the account's ticket (an advisory lock) until the unit of work ends. */
 export const takeTicket = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(lockTicket, [accountId])
+  await sql(lockTicket, { accountId })
 }
 
 /** Takes the ticket if the unit of work is queued. Call it before locking other rows in a unit of work that adds contacts. */

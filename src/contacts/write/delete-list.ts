@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { defineJob } from '../../store/background.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { forceIndexOrder } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
@@ -27,17 +28,17 @@ export interface DeletedList {
   name: string
 }
 
-const findDeleted = statement<DeletedList>(
+const findDeleted = statement(
   'find-deleted-list',
-  { id: 'text', name: 'text' },
+  { row: { id: 'text', name: 'text' }, parameters: { accountId: 'text', ref: 'text' } },
   `select id, name from deleted_lists
-   where account_id = $1 and (id = $2 or name = $2 and not exists (select from contact_lists where account_id = $1 and name = $2))
-   order by id = $2 desc limit 1`,
+   where account_id = :accountId and (id = :ref or name = :ref and not exists (select from contact_lists where account_id = :accountId and name = :ref))
+   order by id = :ref desc limit 1`,
 )
 
 /** Finds a list by id, else by name, also one whose deletion has begun. Throws Problem `not_found`. */
 export const findDeletable = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<DeletedList> => {
-  const [deleted] = await work.sql(findDeleted, [work.accountId, ref])
+  const [deleted] = await work.sql(findDeleted, { accountId: work.accountId, ref })
   if (deleted) return deleted
   const { id, name } = await findList(work, ref)
   return { id, name }
@@ -45,12 +46,12 @@ export const findDeletable = async (work: Pick<Work, 'sql' | 'accountId'>, ref: 
 
 const removalTypes = { contacts: 'int8', addresses: 'int8' } as const
 
-const countRemoved = statement<Removal>(
+const countRemoved = statement(
   'count-removal-of-list',
-  removalTypes,
-  `select (select count(*) from contacts where account_id = $1 and list_id = $2) as contacts, (
-     select count(*) from contacts c where c.account_id || '' = $1 and c.list_id = $2
-       and not exists (select from contacts o where o.account_id = $1 and o.row_id = c.row_id and o.list_id <> $2 offset 0)
+  { row: typedRow<Removal>(removalTypes), parameters: { accountId: 'text', listId: 'text' } },
+  `select (select count(*) from contacts where account_id = :accountId and list_id = :listId) as contacts, (
+     select count(*) from contacts c where c.account_id || '' = :accountId and c.list_id = :listId
+       and not exists (select from contacts o where o.account_id = :accountId and o.row_id = c.row_id and o.list_id <> :listId offset 0)
    ) as addresses`,
 )
 
@@ -62,7 +63,7 @@ export const countRemoval = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
 ): Promise<Removal> => {
-  const [removal] = await sql(countRemoved, [accountId, listId])
+  const [removal] = await sql(countRemoved, { accountId, listId })
   return removal!
 }
 
@@ -70,22 +71,22 @@ export const countRemoval = async (
 // rolls back.
 const closeList = statement(
   'close-list',
-  {},
-  `with closed as (delete from contact_lists where account_id = $1 and id = $2 returning id, account_id, name)
-   insert into deleted_lists (id, account_id, name, started_at) select id, account_id, name, $3 from closed`,
+  { parameters: { accountId: 'text', listId: 'text', now: 'timestamptz' } },
+  `with closed as (delete from contact_lists where account_id = :accountId and id = :listId returning id, account_id, name)
+   insert into deleted_lists (id, account_id, name, started_at) select id, account_id, name, :now from closed`,
 )
 
 // One batch of a list at a time: a second process waits for the batch of the first, then continues after it.
 const lockDeletedList = statement(
   'lock-deleted-list',
-  {},
-  'select from deleted_lists where account_id = $1 and id = $2 for update',
+  { parameters: { accountId: 'text', listId: 'text' } },
+  'select from deleted_lists where account_id = :accountId and id = :listId for update',
 )
 
 const forgetDeletedList = statement(
   'forget-deleted-list',
-  {},
-  'delete from deleted_lists where account_id = $1 and id = $2',
+  { parameters: { accountId: 'text', listId: 'text' } },
+  'delete from deleted_lists where account_id = :accountId and id = :listId',
 )
 
 // `|| ''` hides the account from the planner, so that it uses the list's index, which has this order.
@@ -138,11 +139,11 @@ const sweepBatch = async (work: Work, listId: string, after: string): Promise<Sw
   const { sql, accountId } = work
   const nothing = { contacts: 0, addresses: 0, last: null }
   await sql(forceIndexOrder)
-  if ((await sql(lockDeletedList, [accountId, listId])).length === 0) return nothing
+  if ((await sql(lockDeletedList, { accountId, listId })).length === 0) return nothing
   const [locked] = await sql(lockBatch, [accountId, listId, after])
   const { last } = locked!
   if (last === null) {
-    await sql(forgetDeletedList, [accountId, listId])
+    await sql(forgetDeletedList, { accountId, listId })
     return nothing
   }
   await sql(lockContacts, [accountId, listId, after, last])
@@ -193,15 +194,15 @@ export const deleteList = async (
   listId: string,
   deletion: ListDeletion,
 ): Promise<Removal & { isDone: boolean }> => {
-  await app.work(accountId, deletion.actor, ({ sql, now }) => sql(closeList, [accountId, listId, now]))
+  await app.work(accountId, deletion.actor, ({ sql, now }) => sql(closeList, { accountId, listId, now }))
   return sweepList(app, accountId, listId, deletion)
 }
 
-const findUnfinished = statement<{ id: string; accountId: string }>(
+const findUnfinished = statement(
   'find-unfinished-list-deletions',
-  { id: 'text', accountId: 'text' },
+  { row: { id: 'text', accountId: 'text' }, parameters: { only: 'text?' } },
   `select l.id, l.account_id as "accountId" from deleted_lists l
-     join ${activeAccounts} a on a.id = l.account_id where $1::text is null or l.account_id = $1 order by l.id`,
+     join ${activeAccounts} a on a.id = l.account_id where :only::text is null or l.account_id = :only order by l.id`,
 )
 
 /** Continues interrupted deletions of lists. If another process is deleting the same list, the two alternate batches. */
@@ -210,7 +211,7 @@ export const finishListDeletions = async (
   signal: AbortSignal,
   only: string | null = null,
 ): Promise<void> => {
-  for (const { id, accountId } of await app.sql(findUnfinished, [only])) {
+  for (const { id, accountId } of await app.sql(findUnfinished, { only })) {
     if (signal.aborted) return
     await sweepList(app, accountId, id, { actor: 'job:housekeeping', signal })
   }

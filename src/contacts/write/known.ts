@@ -1,4 +1,5 @@
 import { emit, isWanted } from '../../events/emit.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { Fields } from '../contacts.fields.ts'
@@ -23,16 +24,19 @@ export interface ContactUpdate {
 const byEmail = (a: { email: string }, b: { email: string }) => (a.email < b.email ? -1 : 1)
 
 // Locked by this statement and written by a later one, whose snapshot sees earlier commits of other transactions.
-const lockingContacts = preparedStatement<ContactUpdate & { rowId: string }>(
+const lockingContacts = preparedStatement(
   'lock-contacts',
-  { email: 'text', listId: 'text', rowId: 'text', fields: 'jsonb' },
+  {
+    row: typedRow<ContactUpdate & { rowId: string }>({ email: 'text', listId: 'text', rowId: 'text', fields: 'jsonb' }),
+    parameters: { accountId: 'text', emails: '_text', lists: '_text' },
+  },
   `
   select o.email, o.list as "listId", a.row_id as "rowId", held.fields from (
-    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email collate "C", i.list
+    select i.email, i.list from unnest(:emails::text[], :lists::text[]) as i(email, list) order by i.email collate "C", i.list
   ) o
-  cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
+  cross join lateral (select row_id from addresses where account_id = :accountId and email = o.email limit 1) a
   cross join lateral (
-    select fields from contacts where account_id = $1 and row_id = a.row_id and list_id = o.list for no key update
+    select fields from contacts where account_id = :accountId and row_id = a.row_id and list_id = o.list for no key update
   ) held`,
 )
 
@@ -48,7 +52,7 @@ export const updateContacts = async (
   const { sql, accountId, now } = work
   const keyOf = ({ email, listId }: { email: string; listId: string }) => `${listId} ${email}`
   const [emails, lists] = [updates.map(({ email }) => email), updates.map(({ listId }) => listId)]
-  const rows = await sql(lockingContacts, [accountId, emails, lists])
+  const rows = await sql(lockingContacts, { accountId, emails, lists })
   const held = new Map(rows.map((row) => [keyOf(row), row]))
   const outcomes = updates.map((update) => {
     const fields = held.get(keyOf(update))?.fields

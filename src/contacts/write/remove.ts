@@ -1,4 +1,5 @@
 import { noSuch } from '../../lib/problem.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { PersonalDataPart, Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
@@ -43,15 +44,15 @@ export const notifyRemoved = async (work: Work, removed: Removed): Promise<void>
   for (const listener of await work.listeners()) await listener.contactsRemoved?.(work, removed)
 }
 
-const lockRowId = statement<{ rowId: string }>(
+const lockRowId = statement(
   'lock-address',
-  { rowId: 'text' },
-  'select row_id as "rowId" from addresses where account_id = $1 and email = $2 for update',
+  { row: { rowId: 'text' }, parameters: { accountId: 'text', email: 'text' } },
+  'select row_id as "rowId" from addresses where account_id = :accountId and email = :email for update',
 )
 
 /** Locks an address, before its contacts, and returns its row id; null if the account does not have it. */
 const lockAddress = async ({ sql, accountId }: Work, email: string): Promise<string | null> => {
-  const [row] = await sql(lockRowId, [accountId, email])
+  const [row] = await sql(lockRowId, { accountId, email })
   return row?.rowId ?? null
 }
 
@@ -63,11 +64,11 @@ export interface Erasure {
 }
 
 // Lock order: contacts, then rejects and signals, then the counters at the end of the unit of work.
-const lockMemberships = statement<{ listId: string; isListed: boolean }>(
+const lockMemberships = statement(
   'lock-memberships',
-  { listId: 'text', isListed: 'bool' },
+  { row: { listId: 'text', isListed: 'bool' }, parameters: { accountId: 'text', rowId: 'text?' } },
   `select list_id as "listId", exists (select from contact_lists where id = list_id) as "isListed"
-   from contacts where account_id = $1 and row_id = $2 order by list_id for update`,
+   from contacts where account_id = :accountId and row_id = :rowId order by list_id for update`,
 )
 
 const erase = statement<{ addresses: number; rejects: number }>(
@@ -85,14 +86,17 @@ const erase = statement<{ addresses: number; rejects: number }>(
    select (select count(*) from address) as addresses, (select count(*) from rejected) as rejects`,
 )
 
-const countErasure = statement<Omit<Erasure, 'email'>>(
+const countErasure = statement(
   'count-erasure',
-  { contacts: 'int8', rejects: 'int8' },
+  {
+    row: typedRow<Omit<Erasure, 'email'>>({ contacts: 'int8', rejects: 'int8' }),
+    parameters: { accountId: 'text', email: 'text' },
+  },
   `select (
        select count(*) from contacts c join contact_lists l on l.id = c.list_id
-       where c.account_id = $1 and c.row_id = (select row_id from addresses where account_id = $1 and email = $2)
+       where c.account_id = :accountId and c.row_id = (select row_id from addresses where account_id = :accountId and email = :email)
      ) as contacts,
-     (select count(*) from import_rejects where account_id = $1 and lower(trim(email)) = $2) as rejects`,
+     (select count(*) from import_rejects where account_id = :accountId and lower(trim(email)) = :email) as rejects`,
 )
 
 /**
@@ -111,12 +115,12 @@ export const eraseContact = async (
       throw noSuch('contact', email)
   }
   if (dryRun) {
-    const [counts] = await sql(countErasure, [accountId, email])
+    const [counts] = await sql(countErasure, { accountId, email })
     await requireSome(counts!)
     return { email, ...counts! }
   }
   const rowId = await lockAddress(work, email)
-  const rows = await sql(lockMemberships, [accountId, rowId])
+  const rows = await sql(lockMemberships, { accountId, rowId })
   const [gone] = await sql(erase, [accountId, email, rowId])
   const { addresses, rejects } = gone!
   // Contacts of a list that is being deleted still exist for a while, but are not visible.
@@ -129,15 +133,15 @@ export const eraseContact = async (
   return { email, ...counts }
 }
 
-const leaving = preparedStatement<{ addresses: number }>(
+const leaving = preparedStatement(
   'leave-list',
-  { addresses: 'int8' },
+  { row: { addresses: 'int8' }, parameters: { accountId: 'text', rowId: 'text', listId: 'text', email: 'text' } },
   `
   with gone as (
-    delete from contacts where account_id = $1 and row_id = $2 and list_id = $3 returning 1
+    delete from contacts where account_id = :accountId and row_id = :rowId and list_id = :listId returning 1
   ), orphan as (
-    delete from addresses where account_id = $1 and email = $4 and exists (select from gone)
-      and not exists (select from contacts where account_id = $1 and row_id = $2 and list_id <> $3)
+    delete from addresses where account_id = :accountId and email = :email and exists (select from gone)
+      and not exists (select from contacts where account_id = :accountId and row_id = :rowId and list_id <> :listId)
     returning 1
   )
   select (select count(*) from orphan) as addresses from gone`,
@@ -152,7 +156,7 @@ export const leaveList = async (work: Work, listId: string, email: string): Prom
   for (const listener of await work.listeners()) await listener.contactLeaving?.(work, { listId, email })
   const rowId = await lockAddress(work, email)
   if (rowId === null) return null
-  const [gone] = await sql(leaving, [accountId, rowId, listId, email])
+  const [gone] = await sql(leaving, { accountId, rowId, listId, email })
   if (!gone) return null
   await notifyRemoved(work, { listId, email, rowId })
   if (gone.addresses > 0) await notifyLeft(work, [email])

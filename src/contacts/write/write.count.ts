@@ -63,16 +63,16 @@ const counting = preparedStatement<{ lists: string[]; isCounted: boolean }>(
 
 const counted = ({ rows }: PendingCounts) => [...rows].filter(([, count]) => count !== 0)
 
-const lockLists = statement<{ id: string; fields: string[] }>(
+const lockLists = statement(
   'lock-lists',
-  { id: 'text', fields: '_text' },
-  'select id, fields from contact_lists where account_id = $1 and id = any($2) order by id for no key update',
+  { row: { id: 'text', fields: '_text' }, parameters: { accountId: 'text', ids: '_text' } },
+  'select id, fields from contact_lists where account_id = :accountId and id = any(:ids) order by id for no key update',
 )
 
 const updateColumns = statement(
   'update-columns-of-list',
-  {},
-  'update contact_lists set fields = $3, updated_at = $4 where account_id = $1 and id = $2',
+  { parameters: { accountId: 'text', id: 'text', fields: '_text', now: 'timestamptz' } },
+  'update contact_lists set fields = :fields, updated_at = :now where account_id = :accountId and id = :id',
 )
 
 /** Adds the new columns. If there are any, locks all lists that the unit of work changes, in the order of their ids. */
@@ -80,13 +80,13 @@ const writeColumns = async ({ sql, accountId, now }: Work, pending: PendingCount
   const { columns } = pending
   if (columns.size === 0) return
   const ids = new Set([...columns.keys(), ...counted(pending).map(([id]) => id)])
-  const lists = await sql(lockLists, [accountId, [...ids]])
+  const lists = await sql(lockLists, { accountId, ids: [...ids] })
   for (const [id, names] of columns) {
     const list = lists.find((one) => one.id === id)
     const fields = new Set([...(list?.fields ?? []), ...names])
     if (!list || fields.size > maxColumns) throw outdated()
     if (fields.size === list.fields.length) continue
-    await sql(updateColumns, [accountId, id, [...fields], now])
+    await sql(updateColumns, { accountId, id, fields: [...fields], now })
   }
 }
 

@@ -29,11 +29,14 @@ export interface Lead extends LeadCause {
 const emitNewLead = (work: Work, contact: Contact, { source, form }: LeadCause): Promise<void> =>
   emit(work, 'lead.new', () => [{ contact, source, form }])
 
-const activating = preparedStatement<{ email: string }>(
+const activating = preparedStatement(
   'activate-contact',
-  { email: 'text' },
-  `update contacts set status = 'active', updated_at = $4, fields = fields || $5::jsonb
-   where account_id = $1 and list_id = $2 and row_id = $3 and status = 'pending' returning email`,
+  {
+    row: { email: 'text' },
+    parameters: { accountId: 'text', listId: 'text', rowId: 'text', now: 'timestamptz', fields: 'jsonb' },
+  },
+  `update contacts set status = 'active', updated_at = :now, fields = fields || :fields::jsonb
+   where account_id = :accountId and list_id = :listId and row_id = :rowId and status = 'pending' returning email`,
 )
 
 /** Activates a pending contact with further fields and returns it; null if it is not pending. If several calls race, exactly one activates it. */
@@ -44,7 +47,7 @@ const activate = async (
   fields: Fields = {},
 ): Promise<Contact | null> => {
   const { sql, accountId, now } = work
-  const [row] = await sql(activating, [accountId, listId, rowId, now, JSON.stringify(fields)])
+  const [row] = await sql(activating, { accountId, listId, rowId, now, fields: JSON.stringify(fields) })
   if (!row) return null
   const [contact] = await readContacts(work, row.email, listId)
   await emitNewLead(work, contact!, cause)

@@ -65,15 +65,15 @@ const saveAnswer = async (
 
 const otherForm = preparedStatement(
   'first-form',
-  {},
+  { parameters: { accountId: 'text', email: 'text', projectId: 'text', id: 'text', blockId: 'text' } },
   `select from interactions
-   where account_id = $1 and email = $2 and project_id = $3 and kind = 'form' and (message_id, block_id) <> ($4, $5)
+   where account_id = :accountId and email = :email and project_id = :projectId and kind = 'form' and (message_id, block_id) <> (:id, :blockId)
    limit 1`,
 )
 
 /** Returns whether the address has answered no other form of the project before. */
 const isFirstForm = async ({ sql, accountId }: Work, { email, projectId, id }: SentMail, blockId: string) =>
-  (await sql(otherForm, [accountId, email, projectId, id, blockId])).length === 0
+  (await sql(otherForm, { accountId, email, projectId, id, blockId })).length === 0
 
 /**
  * Fires the events of a form's first answer: `form.submitted`, and `lead.new` if it adds the address to the form's list or is the

@@ -19,6 +19,7 @@ import {
   tallyingMachines,
 } from '../../messages/messages.ts'
 import { opaqueArray } from '../../store/arrays.ts'
+import { typed, typedRow } from '../../store/column-types.ts'
 import { isSharedFailure } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
@@ -128,12 +129,15 @@ const upsert = async (
   return { recorded: row.isNew ? 'first' : 'changed', before: row.before }
 }
 
-const readActions = statement<RecipientAction>(
+const readActions = statement(
   'actions-of-address',
-  { day: 'text', projectId: 'text', cause: 'text', kind: 'text' },
+  {
+    row: typedRow<RecipientAction>({ day: 'text', projectId: 'text', cause: 'text', kind: 'text' }),
+    parameters: { accountId: 'text', email: 'text' },
+  },
   `select distinct ${utcDay('i.at')}::text as day, i.project_id as "projectId", ${causeOf('m')} as cause,
      ${metricOf('i.kind')} as kind
-   from interactions i ${joinMessage('i')} where i.account_id = $1 and i.email = $2 and not i.is_bot`,
+   from interactions i ${joinMessage('i')} where i.account_id = :accountId and i.email = :email and not i.is_bot`,
 )
 
 /** Counts a person again in the results, before the commit: other locks come before that of the score. */
@@ -141,7 +145,7 @@ const recount = (work: Work, email: string, scopes: readonly string[]): void => 
   if (email === '') return
   work.last(async () => {
     await holdScore(work, email)
-    await recountPerson(work, email, scopes, () => work.sql(readActions, [work.accountId, email]))
+    await recountPerson(work, email, scopes, () => work.sql(readActions, { accountId: work.accountId, email }))
   })
 }
 
@@ -177,11 +181,14 @@ export const recordInteraction = async (work: Work, sent: SentMail, interaction:
   return recorded
 }
 
-const deleteAnswer = statement<{ email: string; projectId: string; cause: string | null }>(
+const deleteAnswer = statement(
   'delete-answer',
-  { email: 'text', projectId: 'text', cause: 'text' },
+  {
+    row: { email: 'text', projectId: 'text', cause: 'text?' },
+    parameters: { accountId: 'text', messageId: 'text', kind: 'text', blockId: 'text' },
+  },
   `with gone as (
-     delete from interactions where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and not is_bot
+     delete from interactions where account_id = :accountId and message_id = :messageId and kind = :kind and block_id = :blockId and not is_bot
      returning account_id, message_id, email, project_id
    ) select gone.email, gone.project_id as "projectId", ${causeOf('m')} as cause from gone ${joinMessage('gone')}`,
 )
@@ -193,7 +200,7 @@ export const withdrawInteraction = async (
   kind: InteractionKind,
   blockId: string,
 ): Promise<void> => {
-  const [gone] = await work.sql(deleteAnswer, [work.accountId, messageId, kind, blockId])
+  const [gone] = await work.sql(deleteAnswer, { accountId: work.accountId, messageId, kind, blockId })
   if (gone) recount(work, gone.email, scopesOf(gone))
 }
 
@@ -202,17 +209,20 @@ export type AnswerState = Record<string, { kind: InteractionKind; value: unknown
 
 const maxCallsPerStatement = 64
 
-const findAnswers = preparedStatement<{
-  place: number
-  blockId: string
-  kind: InteractionKind
-  value: unknown
-  at: Date
-}>(
+const findAnswers = preparedStatement(
   'answer-states',
-  { place: 'int4', blockId: 'text', kind: 'text', value: 'jsonb', at: 'timestamptz' },
+  {
+    row: {
+      place: 'int4',
+      blockId: 'text',
+      kind: typed<InteractionKind>('text'),
+      value: typed<unknown>('jsonb'),
+      at: 'timestamptz',
+    },
+    parameters: { accountIds: '_text', ids: '_text' },
+  },
   `select k.place::int, i.*
-   from unnest(${opaqueArray('$1')}, $2::text[]) with ordinality as k(account, id, place)
+   from unnest(${opaqueArray(':accountIds')}, :ids::text[]) with ordinality as k(account, id, place)
    cross join lateral (
      select block_id as "blockId", kind, value, at
      from interactions
@@ -224,7 +234,10 @@ const findAnswers = preparedStatement<{
 const readStates = coalesceCalls(
   maxCallsPerStatement,
   async ({ sql }: Pick<Work, 'sql'>, mails: readonly MessageKey[]): Promise<AnswerState[]> => {
-    const rows = await sql(findAnswers, [mails.map(({ accountId }) => accountId), mails.map(({ id }) => id)])
+    const rows = await sql(findAnswers, {
+      accountIds: mails.map(({ accountId }) => accountId),
+      ids: mails.map(({ id }) => id),
+    })
     const states = mails.map((): [string, AnswerState[string]][] => [])
     for (const { place, blockId, kind, value, at } of rows)
       states[place - 1]!.push([blockId, { kind, value, answeredAt: at.getTime() }])

@@ -1,3 +1,4 @@
+import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
@@ -7,11 +8,14 @@ export interface Reactions {
   clicked: boolean
 }
 
-const readOfMessages = statement<Reactions & { id: string }>(
+const readOfMessages = statement(
   'read-reactions',
-  { id: 'text', opened: 'bool', clicked: 'bool' },
+  {
+    row: typedRow<Reactions & { id: string }>({ id: 'text', opened: 'bool', clicked: 'bool' }),
+    parameters: { accountId: 'text', ids: '_text' },
+  },
   `select message_id as id, true as opened, bool_or(kind = 'click') as clicked from interactions
-   where account_id = $1 and message_id = any($2) and not is_bot group by message_id`,
+   where account_id = :accountId and message_id = any(:ids) and not is_bot group by message_id`,
 )
 
 /** Returns what the recipients of messages did, by message id. Machines do not count. */
@@ -20,6 +24,6 @@ export const readReactions = async (
   ids: readonly string[],
 ): Promise<Map<string, Reactions>> => {
   const reactions = new Map(ids.map((id) => [id, { opened: false, clicked: false }]))
-  for (const { id, ...done } of await sql(readOfMessages, [accountId, ids])) reactions.set(id, done)
+  for (const { id, ...done } of await sql(readOfMessages, { accountId, ids })) reactions.set(id, done)
   return reactions
 }

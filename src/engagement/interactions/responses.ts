@@ -3,6 +3,7 @@ import { daysBefore } from '../../lib/days.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { joinMessage, sourceOfMessage } from '../../messages/messages.ts'
 import { defineJob, inBatches } from '../../store/background.ts'
+import { typed } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findProject, leavesOf, loadProject } from '../../studio/studio.ts'
@@ -20,24 +21,27 @@ export interface ResponseView {
   at: number
 }
 
-const readResponses = statement<ResponseView>(
+const readResponses = statement(
   'list-responses',
   {
-    id: 'text',
-    kind: 'text',
-    blockId: 'text',
-    value: 'jsonb',
-    email: 'text',
-    messageId: 'text',
-    source: 'json',
-    at: 'int8',
+    row: {
+      id: 'text',
+      kind: typed<InteractionKind>('text'),
+      blockId: 'text?',
+      value: typed<unknown>('jsonb'),
+      email: 'text',
+      messageId: 'text',
+      source: typed<{ kind: string; id: string }>('json'),
+      at: 'int8',
+    },
+    parameters: { accountId: 'text', projectId: 'text', before: 'text?', limit: 'int8' },
   },
   `select i.id, i.kind, nullif(i.block_id, '') as "blockId", i.value, i.email, i.message_id as "messageId",
      ${sourceOfMessage} as source,
      (extract(epoch from i.at) * 1000)::int8 as at
    from interactions i ${joinMessage('i')}
-   where i.account_id = $1 and i.project_id = $2 and ($3::text is null or i.id < $3) and not i.is_bot
-   order by i.id desc limit $4`,
+   where i.account_id = :accountId and i.project_id = :projectId and (:before::text is null or i.id < :before) and not i.is_bot
+   order by i.id desc limit :limit`,
 )
 
 /**
@@ -51,7 +55,7 @@ export const listResponses = async (
 ): Promise<Page<ResponseView>> => {
   const { id } = await findProject(work, ref)
   const before = cursor ? idOfCursor('int', cursor) : null
-  const rows = await work.sql(readResponses, [work.accountId, id, before, limit + 1])
+  const rows = await work.sql(readResponses, { accountId: work.accountId, projectId: id, before, limit: limit + 1 })
   return pageOf(rows, limit)
 }
 
@@ -87,16 +91,19 @@ export const labelsOf = async (work: Work, ref: string): Promise<Labels> => {
   )
 }
 
-const countAnswers = statement<{
-  kind: InteractionKind
-  blockId: string
-  value: string | number | null
-  count: number
-}>(
+const countAnswers = statement(
   'count-answers',
-  { kind: 'text', blockId: 'text', value: 'jsonb', count: 'int8' },
+  {
+    row: {
+      kind: typed<InteractionKind>('text'),
+      blockId: 'text',
+      value: typed<string | number | null>('jsonb'),
+      count: 'int8',
+    },
+    parameters: { accountId: 'text', projectId: 'text' },
+  },
   `select kind, block_id as "blockId", case when kind in ('vote', 'rating', 'quiz') then value end as value, count(*) as count
-   from interactions where account_id = $1 and project_id = $2 and not is_bot group by 1, 2, 3 order by count(*) desc`,
+   from interactions where account_id = :accountId and project_id = :projectId and not is_bot group by 1, 2, 3 order by count(*) desc`,
 )
 
 const optionsOf = (block: ReturnType<typeof leavesOf>[number]): (string | number)[] => {
@@ -107,7 +114,7 @@ const optionsOf = (block: ReturnType<typeof leavesOf>[number]): (string | number
 /** Counts the answers to a project. Values that the newest version does not offer come last. Throws Problem `not_found`. */
 export const summarizeResponses = async (work: Work, ref: string): Promise<ProjectSummary> => {
   const { id, content } = await loadProject(work, ref)
-  const rows = await work.sql(countAnswers, [work.accountId, id])
+  const rows = await work.sql(countAnswers, { accountId: work.accountId, projectId: id })
   const counts: ProjectSummary['counts'] = {}
   for (const { kind, count } of rows) counts[kind] = (counts[kind] ?? 0) + count
   const blocks = leavesOf(content.blocks).flatMap((block): BlockSummary[] => {
@@ -137,12 +144,12 @@ export const summarizeResponses = async (work: Work, ref: string): Promise<Proje
 }
 
 // Only forms contain free text: all other answers are options, numbers, times and amounts.
-const dropOldTexts = statement<{ id: string }>(
+const dropOldTexts = statement(
   'drop-old-texts',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { before: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `with old as materialized (
-     select ctid as row from interactions where kind = 'form' and value is not null and at < $1
-       and ($3::text is null or account_id = $3) order by at limit $2
+     select ctid as row from interactions where kind = 'form' and value is not null and at < :before
+       and (:only::text is null or account_id = :only) order by at limit :batchSize
      for update skip locked
    )
    update interactions i set value = null from old where i.ctid = old.row returning i.id`,
@@ -159,7 +166,7 @@ export const dropTexts = (
   batchSize = 500,
   only: string | null = null,
 ): Promise<number> =>
-  inBatches(batchSize, async () => (await sql(dropOldTexts, [before, batchSize, only])).length, signal)
+  inBatches(batchSize, async () => (await sql(dropOldTexts, { before, batchSize, only })).length, signal)
 
 export const jobs = [
   defineJob('response texts', {

@@ -3,6 +3,7 @@ import { lockKey } from '../../lib/locks.ts'
 import { turnOfAccounts } from '../../queue/due.ts'
 import { isHeld } from '../../queue/holds.ts'
 import type { QueueView } from '../../queue/loop.ts'
+import { typed } from '../../store/column-types.ts'
 import type { Database, Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
@@ -56,9 +57,9 @@ export const journeysQueue: QueueView = {
 const dueTypes = { accountId: 'text', id: 'text', journeyId: 'text', place: 'text' } as const
 
 // An account that is being deleted may have any number of due runs, which `oldest-due` would read and skip.
-const walkInOrder = preparedStatement<{ isClosing: boolean; isHeld: boolean; set_config: string }>(
+const walkInOrder = preparedStatement(
   'walk-in-order',
-  { isClosing: 'bool', isHeld: 'bool', set_config: 'text' },
+  { row: { isClosing: 'bool', isHeld: 'bool', set_config: 'text' } },
   `select exists ${closedAccountIds} as "isClosing", ${isHeld('journeys')} as "isHeld", ${rowByRow}, ${inOrder}`,
 )
 
@@ -84,10 +85,10 @@ const fair = preparedStatement<DueRun>(
    ) d order by d.nth limit $3`,
 )
 
-const firstDue = statement<{ isDue: boolean }>(
+const firstDue = statement(
   'first-due',
-  { isDue: 'bool' },
-  `select ${due} <= $1 and not ${isHeld('journeys')} as "isDue" from journey_runs where ${open} order by ${due} limit 1`,
+  { row: { isDue: 'bool' }, parameters: { now: 'timestamptz' } },
+  `select ${due} <= :now and not ${isHeld('journeys')} as "isDue" from journey_runs where ${open} order by ${due} limit 1`,
 )
 
 /**
@@ -95,7 +96,7 @@ const firstDue = statement<{ isDue: boolean }>(
  * which reads one index entry: the `order by` excludes plans that read all waiting runs.
  */
 export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
-  const [first] = await sql(firstDue, [now])
+  const [first] = await sql(firstDue, { now })
   return first?.isDue ?? false
 }
 
@@ -161,33 +162,36 @@ const taking = takingIf('take-runs', `not ${isHeld('journeys')}`)
 const takingHeld = takingIf('take-runs-of-rehearsal', 'true')
 
 // A later statement than the one that locks: it sees all that was committed before the locks were released.
-const reading = preparedStatement<OpenRun>(
+const reading = preparedStatement(
   'read-runs',
   {
-    id: 'text',
-    journeyId: 'text',
-    version: 'int4',
-    listId: 'text',
-    rowId: 'text',
-    email: 'text',
-    status: 'text',
-    cursor: 'jsonb',
-    stepNo: 'int4',
-    revision: 'int4',
-    awaited: 'text',
-    context: 'jsonb',
-    depth: 'int4',
-    rootId: 'text',
-    dueAt: 'timestamptz',
-    enteredAt: 'timestamptz',
-    isOrphan: 'bool',
+    row: {
+      id: 'text',
+      journeyId: 'text',
+      version: 'int4',
+      listId: 'text',
+      rowId: 'text',
+      email: 'text',
+      status: typed<'running' | 'waiting'>('text'),
+      cursor: typed<Cursor>('jsonb'),
+      stepNo: 'int4',
+      revision: 'int4',
+      awaited: 'text?',
+      context: typed<Record<string, unknown>>('jsonb'),
+      depth: 'int4',
+      rootId: 'text?',
+      dueAt: 'timestamptz',
+      enteredAt: 'timestamptz',
+      isOrphan: 'bool',
+    },
+    parameters: { accountId: 'text', ids: '_text', now: 'timestamptz', journeyId: 'text' },
   },
   `select r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,
      r.cursor, r.step_no as "stepNo", r.revision, r.awaited, r.context, r.depth, r.root_id as "rootId", r.due_at as "dueAt",
-     r.entered_at as "enteredAt", not exists (select from journeys where account_id = $1 and id = $4) as "isOrphan"
-   from unnest($2::text[]) as i(id) cross join lateral (
-     select * from journey_runs where account_id = $1 and id = i.id limit 1
-   ) r where ${open} and ${due} <= $3`,
+     r.entered_at as "enteredAt", not exists (select from journeys where account_id = :accountId and id = :journeyId) as "isOrphan"
+   from unnest(:ids::text[]) as i(id) cross join lateral (
+     select * from journey_runs where account_id = :accountId and id = i.id limit 1
+   ) r where ${open} and ${due} <= :now`,
 )
 
 /**
@@ -201,5 +205,5 @@ export const takeRuns = async (
   { isRehearsal = false } = {},
 ): Promise<OpenRun[]> => {
   const taken = await sql(isRehearsal ? takingHeld : taking, [accountId, ids])
-  return sql(reading, [accountId, taken.map(({ id }) => id), now, journeyId])
+  return sql(reading, { accountId, ids: taken.map(({ id }) => id), now, journeyId })
 }

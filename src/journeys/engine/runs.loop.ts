@@ -1,6 +1,7 @@
 import { followLooks } from '../../queue/looks.ts'
 import { runSchedule } from '../../queue/loop.ts'
 import { defineJob } from '../../store/background.ts'
+import { typed } from '../../store/column-types.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
@@ -33,10 +34,13 @@ const keptMs = 10_000
 /** Notifications wake the loop at once; the poll finds runs that become due by time. */
 const pollMs = 2000
 
-const readDefinition = statement<{ definition: Definition }>(
+const readDefinition = statement(
   'read-definition',
-  { definition: 'jsonb' },
-  'select definition from journey_versions where account_id = $1 and journey_id = $2 and version = $3',
+  {
+    row: { definition: typed<Definition>('jsonb') },
+    parameters: { accountId: 'text', journeyId: 'text', version: 'int4' },
+  },
+  'select definition from journey_versions where account_id = :accountId and journey_id = :journeyId and version = :version',
 )
 
 /** Exported for the tests. `now`: a monotonic clock. */
@@ -46,7 +50,7 @@ export const createDefinitionCache = (now = () => performance.now()): Definition
     const key = `${journeyId} ${version}`
     const known = cached.get(key)
     if (known && known.until > now()) return known.definition
-    const [row] = await sql(readDefinition, [accountId, journeyId, version])
+    const [row] = await sql(readDefinition, { accountId, journeyId, version })
     if (!row) throw new Error(`Journey ${journeyId} has no version ${version}`)
     if (cached.size >= maxCached) cached.clear()
     cached.set(key, { definition: row.definition, until: now() + keptMs })

@@ -73,10 +73,10 @@ export const recordMoves = async (work: Work, done: readonly StepDone[], moves: 
 
 const recordingError = statement(
   'record-run-error',
-  {},
-  `update journey_runs set tries = tries + 1, last_fault = $4,
-     retry_at = $3::timestamptz + least(10 * 2 ^ least(tries, 12), 3600) * interval '1 second'
-   where account_id = $1 and id = $2 and ended_at is null`,
+  { parameters: { accountId: 'text', id: 'text', retryAt: 'timestamptz', lastFault: 'text' } },
+  `update journey_runs set tries = tries + 1, last_fault = :lastFault,
+     retry_at = :retryAt::timestamptz + least(10 * 2 ^ least(tries, 12), 3600) * interval '1 second'
+   where account_id = :accountId and id = :id and ended_at is null`,
 )
 
 /**
@@ -88,5 +88,5 @@ export const recordError = async (
   { accountId, id }: { accountId: string; id: string },
   message: string,
 ): Promise<void> => {
-  await sql(recordingError, [accountId, id, now(), cut(message, 1000)])
+  await sql(recordingError, { accountId, id, retryAt: now(), lastFault: cut(message, 1000) })
 }

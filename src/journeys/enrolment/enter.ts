@@ -1,5 +1,6 @@
 import { isContact, lockContacts } from '../../contacts/contacts.ts'
 import { idAt } from '../../lib/ids.ts'
+import { typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type Definition, firstCursor, type TriggerKind } from '../definition/definition.ts'
@@ -26,14 +27,17 @@ export interface EnterableJourney {
   definition: Definition
 }
 
-const readEnabled = preparedStatement<EnterableJourney>(
+const readEnabled = preparedStatement(
   'enabled-journeys',
-  { id: 'text', version: 'int4', definition: 'jsonb' },
+  {
+    row: { id: 'text', version: 'int4', definition: typed<Definition>('jsonb') },
+    parameters: { accountId: 'text', kind: 'text', keys: '_text' },
+  },
   `select j.id, j.version, v.definition from (
-     select id, version from journeys where account_id = $1 and enabled and trigger_kind = $2 and trigger_key is null
+     select id, version from journeys where account_id = :accountId and enabled and trigger_kind = :kind and trigger_key is null
      union all
-     select id, version from journeys where account_id = $1 and enabled and trigger_kind = $2 and trigger_key = any($3)
-   ) j join journey_versions v on v.account_id = $1 and v.journey_id = j.id and v.version = j.version order by j.id`,
+     select id, version from journeys where account_id = :accountId and enabled and trigger_kind = :kind and trigger_key = any(:keys)
+   ) j join journey_versions v on v.account_id = :accountId and v.journey_id = j.id and v.version = j.version order by j.id`,
 )
 
 /** Returns the account's enabled journeys with the trigger kind that are bound to one of the keys or to none. */
@@ -41,13 +45,13 @@ export const enabledJourneys = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   kind: TriggerKind,
   keys: readonly string[],
-): Promise<EnterableJourney[]> => sql(readEnabled, [accountId, kind, keys])
+): Promise<EnterableJourney[]> => sql(readEnabled, { accountId, kind, keys })
 
 // Entries that are caused by the same root run wait for each other on that run's row. A unit of work locks all its roots at once.
 const lockRoots = statement(
   'lock-root-runs',
-  {},
-  'select from journey_runs where account_id = $1 and id = any($2) order by id for no key update',
+  { parameters: { accountId: 'text', ids: '_text' } },
+  'select from journey_runs where account_id = :accountId and id = any(:ids) order by id for no key update',
 )
 
 // `nth` numbers the entrants of one root; it is added to the runs that the root already has. The statement builds ids as newId
@@ -114,7 +118,7 @@ export const enterLocked = async (
   )
   const { actors, unstarted } = journeyStateOf(work)
   const roots = new Set(actors.map(({ id: actorId, rootId }) => rootId ?? actorId))
-  if (roots.size > 0) await sql(lockRoots, [accountId, [...roots]])
+  if (roots.size > 0) await sql(lockRoots, { accountId, ids: [...roots] })
   const cursor = JSON.stringify(firstCursor(definition))
   const params = [accountId, idAt('run', now.getTime()), id, version, cursor, JSON.stringify(candidates), reentry, now]
   const rows = await sql(entering, params)

@@ -8,13 +8,13 @@ import type { Work } from '../../store/work.ts'
  */
 
 const ofPerson = `
-  from (${listIdsOf('$1')}) l cross join lateral (
-    select ctid as row, list_id, journey_id from past_entries where account_id = $1 and list_id = l.id and row_id = $2 offset 0
+  from (${listIdsOf(':accountId')}) l cross join lateral (
+    select ctid as row, list_id, journey_id from past_entries where account_id = :accountId and list_id = l.id and row_id = :rowId offset 0
   ) p`
 
-const readEntries = statement<{ journeyId: string; listId: string }>(
+const readEntries = statement(
   'past-entries-of-address',
-  { journeyId: 'text', listId: 'text' },
+  { row: { journeyId: 'text', listId: 'text' }, parameters: { accountId: 'text', rowId: 'text' } },
   `select p.journey_id as "journeyId", p.list_id as "listId" ${ofPerson} order by 1, 2`,
 )
 
@@ -22,13 +22,13 @@ const readEntries = statement<{ journeyId: string; listId: string }>(
 export const pastEntriesOf = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   rowId: string,
-): Promise<{ journeyId: string; listId: string }[]> => sql(readEntries, [accountId, rowId])
+): Promise<{ journeyId: string; listId: string }[]> => sql(readEntries, { accountId, rowId })
 
 const deleteOfPerson = statement(
   'delete-past-entries-of-address',
-  {},
+  { parameters: { accountId: 'text', rowId: 'text', email: 'text' } },
   `delete from past_entries where ctid = any(array(select p.row ${ofPerson}))
-     and not ${isAddress({ account: '$1', email: '$3', rowId: '$2' })}`,
+     and not ${isAddress({ account: ':accountId', email: ':email', rowId: ':rowId' })}`,
 )
 
 /**
@@ -36,16 +36,16 @@ const deleteOfPerson = statement(
  * waits for a concurrent purge, and only a later statement sees the entries that the purge inserted.
  */
 export const forgetPerson = async ({ sql, accountId }: Work, email: string, rowId: string): Promise<void> => {
-  await sql(deleteOfPerson, [accountId, rowId, email])
+  await sql(deleteOfPerson, { accountId, rowId, email })
 }
 
 const deleteOfList = statement(
   'delete-past-entries-of-list',
-  {},
-  'delete from past_entries where account_id = $1 and list_id = $2',
+  { parameters: { accountId: 'text', listId: 'text' } },
+  'delete from past_entries where account_id = :accountId and list_id = :listId',
 )
 
 /** Deletes the entries of a deleted list. */
 export const forgetList = async ({ sql, accountId }: Work, listId: string): Promise<void> => {
-  await sql(deleteOfList, [accountId, listId])
+  await sql(deleteOfList, { accountId, listId })
 }

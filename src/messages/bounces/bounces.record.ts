@@ -1,4 +1,5 @@
 import { Problem } from '../../lib/problem.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { countReport } from '../results/results.ts'
@@ -25,11 +26,14 @@ const outcomes = {
 const softLimit = 3
 const softDays = 7
 
-const readReported = preparedStatement<Reported & { domain: string }>(
+const readReported = preparedStatement(
   'message-of-report',
-  { accountId: 'text', id: 'text', domain: 'text' },
+  {
+    row: typedRow<Reported & { domain: string }>({ accountId: 'text', id: 'text', domain: 'text' }),
+    parameters: { id: 'text', accountId: 'text?' },
+  },
   `select account_id as "accountId", id, split_part(from_email, '@', -1) as domain from messages
-   where id = $1 and ($2::text is null or account_id = $2) limit 1`,
+   where id = :id and (:accountId::text is null or account_id = :accountId) limit 1`,
 )
 
 /**
@@ -43,48 +47,54 @@ const findReported = async (
 ): Promise<Reported | null> => {
   const proven = stamps.find(({ id, stamp }) => tokens.isStamp('bounce', id, stamp))
   if (stamps.length > 0 ? !proven : !original) return null
-  const rows = await sql(readReported, [proven?.id ?? original!.id, accountId])
+  const rows = await sql(readReported, { id: proven?.id ?? original!.id, accountId })
   return rows.find(({ domain }) => proven || domain === original!.domain) ?? null
 }
 
 const findReport = statement(
   'find-report',
-  {},
-  'select from message_reports where account_id = $1 and message_id = $2 and fingerprint = $3',
+  { parameters: { accountId: 'text', id: 'text', fingerprint: 'text' } },
+  'select from message_reports where account_id = :accountId and message_id = :id and fingerprint = :fingerprint',
 )
 
 const isKnown = async ({ sql }: Pick<App, 'sql'>, { accountId, id }: Reported, { fingerprint }: Report) =>
-  (await sql(findReport, [accountId, id, fingerprint])).length > 0
+  (await sql(findReport, { accountId, id, fingerprint })).length > 0
 
-const countSoftBounces = statement<{ failures: number }>(
+const countSoftBounces = statement(
   'count-soft-bounces',
-  { failures: 'int8' },
+  {
+    row: { failures: 'int8' },
+    parameters: { accountId: 'text', email: 'text', now: 'timestamptz', softDays: 'float8' },
+  },
   `select count(*) as failures from messages m join message_reports r on r.account_id = m.account_id and r.message_id = m.id
-   where m.account_id = $1 and m.email = $2 and r.kind = 'soft' and r.created_at > $3::timestamptz - $4 * interval '1 day'`,
+   where m.account_id = :accountId and m.email = :email and r.kind = 'soft' and r.created_at > :now::timestamptz - :softDays * interval '1 day'`,
 )
 
 /** Returns whether the address has reached the limit of soft bounces. The lock makes concurrent reports count one after another. */
 const hasReachedSoftLimit = async (work: Work, email: string): Promise<boolean> => {
   const { sql, accountId, now } = work
   await lockRecipient(work, email)
-  const [row] = await sql(countSoftBounces, [accountId, email, now, softDays])
+  const [row] = await sql(countSoftBounces, { accountId, email, now, softDays })
   return row!.failures >= softLimit
 }
 
-const addReport = statement<{ email: string }>(
+const addReport = statement(
   'add-report',
-  { email: 'text' },
+  {
+    row: { email: 'text' },
+    parameters: { accountId: 'text', id: 'text', fingerprint: 'text', kind: 'text', now: 'timestamptz' },
+  },
   `with added as (
      insert into message_reports (account_id, message_id, fingerprint, kind, created_at)
-     values ($1, $2, $3, $4, $5) on conflict do nothing returning 1
+     values (:accountId, :id, :fingerprint, :kind, :now) on conflict do nothing returning 1
    )
-   select m.email from messages m, added where m.account_id = $1 and m.id = $2`,
+   select m.email from messages m, added where m.account_id = :accountId and m.id = :id`,
 )
 
 /** Records a report of a message, and suppresses the message's recipient if necessary. The recipient that the report names is ignored. */
 const record = async (work: Work, id: string, { kind, fingerprint }: Report): Promise<ReportOutcome> => {
   const { sql, accountId, now } = work
-  const [added] = await sql(addReport, [accountId, id, fingerprint, kind, now])
+  const [added] = await sql(addReport, { accountId, id, fingerprint, kind, now })
   if (!added) return 'known'
   const { email } = added
   // An erased address is empty in its messages, so it can't be suppressed.

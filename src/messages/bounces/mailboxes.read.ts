@@ -3,6 +3,7 @@ import { lockClasses } from '../../lib/locks.ts'
 import { MailboxFailure, withMailbox } from '../../net/imap.ts'
 import { createBell, repeatUntil } from '../../queue/loop.ts'
 import { defineJob } from '../../store/background.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
@@ -53,22 +54,25 @@ const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, r
   })
 }
 
-const findUnread = statement<DueMailbox>(
+const findUnread = statement(
   'find-due-mailboxes',
-  { accountId: 'text', ...mailboxTypes },
+  {
+    row: typedRow<DueMailbox>({ accountId: 'text', ...mailboxTypes }),
+    parameters: { before: 'timestamptz', accountId: 'text?' },
+  },
   `select b.account_id as "accountId", ${mailboxColumns} from bounce_mailboxes b
    join ${activeAccounts} a on a.id = b.account_id
-   where (b.read_at is null or b.read_at <= $1) and ($2::text is null or b.account_id = $2)
+   where (b.read_at is null or b.read_at <= :before) and (:accountId::text is null or b.account_id = :accountId)
    order by b.read_at nulls first, b.account_id`,
 )
 
 const findDue = (app: App, accountId: string | null): Promise<DueMailbox[]> =>
-  app.sql(findUnread, [new Date(app.now().getTime() - everyMs + slackMs), accountId])
+  app.sql(findUnread, { before: new Date(app.now().getTime() - everyMs + slackMs), accountId })
 
 const noteRead = statement(
   'note-mailbox-read',
-  {},
-  'update bounce_mailboxes set read_at = $2, error = $3 where account_id = $1',
+  { parameters: { accountId: 'text', readAt: 'timestamptz', error: 'text?' } },
+  'update bounce_mailboxes set read_at = :readAt, error = :error where account_id = :accountId',
 )
 
 /**
@@ -105,7 +109,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
       if (!mailbox || signal.aborted) return
       const error = await attempt(mailbox)
       if (signal.aborted) return
-      await app.sql(noteRead, [accountId, app.now(), error])
+      await app.sql(noteRead, { accountId, readAt: app.now(), error })
     } finally {
       await query('select pg_advisory_unlock($1, hashtext($2))', accountId)
     }

@@ -1,5 +1,6 @@
 import { invalid, notFound } from '../../lib/problem.ts'
 import { type ImapAccess, MailboxFailure, withMailbox } from '../../net/imap.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 
@@ -95,14 +96,14 @@ export const setMailbox = async (
 
 type Row = StoredMailbox & Pick<MailboxView, 'error'> & { readAt: Date | null }
 
-const readMailbox = statement<Row>(
+const readMailbox = statement(
   'read-mailbox',
-  { ...mailboxTypes, readAt: 'timestamptz', error: 'text' },
-  `select ${mailboxColumns}, b.read_at as "readAt", b.error from bounce_mailboxes b where b.account_id = $1`,
+  { row: typedRow<Row>({ ...mailboxTypes, readAt: 'timestamptz', error: 'text' }), parameters: { accountId: 'text' } },
+  `select ${mailboxColumns}, b.read_at as "readAt", b.error from bounce_mailboxes b where b.account_id = :accountId`,
 )
 
 const requireMailbox = async ({ sql, accountId }: Work): Promise<Row> => {
-  const [mailbox] = await sql(readMailbox, [accountId])
+  const [mailbox] = await sql(readMailbox, { accountId })
   if (!mailbox) throw notFound('There is no mailbox for reports', { hint: 'svc bounces mailbox set' })
   return mailbox
 }

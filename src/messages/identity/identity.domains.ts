@@ -3,6 +3,7 @@ import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
 import { isEmailSyntax } from '../../lib/email.ts'
 import { conflict, invalid, noSuch, shown } from '../../lib/problem.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { isDuplicate } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
@@ -109,28 +110,28 @@ const domainNotFound = (domain: string) => noSuch('domain', domain, { hint: 'svc
 
 const columnTypes = { domain: 'text', status: 'text', token: 'text', publicKey: 'text', found: '_text' } as const
 
-const readDomain = statement<Row>(
+const readDomain = statement(
   'read-domain',
-  columnTypes,
-  `select ${columns} from domains where account_id = $1 and domain = $2`,
+  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', domain: 'text' } },
+  `select ${columns} from domains where account_id = :accountId and domain = :domain`,
 )
 
-const readDomains = statement<Row>(
+const readDomains = statement(
   'read-domains',
-  columnTypes,
-  `select ${columns} from domains where account_id = $1 order by domain`,
+  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text' } },
+  `select ${columns} from domains where account_id = :accountId order by domain`,
 )
 
 /** Throws Problem `not_found`. */
 export const showDomain = async (app: Pick<App, 'config'>, work: Work, text: string): Promise<DomainView> => {
   const domain = parseDomain(text)
-  const [row] = await work.sql(readDomain, [work.accountId, domain])
+  const [row] = await work.sql(readDomain, { accountId: work.accountId, domain })
   if (!row) throw domainNotFound(domain)
   return viewOf(app, work, row)
 }
 
 export const listDomains = async (app: Pick<App, 'config'>, work: Work): Promise<DomainView[]> => {
-  const rows = await work.sql(readDomains, [work.accountId])
+  const rows = await work.sql(readDomains, { accountId: work.accountId })
   const host = await relayHost(app, work)
   return rows.map((row) => ({ domain: row.domain, status: row.status, records: recordsOf(row, host) }))
 }

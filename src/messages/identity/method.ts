@@ -1,5 +1,6 @@
 import { emailDomain } from '../../lib/email.ts'
 import { invalid, noSuch, Problem } from '../../lib/problem.ts'
+import { typed } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { asciiAddress } from '../messages.shapes.ts'
@@ -39,17 +40,19 @@ interface Setup {
   domains: string[]
 }
 
-/** $2 ids of senders, $3 addresses of senders, $4 domains. */
-const reading = preparedStatement<Setup>(
+const reading = preparedStatement(
   'sending-method',
-  { relay: 'json', senders: 'json', domains: '_text' },
+  {
+    row: { relay: typed<StoredRelay | null>('json'), senders: typed<StoredSender[]>('json'), domains: '_text' },
+    parameters: { accountId: 'text', ids: '_text', emails: '_text', domains: '_text' },
+  },
   `select
-    (select row_to_json(r) from (select ${relayColumns} from relays r where r.account_id = $1) r) as relay,
+    (select row_to_json(r) from (select ${relayColumns} from relays r where r.account_id = :accountId) r) as relay,
     (select coalesce(json_agg(s), '[]') from (
       select id, email, name, reply_to as "replyTo", is_default as "isDefault" from senders
-      where account_id = $1 and (is_default or id = any($2) or email = any($3))
+      where account_id = :accountId and (is_default or id = any(:ids) or email = any(:emails))
     ) s) as senders,
-    array(select domain from domains where account_id = $1 and domain = any($4) and status = 'verified') as domains`,
+    array(select domain from domains where account_id = :accountId and domain = any(:domains) and status = 'verified') as domains`,
 )
 
 /** An account's relay, and the senders that it may use. */
@@ -89,12 +92,12 @@ const choose = ({ senders, domains }: Setup, { from, senderId, replyTo }: FromCh
 
 const readSetup = async ({ sql, accountId }: Work, choices: readonly FromChoice[]): Promise<Setup> => {
   const emails = choices.flatMap(({ from }) => from?.email ?? [])
-  const [setup] = await sql(reading, [
+  const [setup] = await sql(reading, {
     accountId,
-    choices.flatMap(({ senderId }) => senderId ?? []),
+    ids: choices.flatMap(({ senderId }) => senderId ?? []),
     emails,
-    emails.flatMap((email) => emailDomain(email) ?? []),
-  ])
+    domains: emails.flatMap((email) => emailDomain(email) ?? []),
+  })
   return setup!
 }
 

@@ -1,5 +1,6 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { accessOf, relayOfUrl } from './access.ts'
@@ -14,9 +15,15 @@ export interface KnownRelay {
   access(): RelayAccess
 }
 
-const readRelays = statement<StoredRelay & { accountId: string; account: string }>(
+const readRelays = statement(
   'read-relays',
-  { accountId: 'text', account: 'text', ...relayTypes },
+  {
+    row: typedRow<StoredRelay & { accountId: string; account: string }>({
+      accountId: 'text',
+      account: 'text',
+      ...relayTypes,
+    }),
+  },
   `select r.account_id as "accountId", a.name as account, ${relayColumns} from relays r
    join ${activeAccounts} a on a.id = r.account_id order by r.account_id`,
 )

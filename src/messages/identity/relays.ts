@@ -2,6 +2,7 @@ import { emailDomain, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { parse } from '../../lib/parse.ts'
 import { invalid, notFound } from '../../lib/problem.ts'
 import type { RelayAccess, SendOutcome, Verified } from '../../net/smtp.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { Recipient } from '../messages.shapes.ts'
@@ -85,10 +86,10 @@ export const setRelay = async ({ box }: Pick<App, 'box'>, work: Work, input: Rel
   }
 }
 
-const readOwn = statement<StoredRelay>(
+const readOwn = statement(
   'read-relay',
-  relayTypes,
-  `select ${relayColumns} from relays r where r.account_id = $1`,
+  { row: typedRow<StoredRelay>(relayTypes), parameters: { accountId: 'text' } },
+  `select ${relayColumns} from relays r where r.account_id = :accountId`,
 )
 
 const none = () =>
@@ -96,7 +97,7 @@ const none = () =>
 
 /** Returns the relay that sends the account's email: its own, else the platform's. Throws Problem `not_found` where there is no way. */
 export const showRelay = async ({ config }: Pick<App, 'config'>, work: Work): Promise<RelayView> => {
-  const [own] = await work.sql(readOwn, [work.accountId])
+  const [own] = await work.sql(readOwn, { accountId: work.accountId })
   if (own)
     return {
       url: urlOf(own),

@@ -20,16 +20,19 @@ export interface SenderView {
 
 const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
 
-const readSenders = statement<SenderView>(
+const readSenders = statement(
   'read-senders',
-  { id: 'text', email: 'text', name: 'text', replyTo: 'text', isDefault: 'bool', createdAt: 'int8' },
+  {
+    row: { id: 'text', email: 'text', name: 'text', replyTo: 'text?', isDefault: 'bool', createdAt: 'int8' },
+    parameters: { accountId: 'text' },
+  },
   `select id, email, name, reply_to as "replyTo", is_default as "isDefault",
      (extract(epoch from created_at) * 1000)::int8 as "createdAt"
-   from senders where account_id = $1 order by id`,
+   from senders where account_id = :accountId order by id`,
 )
 
 /** Returns the account's senders, oldest first. */
-export const listSenders = ({ sql, accountId }: Work): Promise<SenderView[]> => sql(readSenders, [accountId])
+export const listSenders = ({ sql, accountId }: Work): Promise<SenderView[]> => sql(readSenders, { accountId })
 
 const senderNotFound = (ref: string) => noSuch('sender', ref, { hint: 'svc senders list' })
 

@@ -13,9 +13,9 @@ import { batchSize, foldBatch } from './fold.statement.ts'
 const intervalMs = 10_000
 
 // Reads one index entry for each account.
-const findChanged = statement<{ accountId: string }>(
+const findChanged = statement(
   'accounts-of-result-changes',
-  { accountId: 'text' },
+  { row: { accountId: 'text' } },
   `with recursive changed as (
      (select account_id from message_result_changes order by account_id limit 1)
      union all
@@ -26,21 +26,21 @@ const findChanged = statement<{ accountId: string }>(
    where exists (select from ${activeAccounts} a where a.id = account_id)`,
 )
 
-const lockToFold = statement<{ isMine: boolean }>(
+const lockToFold = statement(
   'lock-results-to-fold',
-  { isMine: 'bool' },
-  `select pg_try_advisory_xact_lock(${lockKey('results', '$1')}) as "isMine"`,
+  { row: { isMine: 'bool' }, parameters: { accountId: 'text' } },
+  `select pg_try_advisory_xact_lock(${lockKey('results', ':accountId')}) as "isMine"`,
 )
 
-const lockToCorrect = statement<{ pg_advisory_xact_lock_shared: '' }>(
+const lockToCorrect = statement(
   'lock-results-to-correct',
-  { pg_advisory_xact_lock_shared: 'void' },
-  `select pg_advisory_xact_lock_shared(${lockKey('results', '$1')})`,
+  { row: { pg_advisory_xact_lock_shared: 'void' }, parameters: { accountId: 'text' } },
+  `select pg_advisory_xact_lock_shared(${lockKey('results', ':accountId')})`,
 )
 
 /** Keeps `foldResults` from the account until the end of the transaction. */
 export const holdResults = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(lockToCorrect, [accountId])
+  await sql(lockToCorrect, { accountId })
 }
 
 /** Adds up the changes by one person. The caller holds the results. */
@@ -57,7 +57,7 @@ export const foldResults = async (app: App, signal?: AbortSignal, report: Report
   for (const { accountId } of accounts) {
     const fold = () =>
       app.work(accountId, 'job:results', async ({ sql }) => {
-        const [lock] = await sql(lockToFold, [accountId])
+        const [lock] = await sql(lockToFold, { accountId })
         return lock!.isMine ? (await sql(foldBatch, [accountId, null]))[0]!.count : 0
       })
     await inBatches(batchSize, fold, signal).catch((error) => {

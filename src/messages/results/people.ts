@@ -1,3 +1,4 @@
+import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { foldPerson, holdResults } from './fold.ts'
@@ -65,30 +66,30 @@ const rowTypes = {
   ...({ opened: 'text', clicked: 'text', answered: 'text', unsubscribed: 'text' } as const),
 } as const
 
-const lockRows = statement<PersonRow>(
+const lockRows = statement(
   'lock-results-of-person',
-  rowTypes,
-  `select ${rowColumns} from message_people where account_id = $1 and email = $2 for update`,
+  { row: typedRow<PersonRow>(rowTypes), parameters: { accountId: 'text', email: 'text' } },
+  `select ${rowColumns} from message_people where account_id = :accountId and email = :email for update`,
 )
 
-const deleteRows = statement<PersonRow>(
+const deleteRows = statement(
   'erase-results-of-person',
-  rowTypes,
-  `delete from message_people where account_id = $1 and email = $2 returning ${rowColumns}`,
+  { row: typedRow<PersonRow>(rowTypes), parameters: { accountId: 'text', email: 'text' } },
+  `delete from message_people where account_id = :accountId and email = :email returning ${rowColumns}`,
 )
 
 const writeRows = statement(
   'write-results-of-person',
-  {},
+  { parameters: { accountId: 'text', email: 'text', after: 'jsonb' } },
   `with given as materialized (
-     select * from jsonb_to_recordset($3::jsonb) as g(scope text, opened date, clicked date, answered date, unsubscribed date)
+     select * from jsonb_to_recordset(:after::jsonb) as g(scope text, opened date, clicked date, answered date, unsubscribed date)
    ), empty as (
      delete from message_people p using given g
-     where p.account_id = $1 and p.email = $2 and p.scope = g.scope and p.link = ''
+     where p.account_id = :accountId and p.email = :email and p.scope = g.scope and p.link = ''
        and coalesce(g.opened, g.clicked, g.answered, g.unsubscribed) is null
    )
    insert into message_people (account_id, email, scope, link, opened, clicked, answered, unsubscribed, news)
-   select $1, $2, scope, '', opened, clicked, answered, unsubscribed, 0 from given g
+   select :accountId, :email, scope, '', opened, clicked, answered, unsubscribed, 0 from given g
    where coalesce(g.opened, g.clicked, g.answered, g.unsubscribed) is not null
    on conflict (account_id, email, scope, link) do update
    set opened = excluded.opened, clicked = excluded.clicked, answered = excluded.answered, unsubscribed = excluded.unsubscribed`,
@@ -96,23 +97,23 @@ const writeRows = statement(
 
 const addResults = statement(
   'correct-results',
-  {},
+  { parameters: { accountId: 'text', changes: 'jsonb' } },
   `insert into message_results (account_id, scope, link, day, since, metric, count)
-   select $1, c.scope, c.link, c.day, c.since, c.metric, c.count
-   from jsonb_to_recordset($2::jsonb) as c(scope text, link text, day date, since date, metric text, count int)
+   select :accountId, c.scope, c.link, c.day, c.since, c.metric, c.count
+   from jsonb_to_recordset(:changes::jsonb) as c(scope text, link text, day date, since date, metric text, count int)
    order by c.scope, c.day, c.metric, c.link, c.since
    on conflict (account_id, scope, day, metric, link, since) do update set count = message_results.count + excluded.count`,
 )
 
 const change = async ({ sql, accountId }: Work, changes: readonly Change[]): Promise<void> => {
-  if (changes.length > 0) await sql(addResults, [accountId, JSON.stringify(changes)])
+  if (changes.length > 0) await sql(addResults, { accountId, changes: JSON.stringify(changes) })
 }
 
 /** Deletes what the results store about an address. The person is not counted any more; messages and clicks are. */
 export const erasePerson = async (work: Work, email: string): Promise<void> => {
   await holdResults(work)
   await foldPerson(work, email)
-  await change(work, difference(await work.sql(deleteRows, [work.accountId, email]), []))
+  await change(work, difference(await work.sql(deleteRows, { accountId: work.accountId, email }), []))
 }
 
 /** What a person did with a message, on a UTC day. */
@@ -137,7 +138,7 @@ export const recountPerson = async (
   const { sql, accountId } = work
   await holdResults(work)
   await foldPerson(work, email)
-  const before = await sql(lockRows, [accountId, email])
+  const before = await sql(lockRows, { accountId, email })
   const counted = new Map<string, PersonRow>()
   const isRecounted = ({ scope, link }: Pick<PersonRow, 'scope' | 'link'>) =>
     link === '' && (isDay(scope) || scopes.includes(scope))
@@ -159,6 +160,6 @@ export const recountPerson = async (
       row[kind] ??= day
     }
   const after = [...counted.values()]
-  await sql(writeRows, [accountId, email, JSON.stringify(after)])
+  await sql(writeRows, { accountId, email, after: JSON.stringify(after) })
   await change(work, difference(before.filter(isRecounted), after))
 }

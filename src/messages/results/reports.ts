@@ -7,17 +7,17 @@ const kindsOf = { bounced: ['hard', 'soft'], complained: ['complaint'] } as cons
 
 const lockMessage = statement(
   'lock-message-of-report',
-  {},
-  'select from messages where account_id = $1 and id = $2 for no key update',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from messages where account_id = :accountId and id = :id for no key update',
 )
 
 const countFirst = statement(
   'count-first-report',
-  {},
+  { parameters: { accountId: 'text', id: 'text', metric: 'text', kinds: '_text', now: 'timestamptz' } },
   countEnded(`
-    select m.account_id, m.project_id, ${causeOf('m')} as cause, ${utcDay('$5::timestamptz')} as day, $3 as metric, 1 as count
-    from messages m where m.account_id = $1 and m.id = $2 and (
-      select count(*) from message_reports r where r.account_id = $1 and r.message_id = $2 and r.kind = any($4)
+    select m.account_id, m.project_id, ${causeOf('m')} as cause, ${utcDay(':now::timestamptz')} as day, :metric as metric, 1 as count
+    from messages m where m.account_id = :accountId and m.id = :id and (
+      select count(*) from message_reports r where r.account_id = :accountId and r.message_id = :id and r.kind = any(:kinds)
     ) = 1`),
 )
 
@@ -27,15 +27,15 @@ const countFirst = statement(
  */
 export const countReport = async (work: Work, id: string, metric: keyof typeof kindsOf): Promise<void> => {
   const { sql, accountId, now } = work
-  await sql(lockMessage, [accountId, id])
-  await sql(countFirst, [accountId, id, metric, kindsOf[metric], now])
+  await sql(lockMessage, { accountId, id })
+  await sql(countFirst, { accountId, id, metric, kinds: kindsOf[metric], now })
 }
 
 const countLeft = statement(
   'count-person-who-left',
-  {},
+  { parameters: { accountId: 'text', messageId: 'text', now: 'timestamptz' } },
   countActions({
-    from: `(select account_id, project_id, email, $3::timestamptz as at, ${causeOf('m')} as cause from messages m where account_id = $1 and id = $2) m`,
+    from: `(select account_id, project_id, email, :now::timestamptz as at, ${causeOf('m')} as cause from messages m where account_id = :accountId and id = :messageId) m`,
     cause: 'cause',
     metric: `'unsubscribed'`,
     url: 'null',
@@ -46,6 +46,6 @@ const countLeft = statement(
 /** Counts a recipient who left by the link of a message. */
 export const countUnsubscribed: Listener = {
   async mailLeft({ sql, accountId, now }, { messageId }) {
-    await sql(countLeft, [accountId, messageId, now])
+    await sql(countLeft, { accountId, messageId, now })
   },
 }

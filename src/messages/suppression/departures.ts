@@ -4,13 +4,13 @@ import type { Listener, Work } from '../../store/work.ts'
 
 const counting = preparedStatement(
   'count-departures',
-  {},
+  { parameters: { accountId: 'text', emails: '_text', reason: 'text', now: 'timestamptz' } },
   tallyingLeft(
-    '$1',
-    '$4',
+    ':accountId',
+    ':now',
     `select (select max(created_at) from suppressions 
-       where account_id = $1 and email = e.email and reason <> $3 and topic_id = '')
-     from unnest($2::text[]) as e(email)`,
+       where account_id = :accountId and email = e.email and reason <> :reason and topic_id = '')
+     from unnest(:emails::text[]) as e(email)`,
   ),
 )
 
@@ -20,7 +20,7 @@ export const countDepartures = async (
   emails: readonly string[],
   reason: string | null,
 ): Promise<void> => {
-  if (emails.length > 0) await sql(counting, [accountId, emails, reason ?? '', now])
+  if (emails.length > 0) await sql(counting, { accountId, emails, reason: reason ?? '', now })
 }
 
 /** Counts addresses that are removed from the account; those that were suppressed before have left already. */

@@ -6,21 +6,21 @@ import { createTopic, listTopics, NewTopic, nameMaxLength } from '../topics/topi
 import { leaveTopics, suppressAddresses } from './suppression.add.ts'
 import { suppressedReason } from './suppression.read.ts'
 
-const readSuppressed = statement<{ email: string }>(
+const readSuppressed = statement(
   'suppressed-of-addresses',
-  { email: 'text' },
-  `select distinct s.email from unnest($2::text[]) as e(email)
-   join suppressions s on s.account_id = $1 and s.email = e.email and s.topic_id = ''`,
+  { row: { email: 'text' }, parameters: { accountId: 'text', emails: '_text' } },
+  `select distinct s.email from unnest(:emails::text[]) as e(email)
+   join suppressions s on s.account_id = :accountId and s.email = e.email and s.topic_id = ''`,
 )
 
 // Most addresses are neither doubtful nor suppressed: only the others are looked up in full.
-const readReasons = statement<{ email: string; reason: string }>(
+const readReasons = statement(
   'marketing-reasons-of-addresses',
-  { email: 'text', reason: 'text' },
-  `select e.email, r.reason from unnest($2::text[]) as e(email)
-   cross join lateral (select ${suppressedReason('$1', 'e.email', `'marketing'`, 'null')} as reason) r
-   where (e.email = any($3::text[])
-     or exists (select from suppressions where account_id = $1 and email = e.email and topic_id = '')) and r.reason is not null`,
+  { row: { email: 'text', reason: 'text' }, parameters: { accountId: 'text', emails: '_text', doubtful: '_text' } },
+  `select e.email, r.reason from unnest(:emails::text[]) as e(email)
+   cross join lateral (select ${suppressedReason(':accountId', 'e.email', `'marketing'`, 'null')} as reason) r
+   where (e.email = any(:doubtful::text[])
+     or exists (select from suppressions where account_id = :accountId and email = e.email and topic_id = '')) and r.reason is not null`,
 )
 
 /** Returns the key of an opt-out in the result of `suppressSince`. */
@@ -67,9 +67,9 @@ export const suppressing: Suppressing = {
   suppressedOf: async ({ sql, accountId }, emails) =>
     emails.length === 0
       ? new Set()
-      : new Set((await sql(readSuppressed, [accountId, emails])).map(({ email }) => email)),
+      : new Set((await sql(readSuppressed, { accountId, emails })).map(({ email }) => email)),
   reasonsOf: async ({ sql, accountId }, emails, doubtful) =>
     emails.length === 0
       ? new Map()
-      : new Map((await sql(readReasons, [accountId, emails, doubtful])).map(({ email, reason }) => [email, reason])),
+      : new Map((await sql(readReasons, { accountId, emails, doubtful })).map(({ email, reason }) => [email, reason])),
 }

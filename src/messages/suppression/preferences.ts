@@ -28,34 +28,37 @@ interface Recipient {
   messageId: string | null
 }
 
-const readChoices = statement<TopicChoice>(
+const readChoices = statement(
   'read-topic-choices',
-  { id: 'text', name: 'text', description: 'text', hasLeft: 'bool', isOfMessage: 'bool' },
+  {
+    row: { id: 'text', name: 'text', description: 'text', hasLeft: 'bool', isOfMessage: 'bool' },
+    parameters: { accountId: 'text', email: 'text', messageId: 'text?' },
+  },
   `select t.id, t.name, t.description, exists (
        select from suppressions
-       where account_id = $1 and email = $2 and reason = 'unsubscribed' and topic_id = t.id
-     ) as "hasLeft", exists (select from messages where account_id = $1 and id = $3 and topic_id = t.id) as "isOfMessage"
-   from topics t where t.account_id = $1 and t.deleted_at is null order by t.id`,
+       where account_id = :accountId and email = :email and reason = 'unsubscribed' and topic_id = t.id
+     ) as "hasLeft", exists (select from messages where account_id = :accountId and id = :messageId and topic_id = t.id) as "isOfMessage"
+   from topics t where t.account_id = :accountId and t.deleted_at is null order by t.id`,
 )
 
 export const readPreferences = async (
   work: Pick<Work, 'sql' | 'accountId'>,
   { email, messageId }: Recipient,
 ): Promise<Preferences> => {
-  const topics = (await work.sql(readChoices, [work.accountId, email, messageId])).sort(byName('name'))
+  const topics = (await work.sql(readChoices, { accountId: work.accountId, email, messageId })).sort(byName('name'))
   return { topics, hasLeftEverything: await isSuppressed(work, email, 'unsubscribed') }
 }
 
-const readTopicOfMessage = statement<{ id: string }>(
+const readTopicOfMessage = statement(
   'read-topic-of-message',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { accountId: 'text', messageId: 'text?' } },
   `select t.id from messages m join topics t on t.account_id = m.account_id and t.id = m.topic_id and t.deleted_at is null
-   where m.account_id = $1 and m.id = $2`,
+   where m.account_id = :accountId and m.id = :messageId`,
 )
 
 /** Leaves what the message was about: its topic, or everything if it has none or the topic was deleted. */
 export const leaveByOneClick = async (work: Work, { email, messageId }: Recipient): Promise<void> => {
-  const [topic] = await work.sql(readTopicOfMessage, [work.accountId, messageId])
+  const [topic] = await work.sql(readTopicOfMessage, { accountId: work.accountId, messageId })
   await leaveMail(work, { email, messageId, topicIds: topic ? [topic.id] : null })
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { addAddressSignal, lockLeaving, removeAddressSignals } from '../../contacts/contacts.ts'
 import { lockKey } from '../../lib/locks.ts'
+import { typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { countDepartures } from './departures.ts'
@@ -9,11 +10,20 @@ export const suppressionReasons = ['complained', 'bounced', 'manual', 'unsubscri
 export type SuppressionReason = (typeof suppressionReasons)[number]
 export const SuppressionReasonShape = z.enum(suppressionReasons)
 
-const insertReasons = preparedStatement<{ email: string }>(
+const insertReasons = preparedStatement(
   'suppress-addresses',
-  { email: 'text' },
+  {
+    row: { email: 'text' },
+    parameters: {
+      accountId: 'text',
+      emails: '_text',
+      reason: 'text',
+      now: 'timestamptz',
+      since: typed<readonly (Date | null)[]>('_timestamptz'),
+    },
+  },
   `insert into suppressions (account_id, email, reason, created_at)
-   select $1, email, $3, coalesce(min(at), $4) from unnest($2::text[], $5::timestamptz[]) as e(email, at)
+   select :accountId, email, :reason, coalesce(min(at), :now) from unnest(:emails::text[], :since::timestamptz[]) as e(email, at)
    group by email order by email
    on conflict do nothing returning email`,
 )
@@ -30,7 +40,7 @@ export const suppressAddresses = async (
 ): Promise<string[]> => {
   const { sql, accountId, now } = work
   const contacts = await lockLeaving(work, emails)
-  const rows = await sql(insertReasons, [accountId, emails, reason, now, since])
+  const rows = await sql(insertReasons, { accountId, emails, reason, now, since })
   const added = rows.map(({ email }) => email)
   if (added.length === 0) return added
   await countDepartures(
@@ -93,8 +103,8 @@ export const leaveMail = async (
 
 const deleteLeft = statement(
   'return-to-topics',
-  {},
-  `delete from suppressions where account_id = $1 and email = $2 and reason = 'unsubscribed' and topic_id = any($3::text[])`,
+  { parameters: { accountId: 'text', email: 'text', topicIds: '_text' } },
+  `delete from suppressions where account_id = :accountId and email = :email and reason = 'unsubscribed' and topic_id = any(:topicIds::text[])`,
 )
 
 /** The opposite of `leaveMail`. `topicIds` null: the address gets marketing again, except of topics that it has left. */
@@ -103,7 +113,7 @@ export const returnToMail = async (
   email: string,
   topicIds: readonly string[] | null,
 ): Promise<void> => {
-  await sql(deleteLeft, [accountId, email, topicIds ?? ['']])
+  await sql(deleteLeft, { accountId, email, topicIds: topicIds ?? [''] })
 }
 
 /** The verification signals of an address that follow from a bounce and from a complaint. */
@@ -118,11 +128,14 @@ export const suppressAndFlag = async (work: Work, email: string, reason: keyof t
   await suppressAddresses(work, [email], reason)
 }
 
-const deleteReasons = statement<{ reason: SuppressionReason }>(
+const deleteReasons = statement(
   'delete-suppressions',
-  { reason: 'text' },
+  {
+    row: { reason: typed<SuppressionReason>('text') },
+    parameters: { accountId: 'text', email: 'text', named: 'text?', topicId: 'text?' },
+  },
   `delete from suppressions
-   where account_id = $1 and email = $2 and ($3::text is null or reason = $3) and ($4::text is null or topic_id = $4)
+   where account_id = :accountId and email = :email and (:named::text is null or reason = :named) and (:topicId::text is null or topic_id = :topicId)
    returning reason`,
 )
 
@@ -139,7 +152,7 @@ export const removeSuppressions = async (
   const named = topicId === null ? reason : 'unsubscribed'
   const removed = Object.entries(signals).flatMap(([name, signal]) => ((named ?? name) === name ? signal : []))
   await removeAddressSignals(work, email, removed)
-  const rows = await work.sql(deleteReasons, [work.accountId, email, named, topicId])
+  const rows = await work.sql(deleteReasons, { accountId: work.accountId, email, named, topicId })
   return rows.map((row) => row.reason)
 }
 

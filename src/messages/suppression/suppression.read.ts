@@ -19,8 +19,8 @@ export interface SuppressionView {
 
 const findReason = preparedStatement(
   'is-suppressed',
-  {},
-  `select from suppressions where account_id = $1 and email = $2 and reason = $3 and topic_id = ''`,
+  { parameters: { accountId: 'text', email: 'text', reason: 'text' } },
+  `select from suppressions where account_id = :accountId and email = :email and reason = :reason and topic_id = ''`,
 )
 
 /** Returns whether a normalised address is suppressed for a reason; for `unsubscribed`: whether it left everything. */
@@ -28,7 +28,7 @@ export const isSuppressed = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
   reason: SuppressionReason,
-): Promise<boolean> => (await sql(findReason, [accountId, email, reason])).length > 0
+): Promise<boolean> => (await sql(findReason, { accountId, email, reason })).length > 0
 
 /** SQL join: the topic `t` of the row `s` of suppressions, if the row has one that was not deleted. */
 export const joinTopic =

@@ -26,14 +26,14 @@ const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
 
 const adoptLeft = statement(
   'adopt-left-of-deleted-topics',
-  {},
+  { parameters: { accountId: 'text', topicId: 'text', name: 'text' } },
   `with former as materialized (
-     select id from topics where account_id = $1 and name = $3 and deleted_at is not null and id <> $2
+     select id from topics where account_id = :accountId and name = :name and deleted_at is not null and id <> :topicId
    ), moved as (
-     delete from suppressions where account_id = $1 and topic_id in (select id from former) returning email, reason, created_at
+     delete from suppressions where account_id = :accountId and topic_id in (select id from former) returning email, reason, created_at
    )
    insert into suppressions (account_id, email, reason, topic_id, created_at)
-   select $1, email, reason, $2, min(created_at) from moved group by email, reason order by email, reason
+   select :accountId, email, reason, :topicId, min(created_at) from moved group by email, reason order by email, reason
    on conflict do nothing`,
 )
 
@@ -54,7 +54,7 @@ export const createTopic = async (work: Work, input: z.output<typeof NewTopic>):
   const [em, { Topic }] = await entitiesOf(work)
   em.create(Topic, { ...topic, accountId, createdAt: now })
   await em.flush()
-  await work.sql(adoptLeft, [accountId, topic.id, topic.name])
+  await work.sql(adoptLeft, { accountId, topicId: topic.id, name: topic.name })
   return { ...topic, createdAt: now.getTime() }
 }
 
@@ -76,20 +76,20 @@ export const updateTopic = async (
   if (isTaken) throw conflict(`There is already a topic named ${shown(name)}`, { hint: 'svc topics list' })
   const [em, { Topic }] = await entitiesOf(work)
   await em.nativeUpdate(Topic, { id: topic.id }, { name, description })
-  await work.sql(adoptLeft, [work.accountId, topic.id, name])
+  await work.sql(adoptLeft, { accountId: work.accountId, topicId: topic.id, name })
   return { ...topic, name, description }
 }
 
 const lockToDelete = statement(
   'lock-topic',
-  {},
-  'select from topics where account_id = $1 and id = $2 and deleted_at is null for update',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from topics where account_id = :accountId and id = :id and deleted_at is null for update',
 )
 
-const countLeft = statement<{ left: number }>(
+const countLeft = statement(
   'count-left-topic',
-  { left: 'int8' },
-  'select count(*) as left from suppressions where account_id = $1 and topic_id = $2',
+  { row: { left: 'int8' }, parameters: { accountId: 'text', id: 'text' } },
+  'select count(*) as left from suppressions where account_id = :accountId and topic_id = :id',
 )
 
 /**
@@ -99,7 +99,7 @@ const countLeft = statement<{ left: number }>(
 export const deleteTopic = async (work: Work, ref: string): Promise<TopicView & { left: number }> => {
   const { sql, accountId, now } = work
   const found = await findTopic(work, ref)
-  await sql(lockToDelete, [accountId, found.id])
+  await sql(lockToDelete, { accountId, id: found.id })
   const topic = await findTopic(work, found.id)
   for (const listener of await work.listeners()) {
     const { broadcasts = 0 } = (await listener.topicUses?.(work, topic.id)) ?? {}
@@ -108,7 +108,7 @@ export const deleteTopic = async (work: Work, ref: string): Promise<TopicView & 
         hint: 'svc broadcasts list',
       })
   }
-  const [row] = await sql(countLeft, [accountId, topic.id])
+  const [row] = await sql(countLeft, { accountId, id: topic.id })
   const [em, { Topic }] = await entitiesOf(work)
   await em.nativeUpdate(Topic, { id: topic.id }, { deletedAt: now })
   return { ...topic, left: row!.left }
@@ -116,8 +116,8 @@ export const deleteTopic = async (work: Work, ref: string): Promise<TopicView & 
 
 const deleteTopics = statement(
   'delete-deleted-topics',
-  {},
-  `delete from topics t where deleted_at < $1 and ($2::text is null or account_id = $2) and not exists (
+  { parameters: { before: 'timestamptz', only: 'text?' } },
+  `delete from topics t where deleted_at < :before and (:only::text is null or account_id = :only) and not exists (
      select from suppressions where account_id = t.account_id and topic_id = t.id and topic_id <> ''
    )`,
 )
@@ -131,7 +131,7 @@ export const purgeTopics = async (
   before: Date,
   only: string | null = null,
 ): Promise<void> => {
-  await sql(deleteTopics, [before, only])
+  await sql(deleteTopics, { before, only })
 }
 
 /** No transaction that still knew a topic lasts this long after its deletion. */

@@ -1,5 +1,6 @@
 import { byName } from '../../lib/names.ts'
 import { noSuch } from '../../lib/problem.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
@@ -16,21 +17,21 @@ const columns = `id, name, description, (extract(epoch from created_at) * 1000):
 
 const types = { id: 'text', name: 'text', description: 'text', createdAt: 'int8' } as const
 
-const readTopics = statement<TopicView>(
+const readTopics = statement(
   'read-topics',
-  types,
-  `select ${columns} from topics where account_id = $1 and deleted_at is null order by id`,
+  { row: typedRow<TopicView>(types), parameters: { accountId: 'text' } },
+  `select ${columns} from topics where account_id = :accountId and deleted_at is null order by id`,
 )
 
 /** Returns the account's topics, by name. */
 export const listTopics = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<TopicView[]> =>
-  (await sql(readTopics, [accountId])).sort(byName('name'))
+  (await sql(readTopics, { accountId })).sort(byName('name'))
 
-const readTopic = statement<TopicView>(
+const readTopic = statement(
   'read-topic',
-  types,
-  `select ${columns} from topics where account_id = $1 and (id = $2 or name = $2) and deleted_at is null
-   order by id = $2 desc limit 1`,
+  { row: typedRow<TopicView>(types), parameters: { accountId: 'text', ref: 'text' } },
+  `select ${columns} from topics where account_id = :accountId and (id = :ref or name = :ref) and deleted_at is null
+   order by id = :ref desc limit 1`,
 )
 
 // SQL instead of the entity: commands of other features begin with this lookup, and would otherwise load MikroORM.
@@ -39,21 +40,21 @@ export const findTopic = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   ref: string,
 ): Promise<TopicView> => {
-  const [topic] = await sql(readTopic, [accountId, ref])
+  const [topic] = await sql(readTopic, { accountId, ref })
   if (!topic) throw noSuch('topic', ref, { hint: 'svc topics list' })
   return topic
 }
 
 const lockTopic = statement(
   'keep-topic',
-  {},
-  'select from topics where account_id = $1 and id = $2 and deleted_at is null for key share',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from topics where account_id = :accountId and id = :id and deleted_at is null for key share',
 )
 
 /** As `findTopic`, and keeps the topic from being deleted until the end of the transaction. */
 export const keepTopic = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<TopicView> => {
   const topic = await findTopic(work, ref)
-  const locked = await work.sql(lockTopic, [work.accountId, topic.id])
+  const locked = await work.sql(lockTopic, { accountId: work.accountId, id: topic.id })
   return locked.length > 0 ? topic : findTopic(work, ref)
 }
 
@@ -61,8 +62,12 @@ export const keepTopic = async (work: Pick<Work, 'sql' | 'accountId'>, ref: stri
 export const isTopic = (account: string, id: string): string =>
   `exists (select from topics where account_id = ${account} and id = ${id} and deleted_at is null)`
 
-const readId = preparedStatement('has-topic', {}, `select where ${isTopic('$1', '$2')}`)
+const readId = preparedStatement(
+  'has-topic',
+  { parameters: { accountId: 'text', id: 'text' } },
+  `select where ${isTopic(':accountId', ':id')}`,
+)
 
 /** Returns whether the account has the topic with this id. */
 export const hasTopicId = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<boolean> =>
-  (await sql(readId, [accountId, id])).length > 0
+  (await sql(readId, { accountId, id })).length > 0
