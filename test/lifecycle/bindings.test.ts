@@ -227,7 +227,7 @@ test('a plain email escapes its texts in HTML, and has a subject of one line', (
   const { subject, html, text } = plainMail('Hi\r\nBcc: <b>x</b>\u2028y', parts, { preheader: '<b>"{{title}}' })
   expect(subject).toBe('Hi Bcc: <b>x</b> y')
   expect(html).not.toMatch(/<script|<b>|<i>/)
-  expect(html).toContain('<strong>&lt;b&gt;1&lt;/b&gt;</strong><br>{{label}} $&amp; &lt;i&gt;')
+  expect(html).toContain('>&lt;b&gt;1&lt;/b&gt;</strong><br>{{label}} $&amp; &lt;i&gt;')
   expect(html).toContain('>&lt;b&gt;&quot;{{title}}&#847;')
   expect(html).toContain('&lt;script&gt;1&lt;/script&gt; &amp; more')
   expect(html).toContain('href="https://svc.example/join/a?b=1&amp;c=&quot;"')
