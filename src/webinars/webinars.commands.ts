@@ -235,6 +235,8 @@ const addCreate = (noun: Command, cli: Cli): void => {
       const nowMs = app.now().getTime()
       const scheduledAt = at && parseTime(at, nowMs, plan.timezone ?? (await timezone()))
       if (scheduledAt && scheduledAt <= nowMs) throw new Problem('usage', '--at must be in the future')
+      // Read before anything is written: it throws if this process would make other links than the daemon.
+      const registration = out.format === 'table' ? registerUrl(app, '') : ''
       const webinar = await work(async (w) =>
         createWebinar(
           w,
@@ -250,8 +252,8 @@ const addCreate = (noun: Command, cli: Cli): void => {
         ),
       )
       out.one(await out.named(webinar))
-      if (out.format === 'table' && webinar.accessMode === 'registration')
-        out.note(`People register at ${registerUrl(app, webinar.id)}`)
+      if (registration && webinar.accessMode === 'registration')
+        out.note(`People register at ${registration}${webinar.id}`)
       await next(`svc webinars registrations ${webinar.id}`)
     }),
   )

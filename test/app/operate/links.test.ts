@@ -48,6 +48,14 @@ test('a command that creates links under another SVC_PUBLIC_URL is refused and c
   expect((await makeForm('Offers', { SVC_PUBLIC_URL: `${publicUrl}/` })).status).toBe(0)
 })
 
+test('a terminal gets no link under another SVC_PUBLIC_URL either, and nothing changes', async () => {
+  const create = ['webinars', 'create', '--title', 'Launch']
+  const env = { SVC_PUBLIC_URL: 'https://elsewhere.example.com' }
+  expect(await svc(t, create, { env, tty: { columns: 80, rows: 24 } })).toMatchObject({ status: 4 })
+  expect((await svc(t, ['webinars', 'list', '-q'])).stdout).toBe('')
+  expect((await svc(t, create, { env })).status).toBe(0)
+})
+
 const lookFrom = async (target: TestApp, env: Record<string, string> = {}) => {
   const { json } = await svc(target, ['doctor', '--json'], { env: { SVC_PORT: port, ...env } })
   const of = (wanted: string) => json.checks.find(({ name }: { name: string }) => name === wanted)
