@@ -68,15 +68,15 @@ export const contactsOf = (account: string, email: string): string =>
     cross join lateral (select list_id, row_id, fields from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
     where a.account_id = ${account} and a.email = ${email})`
 
-const locking = preparedStatement<{ count: number }>(
+const locking = preparedStatement(
   'lock-entrants',
-  { count: 'int8' },
+  { row: { count: 'int8' }, parameters: { accountId: 'text', emails: '_text', listIds: '_text' } },
   `select count(*) from (
-    select i.email, i.list from unnest($2::text[], $3::text[]) as i(email, list) order by i.email collate "C", i.list
+    select i.email, i.list from unnest(:emails::text[], :listIds::text[]) as i(email, list) order by i.email collate "C", i.list
   ) o
-  cross join lateral (select row_id from addresses where account_id = $1 and email = o.email limit 1) a
+  cross join lateral (select row_id from addresses where account_id = :accountId and email = o.email limit 1) a
   cross join lateral (
-    select 1 from contacts where account_id = $1 and row_id = a.row_id and list_id = o.list for no key update
+    select 1 from contacts where account_id = :accountId and row_id = a.row_id and list_id = o.list for no key update
   ) locked`,
 )
 
@@ -85,7 +85,8 @@ export const lockContacts = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   contacts: readonly { email: string; listId: string }[],
 ): Promise<void> => {
-  await sql(locking, [accountId, contacts.map(({ email }) => email), contacts.map(({ listId }) => listId)])
+  const emails = contacts.map(({ email }) => email)
+  await sql(locking, { accountId, emails, listIds: contacts.map(({ listId }) => listId) })
 }
 
 const readRowIds = preparedStatement(

@@ -1,27 +1,30 @@
 import { addressPattern, addressRegExp, erasedAddress, erasedText } from '../lib/erased.ts'
 import { recordOf } from '../lib/file-faults.ts'
 import { statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { PersonalDataPart, Work } from '../store/work.ts'
 import type { Definition } from './definition/definition.ts'
 import { stepsOf } from './files/files.ts'
+import { journeyVersions } from './journeys.columns.ts'
 
 /*
  * Addresses in definitions: in the filters and conditions of steps, and as Reply-To, as in segments and broadcasts. Other texts of a
  * definition are those of its operator, as the texts of projects are.
  */
 
-interface Version {
-  journeyId: string
-  version: number
-  definition: Definition
-}
-
-const types = { journeyId: 'text', version: 'int4', definition: 'jsonb' } as const
+const named = {
+  row: types(journeyVersions, 'journeyId', 'version', 'definition'),
+  parameters: { accountId: 'text', pattern: 'text' },
+} as const
 const naming = `select journey_id as "journeyId", version, definition from journey_versions
-  where account_id = $1 and definition::text ~* $2 order by journey_id, version`
+  where account_id = :accountId and definition::text ~* :pattern order by journey_id, version`
 
-const readVersions = statement<Version>('versions-naming', types, naming)
-const lockVersions = statement<Version>('lock-versions-naming', types, `${naming} for update`)
+const readVersions = statement('versions-naming', { row: named.row, parameters: named.parameters }, naming)
+const lockVersions = statement(
+  'lock-versions-naming',
+  { row: named.row, parameters: named.parameters },
+  `${naming} for update`,
+)
 
 /** The texts of a definition that an erasure changes, with their places. */
 function* textsOf(definition: Definition): Generator<{ holder: Record<string, unknown>; name: string; text: string }> {
@@ -37,7 +40,7 @@ function* textsOf(definition: Definition): Generator<{ holder: Record<string, un
 export const namingJourneys: PersonalDataPart = {
   name: 'journeys',
   async read({ sql, accountId }, email) {
-    const rows = await sql(readVersions, [accountId, addressPattern(email)])
+    const rows = await sql(readVersions, { accountId, pattern: addressPattern(email) })
     return rows.flatMap(({ journeyId, version, definition }) => {
       const texts = Array.from(textsOf(definition), ({ text }) => text).filter((text) =>
         addressRegExp(email).test(text),
@@ -66,7 +69,7 @@ const eraseWaits = statement(
 /** Removes an erased address from filters and conditions, and as Reply-To. Running engines use the change within ten seconds. */
 export const eraseInDefinitions = async ({ sql, accountId }: Work, email: string): Promise<void> => {
   const pattern = addressPattern(email)
-  for (const { journeyId, version, definition } of await sql(lockVersions, [accountId, pattern])) {
+  for (const { journeyId, version, definition } of await sql(lockVersions, { accountId, pattern })) {
     for (const { holder, name, text } of textsOf(definition)) {
       if (name === 'replyTo' && text === email) delete holder[name]
       else holder[name] = text.replace(addressRegExp(email), erasedText)

@@ -1,5 +1,5 @@
 import { addressPattern } from '../lib/erased.ts'
-import { typedRow } from '../store/column-types.ts'
+import { typed, typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { detailColumns, detailTypes, epochMs, type MessageDetail } from './messages.find.ts'
@@ -46,18 +46,21 @@ const resultsOf = statement(
    ) p group by scope order by scope`,
 )
 
-const messagesNaming = statement<{
-  id: string
-  replyTo: string | null
-  headers: Record<string, string> | null
-  createdAt: number
-}>(
+const messagesNaming = statement(
   'messages-naming-address',
-  { id: 'text', replyTo: 'text', headers: 'jsonb', createdAt: 'int8' },
-  `select id, case when reply_to = $2 then reply_to end as "replyTo", (
-     select jsonb_object_agg(key, value) from jsonb_each_text(headers) where value ~* $3
+  {
+    row: {
+      id: 'text',
+      replyTo: 'text?',
+      headers: typed<Record<string, string> | null>('jsonb'),
+      createdAt: 'int8',
+    },
+    parameters: { accountId: 'text', email: 'text', pattern: 'text' },
+  },
+  `select id, case when reply_to = :email then reply_to end as "replyTo", (
+     select jsonb_object_agg(key, value) from jsonb_each_text(headers) where value ~* :pattern
    ) as headers, ${epochMs('created_at')} as "createdAt"
-   from messages where account_id = $1 and email <> $2 and (reply_to = $2 or headers::text ~* $3) order by id`,
+   from messages where account_id = :accountId and email <> :email and (reply_to = :email or headers::text ~* :pattern) order by id`,
 )
 
 /**
@@ -71,7 +74,7 @@ export const personalData: readonly PersonalDataPart[] = [
   },
   {
     name: 'messagesNaming',
-    read: ({ sql, accountId }, email) => sql(messagesNaming, [accountId, email, addressPattern(email)]),
+    read: ({ sql, accountId }, email) => sql(messagesNaming, { accountId, email, pattern: addressPattern(email) }),
   },
   {
     name: 'results',

@@ -52,13 +52,16 @@ export const suppressAddresses = async (
   return added
 }
 
-const insertLeft = statement<{ email: string }>(
+const insertLeft = statement(
   'leave-topics',
-  { email: 'text' },
+  {
+    row: { email: 'text' },
+    parameters: { accountId: 'text', emails: '_text', topicIds: '_text', now: 'timestamptz' },
+  },
   `insert into suppressions (account_id, email, reason, topic_id, created_at)
-   select $1, e.email, 'unsubscribed', t.id, $4
-   from unnest($2::text[]) as e(email)
-     join topics t on t.account_id = $1 and t.id = any($3::text[]) and t.deleted_at is null
+   select :accountId, e.email, 'unsubscribed', t.id, :now
+   from unnest(:emails::text[]) as e(email)
+     join topics t on t.account_id = :accountId and t.id = any(:topicIds::text[]) and t.deleted_at is null
    order by 2, 4 on conflict do nothing returning email`,
 )
 
@@ -71,7 +74,7 @@ export const leaveTopics = async (
   emails: readonly string[],
   topicIds: readonly string[],
 ): Promise<string[]> => {
-  const rows = await sql(insertLeft, [accountId, [...new Set(emails)], topicIds, now])
+  const rows = await sql(insertLeft, { accountId, emails: [...new Set(emails)], topicIds, now })
   return rows.map(({ email }) => email)
 }
 
@@ -156,13 +159,13 @@ export const removeSuppressions = async (
   return rows.map((row) => row.reason)
 }
 
-const lockAddress = statement<{ pg_advisory_xact_lock: '' }>(
+const lockAddress = statement(
   'lock-recipient',
-  { pg_advisory_xact_lock: 'void' },
-  `select pg_advisory_xact_lock(${lockKey('recipient', '$1')})`,
+  { row: { pg_advisory_xact_lock: 'void' }, parameters: { recipient: 'text' } },
+  `select pg_advisory_xact_lock(${lockKey('recipient', ':recipient')})`,
 )
 
 /** Makes concurrent reports of soft bounces, and concurrent changes on the preference page, of an address wait for each other. */
 export const lockRecipient = async ({ sql, accountId }: Work, email: string): Promise<void> => {
-  await sql(lockAddress, [`${accountId} ${email}`])
+  await sql(lockAddress, { recipient: `${accountId} ${email}` })
 }

@@ -3,6 +3,7 @@ import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { shown } from '../../lib/problem.ts'
 import { shellWord } from '../../lib/shell.ts'
+import { typedRow } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { findTopic } from '../topics/topics.ts'
@@ -37,15 +38,33 @@ export const joinTopic =
 /** SQL condition on `joinTopic`: the row has no topic, or one that was not deleted. */
 export const hasTopic = `(s.topic_id = '' or t.id is not null)`
 
-const readPage = statement<Omit<SuppressionView, 'createdAt'> & { createdAt: Date }>(
+const readPage = statement(
   'list-suppressions',
-  { email: 'text', reason: 'text', createdAt: 'timestamptz', topicId: 'text', topic: 'text' },
+  {
+    row: typedRow<Omit<SuppressionView, 'createdAt'> & { createdAt: Date }>({
+      email: 'text',
+      reason: 'text',
+      createdAt: 'timestamptz',
+      topicId: 'text',
+      topic: 'text',
+    }),
+    parameters: {
+      accountId: 'text',
+      afterEmail: 'text',
+      afterReason: 'text',
+      afterTopicId: 'text',
+      reason: 'text?',
+      email: 'text?',
+      topicId: 'text?',
+      limit: 'int8',
+    },
+  },
   `select s.email, s.reason, s.created_at as "createdAt", t.id as "topicId", t.name as topic
    from suppressions s ${joinTopic}
-   where s.account_id = $1 and (s.email, s.reason, s.topic_id) > ($2, $3, $4)
-     and ($5::text is null or s.reason = $5) and ($6::text is null or s.email = $6)
-     and ($7::text is null or s.topic_id = $7) and ${hasTopic}
-   order by s.email, s.reason, s.topic_id limit $8`,
+   where s.account_id = :accountId and (s.email, s.reason, s.topic_id) > (:afterEmail, :afterReason, :afterTopicId)
+     and (:reason::text is null or s.reason = :reason) and (:email::text is null or s.email = :email)
+     and (:topicId::text is null or s.topic_id = :topicId) and ${hasTopic}
+   order by s.email, s.reason, s.topic_id limit :limit`,
 )
 
 /** Returns a page of the account's suppressions, ordered by address. */
@@ -58,8 +77,9 @@ export const listSuppressions = async (
   }: { reason: SuppressionReason | null; email: string | null; topicId?: string | null },
   { limit, cursor }: PageRequest,
 ): Promise<Page<SuppressionView>> => {
-  const after = cursor === undefined ? ['', '', ''] : decodeCursor(cursor, 3)
-  const found = await sql(readPage, [accountId, ...after, reason, email, topicId, limit + 1])
+  const [afterEmail = '', afterReason = '', afterTopicId = ''] = cursor === undefined ? [] : decodeCursor(cursor, 3)
+  const after = { afterEmail, afterReason, afterTopicId }
+  const found = await sql(readPage, { accountId, ...after, reason, email, topicId, limit: limit + 1 })
   const rows = found.slice(0, limit).map((row) => ({ ...row, createdAt: row.createdAt.getTime() }))
   const last = rows.at(-1)
   return {
