@@ -56,6 +56,7 @@ details { border: 1px solid var(--line); border-radius: .6rem; padding: 0 .9rem;
 @media (max-width: 599px) { td:first-child code { white-space: normal } }
 @media (max-width: 999px) { .side ul:not(.guide) { display: none } .side.searching ul { display: block } .side .group { display: inline-block; margin-right: .75rem } .side .guide { display: flex; flex-wrap: wrap; gap: 0 .75rem; margin: 0 } .side a { margin: 0; padding: .35rem 0 } .side.searching .group { display: block } .searching .guide { display: block !important } }
 @media (min-width: 1000px) {
+  body { border-top: 0 }
   .docs { display: grid; grid-template-columns: 17rem minmax(0, 1fr); max-width: 110rem; margin: auto }
   .side { position: sticky; top: 0; height: 100vh; overflow-y: auto; border-right: 1px solid var(--line); border-bottom: 0 }
   .content { padding: 0 2.5rem 4rem }

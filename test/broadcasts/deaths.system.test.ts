@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { createBroadcast, NewBroadcast, sendBroadcast, showBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { createList, deleteList, eraseContact } from '../../src/contacts/contacts.ts'
 import { createTopic, deleteTopic, leaveTopics, suppressAddresses } from '../../src/messages/messages.ts'
@@ -29,9 +29,12 @@ const linger = (seconds: number) =>
     begin perform pg_sleep(${seconds}); return new; end $$`)
 
 beforeAll(async () => {
-  await linger(0.1)
+  await linger(0.5)
   await t.app.sql('create trigger linger before update on broadcasts for each row execute function linger()')
 })
+
+// Both tests use the same addresses: what a failed test leaves must not be sent in the next one.
+afterEach(() => t.app.sql('delete from message_queue'))
 
 test('two workers that are killed between batches: each address of two lists gets one email of one version, nobody excluded gets any', async () => {
   const who = await audience(t, people)
@@ -64,11 +67,12 @@ test('two workers that are killed between batches: each address of two lists get
   }
   const change = (n: number) =>
     run((work) => applyProjects(work, [{ ...plainProject(`Spring ${n}`), id: who.projectId }]))
-  for (const [n, most] of [500, 1000, 1500].entries()) {
+  for (const [n, most] of [1, 500, 1000].entries()) {
     const workers = [await startJob(t, 'mail'), await startJob(t, 'mail')]
     await eventually(async () => (await queued()) >= most)
     await t.app.database.transaction(async (sql) => {
-      // No batch begins until both are gone.
+      // No batch begins until both are gone. The lock may take long: the workers' batches linger with it.
+      await sql(`select set_config('lock_timeout', '0', true)`)
       await sql('select from broadcasts where account_id = $1 and id = $2 for update', [accountId, id])
       await change(n)
       for (const worker of workers) await worker.kill()
@@ -168,8 +172,6 @@ test('killed at any moment, with erasures, a deleted list, people who leave and 
     // These may be on a connection at this moment, so they may get one.
     for (const email of some(3)) await erase(email)
     await kill()
-    // What a killed worker had written to its connections still arrives.
-    await eventually(() => sink.open === 0)
     await change()
   }
   const before = new Set(arrived())
