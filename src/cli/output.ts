@@ -207,7 +207,9 @@ export const createOutput = (terminal: Terminal): Output => {
   } = terminal
   const { now = Date.now, page = async (text) => void stdout.write(text) } = terminal
   const showsNames = isTerminal && format === 'table' && !isWide && !fields
-  const names: Names = async (ids) => (showsNames && ids.length > 0 && (await terminal.names?.(ids))) || new Map()
+  // What a command has done is printed even if the names can't be read: then with ids.
+  const names: Names = async (ids) =>
+    (showsNames && ids.length > 0 && (await terminal.names?.(ids).catch(() => null))) || new Map()
   const line = (text: string) => void stdout.write(`${isTerminal ? harmless(text) : text}\n`)
   // What to copy stays on one line.
   const isCommand = /^ *(next|console): /

@@ -460,3 +460,10 @@ test.each([
   [-7_200_000, '2 h'],
   [2 * 86_400_000, '2 d'],
 ])('%i ms are %s', (ms, text) => expect(span(ms)).toBe(text))
+
+test('an object is printed with its ids if their names can not be read', async () => {
+  const names = () => Promise.reject(new Error('The database is away'))
+  const { out, stdout } = open('table', { columns: 80, names })
+  out.one(await out.named({ id: 'deal_1', listId: 'lst_1' }))
+  expect(stdout.text()).toContain('lst_1')
+})
