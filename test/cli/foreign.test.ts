@@ -65,7 +65,7 @@ const printed = ({ status, stdout, stderr }: Ran, value: string) => {
 
 /** Values of arguments and flags that are no reference to anything stored. */
 const texts = new Set(
-  `n percent cursor names filter csv|jsonl name name=value map upsert|skip file file|- folder product url yes|no points reason subject
+  `n percent cursor names filter csv|jsonl name name=value name=value|@file map upsert|skip file file|- folder product url yes|no points reason subject
    type types address time header age|time k=v|@file title amount code status kind name:kind text duration path=value @file
    statuses n|unlimited scopes when mode shell words method path @file|-|text n|none none provider description domain`.split(
     /\s+/,

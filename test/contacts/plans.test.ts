@@ -13,6 +13,7 @@ import { saveResults } from '../../src/contacts/verification/reverify.ts'
 import { countRemoval, deleteList } from '../../src/contacts/write/delete-list.ts'
 import { writeContacts } from '../../src/contacts/write/write-contacts.ts'
 import { type Database, openDatabase, type Sql } from '../../src/store/database.ts'
+import { valuesOf } from '../../src/store/statement.ts'
 import type { App, Work } from '../../src/store/work.ts'
 import { createStates } from '../../src/store/work-state.ts'
 import { useAccount, useApp } from '../support/app.ts'
@@ -178,8 +179,8 @@ test('what the deletion of a list removes is counted by key, even in an account 
   const newer = await t.account()
   const list = await t.app.work(newer.id, 'cli:test', (work) => createList(work, { name: 'new' }))
   let plan = ''
-  const sql = async (query: Parameters<Sql>[0], params: unknown[]) => {
-    plan = JSON.stringify(await t.app.sql(`explain ${textOf(query)}`, params))
+  const sql = async (query: Parameters<Sql>[0], params: object) => {
+    plan = JSON.stringify(await t.app.sql(`explain ${textOf(query)}`, valuesOf(query, params)))
     return [{}]
   }
   await countRemoval({ sql: sql as unknown as Sql, accountId: newer.id }, list.id)
