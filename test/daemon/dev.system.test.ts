@@ -170,7 +170,7 @@ describe('while svc dev runs', () => {
     expect([shown.status, shown.headers.get('content-type')]).toEqual([200, 'image/png'])
     expect(Buffer.from(await shown.arrayBuffer()).toString('latin1', 1, 4)).toBe('PNG')
     const console = await (await fetch(dev.console)).text()
-    expect(console).toMatch(/1 caught[\s\S]*contact\.created[\s\S]*POST<[\s\S]*\/api\/v1\/contacts</)
+    expect(console).toMatch(/1 email · 2 webhooks[\s\S]*contact\.created[\s\S]*POST<[\s\S]*\/api\/v1\/contacts</)
     expect(console).not.toContain(dev.key)
     // Commands in another terminal name the console.
     expect(await consoleUrl({ SVC_DATA_DIR: folder })).toBe(dev.console)
