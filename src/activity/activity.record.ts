@@ -72,7 +72,7 @@ export const resultOfKey = async ({ sql, accountId }: Reader, key: string): Prom
 
 // One statement finds the contacts and inserts the events, as for deals. A second call with the same idempotency key waits here until
 // the first one commits or rolls back. Of two calls with one key in one statement, one inserts its event.
-const inserting = preparedStatement(
+const recordActivities = preparedStatement(
   'record-activities',
   {
     row: typedRow<ContactPlace & { id: string; isNew: boolean }>({
@@ -114,7 +114,7 @@ const record = async (work: Work, calls: readonly Call[]): Promise<Outcome[]> =>
   const { sql, accountId, now } = work
   const asked = calls.map(({ report, key }) => ({ ...report, key, id: newId('act', now.getTime()) }))
   const rows = new Map(
-    (await sql(inserting, { accountId, asked: JSON.stringify(asked), now })).map((row) => [row.id, row]),
+    (await sql(recordActivities, { accountId, asked: JSON.stringify(asked), now })).map((row) => [row.id, row]),
   )
   const fresh = asked.filter(({ id }) => rows.get(id)?.isNew)
   const started = new Map(fresh.map(({ id }) => [id, 0]))

@@ -43,7 +43,7 @@ const timeUnavailable = (): Problem => conflict('This time is no longer availabl
 
 type BookingBlock = BlockOf<'booking'>
 
-const lockingCurrent = preparedStatement(
+const lockBookingOfAnswer = preparedStatement(
   'lock-booking-of-answer',
   { row: bookingTypes, parameters: { accountId: 'text', messageId: 'text', blockId: 'text' } },
   `select ${bookingColumns} from bookings
@@ -56,7 +56,7 @@ const lockCurrentBooking = async (
   messageId: string,
   blockId: string,
 ): Promise<BookingRow | null> => {
-  const [row] = await sql(lockingCurrent, { accountId, messageId, blockId })
+  const [row] = await sql(lockBookingOfAnswer, { accountId, messageId, blockId })
   return row ?? null
 }
 
@@ -77,7 +77,7 @@ const lockCalendar = statement(
   `select from pg_advisory_xact_lock(${lockKey('calendar', ':calendar')})`,
 )
 
-const readingOfDay = preparedStatement(
+const bookingsOfCalendarDay = preparedStatement(
   'bookings-of-calendar-day',
   { parameters: { ...otherSlots, from: 'timestamptz', until: 'timestamptz', limit: 'int8' } },
   `select from booking_slots
@@ -105,11 +105,11 @@ const requireFreeTime = async (
   if (maxPerDay === undefined) return
   const day = dayAround(props, startAt)
   const limits = { from: new Date(day.startAt), until: new Date(day.endAt), limit: maxPerDay }
-  const booked = await sql(readingOfDay, { ...others, ...limits })
+  const booked = await sql(bookingsOfCalendarDay, { ...others, ...limits })
   if (booked.length >= maxPerDay) throw timeUnavailable()
 }
 
-const insertingSlot = preparedStatement(
+const takeBookingTime = preparedStatement(
   'take-booking-time',
   {
     parameters: {
@@ -129,7 +129,7 @@ const insertingSlot = preparedStatement(
 const reserveTime = async (work: Work, booking: BookingRow, block: BookingBlock): Promise<void> => {
   const { id, projectId, blockId, startAt, endAt } = booking
   await requireFreeTime(work, booking, block, booking)
-  await work.sql(insertingSlot, {
+  await work.sql(takeBookingTime, {
     accountId: work.accountId,
     projectId,
     blockId,
@@ -148,7 +148,7 @@ const spanOf = ({ props }: BookingBlock, startAt: number): Span => ({
   endAt: startAt + props.durationMinutes * 60_000,
 })
 
-const readingRecent = preparedStatement(
+const bookingsOfADay = preparedStatement(
   'bookings-of-a-day',
   {
     parameters: {
@@ -169,7 +169,7 @@ const requireBelowDailyLimit = async (
   messageId: string,
   blockId: string,
 ): Promise<void> => {
-  const recent = await sql(readingRecent, { accountId, messageId, blockId, now, maxBookingsPerDay })
+  const recent = await sql(bookingsOfADay, { accountId, messageId, blockId, now, maxBookingsPerDay })
   if (recent.length === maxBookingsPerDay) throw conflict('Too many bookings were made here today: try again tomorrow')
 }
 
@@ -224,7 +224,7 @@ const insertBooking = async (
   return row ?? null
 }
 
-const movingSlot = preparedStatement(
+const moveBookingTime = preparedStatement(
   'move-booking-time',
   {
     parameters: {
@@ -256,13 +256,13 @@ const moveBooking = async (
   const times = { startAt: new Date(startAt), endAt: new Date(span.endAt) }
   await requireFreeTime(work, current, block, span)
   const { projectId, blockId } = current
-  await sql(movingSlot, { accountId, projectId, blockId, from: new Date(current.startAt), ...times })
+  await sql(moveBookingTime, { accountId, projectId, blockId, from: new Date(current.startAt), ...times })
   const remindAt = nextReminderAt(startAt, now.getTime())
   const [row] = await sql(moving, { accountId, id: current.id, ...times, name, updatedAt: now, remindAt })
   return row!
 }
 
-const replacing = preparedStatement(
+const replaceBooking = preparedStatement(
   'replace-booking',
   { parameters: { accountId: 'text', id: 'text' } },
   'update bookings set is_replaced = true where account_id = :accountId and id = :id',
@@ -270,7 +270,7 @@ const replacing = preparedStatement(
 
 /** Marks a locked booking that has ended as replaced, and withdraws its answer, so that the block can be answered again. */
 const replaceEnded = async (work: Work, { id, messageId, blockId }: BookingRow): Promise<void> => {
-  await work.sql(replacing, { accountId: work.accountId, id })
+  await work.sql(replaceBooking, { accountId: work.accountId, id })
   await withdrawInteraction(work, messageId, 'booking', blockId)
 }
 

@@ -64,7 +64,7 @@ interface Stored {
   knownAt: Date | null
 }
 
-const readingStored = statement(
+const readBusyCalendar = statement(
   'read-busy-calendar',
   {
     row: { readAt: 'timestamptz?', fault: 'text?', busy: typed<BusySpan[]>('jsonb'), knownAt: 'timestamptz?' },
@@ -74,7 +74,7 @@ const readingStored = statement(
    from busy_calendars where account_id = :accountId and key = :key`,
 )
 
-const claiming = statement(
+const claimBusyCalendar = statement(
   'claim-busy-calendar',
   {
     row: { key: 'text' },
@@ -96,7 +96,7 @@ const claiming = statement(
 
 const stored = columns(busyCalendars, ['readAt', 'fault', 'busy', 'knownAt'])
 
-const storing = statement(
+const storeBusyCalendar = statement(
   'store-busy-calendar',
   { parameters: { accountId: 'text', key: 'text', ...stored.types, busy: typed<string>('jsonb') } },
   `update busy_calendars set ${stored.set}, claimed_until = null where account_id = :accountId and key = :key`,
@@ -215,16 +215,18 @@ const refresh = async (app: App, { accountId, projectId, blockId }: Block, sourc
   const open = <T>(run: (work: Work) => Promise<T>) => app.work(accountId, 'page:booking', run)
   for (;;) {
     const now = app.now()
-    const [stored] = await app.sql(readingStored, { accountId, key })
+    const [stored] = await app.sql(readBusyCalendar, { accountId, key })
     if (stored && endOf(stored) > now.getTime()) return stored
     const claimedUntil = new Date(now.getTime() + claimMs)
-    const claimed = await open(({ sql }) => sql(claiming, { accountId, key, projectId, blockId, now, claimedUntil }))
+    const claimed = await open(({ sql }) =>
+      sql(claimBusyCalendar, { accountId, key, projectId, blockId, now, claimedUntil }),
+    )
     if (claimed.length > 0) {
       const { fault, busy } = await load(app, accountId, source, now.getTime())
       const readAt = app.now()
       const result = busy ? { readAt, fault, busy, knownAt: readAt } : keep(stored, readAt, fault)
       const values = { readAt, fault, busy: JSON.stringify(result.busy), knownAt: result.knownAt }
-      await open(({ sql }) => sql(storing, { accountId, key, ...values }))
+      await open(({ sql }) => sql(storeBusyCalendar, { accountId, key, ...values }))
       return result
     }
     if (performance.now() > until) return keep(stored, now, 'it takes too long to read')
@@ -281,7 +283,7 @@ export interface FaultyCalendar {
   used: 'read' | 'kept' | 'none'
 }
 
-const readingFaults = statement(
+const faultyBusyCalendars = statement(
   'faulty-busy-calendars',
   {
     row: {
@@ -300,7 +302,7 @@ const readingFaults = statement(
 
 /** Returns the blocks of the last day whose busy times could not be read, or only with a fault, of all accounts. */
 export const faultyCalendars = ({ sql, now }: Pick<App, 'sql' | 'now'>): Promise<FaultyCalendar[]> =>
-  sql(readingFaults, { readAt: now() })
+  sql(faultyBusyCalendars, { readAt: now() })
 
 export const jobs = [
   defineJob('busy times', {

@@ -23,14 +23,14 @@ interface Cancellation {
 /** In characters. */
 export const reasonMaxLength = 1000
 
-const deletingSlot = preparedStatement(
+const freeBookingStart = preparedStatement(
   'free-booking-start',
   { parameters: { accountId: 'text', projectId: 'text', blockId: 'text', startAt: 'timestamptz' } },
   'delete from booking_slots where account_id = :accountId and project_id = :projectId and block_id = :blockId and start_at = :startAt',
 )
 
 const releaseTime = (work: Work, { projectId, blockId, startAt }: BookingRow) =>
-  work.sql(deletingSlot, { accountId: work.accountId, projectId, blockId, startAt: new Date(startAt) })
+  work.sql(freeBookingStart, { accountId: work.accountId, projectId, blockId, startAt: new Date(startAt) })
 
 const ending = preparedStatement(
   'end-booking',

@@ -94,7 +94,7 @@ interface TakenTime {
   endAt: number
 }
 
-const readingTaken = preparedStatement(
+const takenBookingTimes = preparedStatement(
   'taken-booking-times',
   {
     row: { startAt: 'timestamptz', endAt: 'timestamptz' },
@@ -114,7 +114,13 @@ export const takenTimes = async (
   from: number,
   until: number,
 ): Promise<TakenTime[]> => {
-  const rows = await sql(readingTaken, { accountId, projectId, blockId, from: new Date(from), until: new Date(until) })
+  const rows = await sql(takenBookingTimes, {
+    accountId,
+    projectId,
+    blockId,
+    from: new Date(from),
+    until: new Date(until),
+  })
   return rows.map(({ startAt, endAt }) => ({ startAt: startAt.getTime(), endAt: endAt.getTime() }))
 }
 

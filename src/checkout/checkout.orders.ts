@@ -72,7 +72,7 @@ export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, i
 }
 
 // Statuses are compared in `lockOrder`: after waiting for a lock the rows are current, but sorted by their former values.
-const lockingOrders = preparedStatement(
+const lockPaymentOrder = preparedStatement(
   'lock-payment-order',
   { row: order.types, parameters: { accountId: 'text', messageId: 'text', blockId: 'text' } },
   `select ${order.list} from payment_orders
@@ -85,7 +85,7 @@ export const lockOrder = async (
   messageId: string,
   blockId: string,
 ): Promise<Order | null> => {
-  const rows = await sql(lockingOrders, { accountId, messageId, blockId })
+  const rows = await sql(lockPaymentOrder, { accountId, messageId, blockId })
   const row = rows.find(({ status }) => status === 'paid') ?? rows[0]
   return row ? orderOf(row) : null
 }
@@ -182,7 +182,7 @@ export const closeOrder = async ({ sql, accountId }: Work, id: string): Promise<
   await sql(expireOrder, { accountId, id })
 }
 
-const lockingSession = preparedStatement(
+const paymentOrderOfSession = preparedStatement(
   'payment-order-of-session',
   { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', reference: 'text?' } },
   `update payment_orders set session_id = :id
@@ -197,7 +197,7 @@ export const orderOfSession = async (
   { sql, accountId }: Work,
   { id, reference }: CheckoutEvent['session'],
 ): Promise<string | null> => {
-  const [row] = await sql(lockingSession, { accountId, id, reference })
+  const [row] = await sql(paymentOrderOfSession, { accountId, id, reference })
   return row?.id ?? null
 }
 

@@ -59,8 +59,8 @@ export const listIdsOf = (account: string): string =>
   `select id from contact_lists where account_id = ${account} union all select id from deleted_lists where account_id = ${account}`
 
 /** SQL from item: the contact with this row id in the list, with `email` and `status`. `locking`: a clause that locks it. */
-export const contactAt = (account: string, list: string, row: string, locking = ''): string =>
-  `(select email, status from contacts where account_id = ${account} and list_id = ${list} and row_id = ${row} ${locking})`
+export const contactAt = (account: string, list: string, row: string, lockEntrants = ''): string =>
+  `(select email, status from contacts where account_id = ${account} and list_id = ${list} and row_id = ${row} ${lockEntrants})`
 
 /** SQL from item: the contacts of an address in all lists, with `list_id`, `row_id` and `fields`. Looks them up by key. */
 export const contactsOf = (account: string, email: string): string =>
@@ -68,7 +68,7 @@ export const contactsOf = (account: string, email: string): string =>
     cross join lateral (select list_id, row_id, fields from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
     where a.account_id = ${account} and a.email = ${email})`
 
-const locking = preparedStatement(
+const lockEntrants = preparedStatement(
   'lock-entrants',
   { row: { count: 'int8' }, parameters: { accountId: 'text', emails: '_text', listIds: '_text' } },
   `select count(*) from (
@@ -86,7 +86,7 @@ export const lockContacts = async (
   contacts: readonly { email: string; listId: string }[],
 ): Promise<void> => {
   const emails = contacts.map(({ email }) => email)
-  await sql(locking, { accountId, emails, listIds: contacts.map(({ listId }) => listId) })
+  await sql(lockEntrants, { accountId, emails, listIds: contacts.map(({ listId }) => listId) })
 }
 
 const readRowIds = preparedStatement(

@@ -25,7 +25,7 @@ export const tallyingLeft = (account: string, now: string, before: string): stri
        where before is null or before < day group by 1, 2
      ) counted group by day`)
 
-const locking = statement(
+const lockLeavingAddresses = statement(
   'lock-leaving-addresses',
   { row: { email: 'text' }, parameters: { accountId: 'text', emails: '_text' } },
   `select a.email from (select distinct email collate "C" as email from unnest(:emails::text[]) e(email) order by 1) o
@@ -39,7 +39,8 @@ const locking = statement(
 export const lockLeaving = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   emails: readonly string[],
-): Promise<ReadonlySet<string>> => new Set((await sql(locking, { accountId, emails })).map(({ email }) => email))
+): Promise<ReadonlySet<string>> =>
+  new Set((await sql(lockLeavingAddresses, { accountId, emails })).map(({ email }) => email))
 
 /** Reports addresses that were removed from the account. */
 export const notifyLeft = async (work: Work, emails: readonly string[]): Promise<void> => {

@@ -31,7 +31,7 @@ const readingSignup = preparedStatement<Pick<Signup, 'email' | 'formName'>>(
   `select c.email, s.form_name as "formName" ${signupOf()} and account_works($1)`,
 )
 
-const lockingSignup = preparedStatement<{
+const lockSignup = preparedStatement<{
   email: string
   status: 'active' | 'pending'
   formId: string | null
@@ -43,7 +43,7 @@ const lockingSignup = preparedStatement<{
   `select c.email, c.status, s.form_id as "formId", s.form_name as "formName", s.shown ${signupOf('for no key update')}`,
 )
 
-const endingSignup = preparedStatement<{ fields: Record<string, string> | null }>(
+const endSignup = preparedStatement<{ fields: Record<string, string> | null }>(
   'end-signup',
   { fields: 'jsonb' },
   'delete from form_signups where account_id = $1 and list_id = $2 and row_id = $3 returning fields',
@@ -82,7 +82,7 @@ export const confirmSignup = async (
 ): Promise<void> => {
   const { sql, accountId } = work
   const place = [accountId, listId, rowId]
-  const [row] = await sql(lockingSignup, place)
+  const [row] = await sql(lockSignup, place)
   if (!row?.formId) return
   const form = { id: row.formId, name: row.formName }
   const consent = { email: row.email, listId, form, shown: row.shown ?? [], address }
@@ -94,7 +94,7 @@ export const confirmSignup = async (
     await returnToMail(work, contact.email, null)
     return
   }
-  const [confirmed] = await sql(endingSignup, place)
+  const [confirmed] = await sql(endSignup, place)
   if (!confirmed) return
   await countConfirmation(work, row.formId)
   await saveFields(work, listId, row.email, { ...confirmed.fields, ...(await recordConsent(work, consent)) })

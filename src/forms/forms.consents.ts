@@ -10,7 +10,7 @@ import type { FormField } from '../studio/studio.ts'
  * Evidence of consents (docs/reference/rules.md#double-opt-in): a row for each confirmed signup, and two fields of the contact.
  */
 
-const inserting = preparedStatement(
+const insertConsent = preparedStatement(
   'insert-consent',
   {
     parameters: {
@@ -48,7 +48,7 @@ export const recordConsent = async (
 ): Promise<Record<string, string>> => {
   const { sql, accountId, now } = work
   const id = newId('con', now.getTime())
-  await sql(inserting, {
+  await sql(insertConsent, {
     accountId,
     id,
     email,

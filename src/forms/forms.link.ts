@@ -58,7 +58,7 @@ interface Last {
   tries: number
 }
 
-const readingLast = preparedStatement(
+const lastConfirmMail = preparedStatement(
   'last-confirm-mail',
   {
     row: { mailedAt: 'timestamptz', messageId: 'text?', tries: 'int4' },
@@ -75,14 +75,14 @@ const lockSignup = async (
 ): Promise<{ status: Contact['status']; last: Last | null } | null> => {
   const status = await lockContact(work, { listId, rowId })
   if (status === null) return null
-  const [last = null] = await work.sql(readingLast, { accountId: work.accountId, listId, rowId })
+  const [last = null] = await work.sql(lastConfirmMail, { accountId: work.accountId, listId, rowId })
   return { status, last }
 }
 
 const hasMailFailed = async (work: Work, { messageId }: Last): Promise<boolean> =>
   messageId !== null && (await statusOf(work, messageId)) === 'failed'
 
-const savingSignup = preparedStatement(
+const saveSignup = preparedStatement(
   'save-signup',
   {},
   `insert into form_signups (account_id, row_id, list_id, form_id, form_name, fields, mailed_at, message_id, shown)
@@ -105,7 +105,7 @@ export const sendLink = async (app: Mailer, work: Work, signup: SubmittedSignup)
   const wasSent =
     last !== null && last.mailedAt.getTime() > now.getTime() - cooldownMs && !(await hasMailFailed(work, last))
   const messageId = wasSent ? last.messageId : await send(app, work, signup)
-  await sql(savingSignup, [
+  await sql(saveSignup, [
     ...[accountId, rowId, listId, form.id, form.name, fields && JSON.stringify(fields)],
     ...[wasSent ? last.mailedAt : now, messageId, JSON.stringify(shown)],
   ])

@@ -80,7 +80,7 @@ export const formsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, ema
 
 const batchSize = 1000
 
-const forgetting = statement(
+const deletePeopleOfForm = statement(
   'delete-people-of-form',
   { row: { count: 'int8' }, parameters: { accountId: 'text', formId: 'text', size: 'int8' } },
   `with gone as (
@@ -98,7 +98,7 @@ export const forgetPeople = (
   signal?: AbortSignal,
   size = batchSize,
 ): Promise<number> =>
-  inBatches(size, async () => (await sql(forgetting, { accountId, formId, size }))[0]!.count, signal)
+  inBatches(size, async () => (await sql(deletePeopleOfForm, { accountId, formId, size }))[0]!.count, signal)
 
 // Reads one index entry for each form.
 const unfinished = statement<{ accountId: string; formId: string }>(

@@ -132,7 +132,7 @@ export const lockJourney = async ({ sql, accountId }: Reader, id: string): Promi
   return journey
 }
 
-const lockingFiles = statement(
+const lockJourneys = statement(
   'lock-journeys',
   { row: { locked: 'void' }, parameters: { accountId: 'text' } },
   `select pg_advisory_xact_lock(${lockKey('journeys', ':accountId')}) as locked`,
@@ -140,7 +140,7 @@ const lockingFiles = statement(
 
 /** Serialises changes of an account's journeys by files, and deletions: they read the existing journeys before they write. */
 export const lockFiles = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(lockingFiles, { accountId })
+  await sql(lockJourneys, { accountId })
 }
 
 /** Enables or disables a journey. A disabled journey takes no new contacts; its open runs continue. Throws Problem `not_found`. */

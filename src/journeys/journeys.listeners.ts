@@ -40,7 +40,7 @@ interface Interests {
   exits: string[]
 }
 
-const readingInterests = preparedStatement(
+const journeyInterests = preparedStatement(
   'journey-interests',
   {
     row: { triggers: '_text', awaited: '_text', exits: '_text' },
@@ -56,7 +56,7 @@ const readingInterests = preparedStatement(
 )
 
 const readInterests = async ({ sql, accountId }: Work): Promise<Interests> => {
-  const [row] = await sql(readingInterests, { accountId, triggerKinds, eventTypes, exitRules })
+  const [row] = await sql(journeyInterests, { accountId, triggerKinds, eventTypes, exitRules })
   return row!
 }
 

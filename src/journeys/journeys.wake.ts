@@ -125,14 +125,14 @@ const lockRuns = async (work: Work, type: string, rowIds: readonly string[], rul
   return rows.filter(({ id }) => !completing.has(id) && !ended.has(id))
 }
 
-const exiting = statement(
+const exitRuns = statement(
   'exit-runs',
   { parameters: { accountId: 'text', ids: '_text', reason: 'text', now: 'timestamptz' } },
   `update journey_runs r set ${ending}, reason = :reason, ended_at = :now where r.account_id = :accountId and r.id = any(:ids)`,
 )
 
 const exit = async ({ sql, accountId, now }: Work, reason: string, ids: readonly string[]): Promise<void> => {
-  await sql(exiting, { accountId, ids, reason, now })
+  await sql(exitRuns, { accountId, ids, reason, now })
 }
 
 // Clears `awaited`: that is how the step distinguishes the event from its timeout.

@@ -58,13 +58,13 @@ export const sumCounts = (days: readonly DayCounts[]): Record<string, number> =>
   return sums
 }
 
-const forgettingTallies = statement(
+const forgetDayTallies = statement(
   'forget-day-tallies',
   { parameters: { accountId: 'text', subject: 'text' } },
   'delete from day_tallies where account_id = :accountId and subject = :subject',
 )
 
-const forgettingCounts = statement(
+const forgetDayCounts = statement(
   'forget-day-counts',
   { parameters: { accountId: 'text', subject: 'text' } },
   'delete from day_counts where account_id = :accountId and subject = :subject',
@@ -76,8 +76,8 @@ export const forgetCounts = async (
   subject: string,
 ): Promise<void> => {
   // In this order, as `addUpTallies` locks them. The second statement sees the rows that the first one has waited for.
-  await sql(forgettingTallies, { accountId, subject })
-  await sql(forgettingCounts, { accountId, subject })
+  await sql(forgetDayTallies, { accountId, subject })
+  await sql(forgetDayCounts, { accountId, subject })
 }
 
 // Accounts that are being deleted are skipped: no new rows may appear in them.

@@ -177,7 +177,7 @@ const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonl
   await sql(insertRejects, { accountId, id, rejects: JSON.stringify(rejects) })
 }
 
-const advancing = preparedStatement<{ durability: string }>(
+const importAdvance = preparedStatement<{ durability: string }>(
   'import-advance',
   { durability: 'text' },
   `update imports set status = 'running', rows_done = rows_done + $4, created = created + $5, updated = updated + $6,
@@ -201,7 +201,7 @@ const advance = async (
 ): Promise<void> => {
   const { created, updated, unchanged, skipped, rejected, suppressed } = counts
   const moves = [rows, created, updated, unchanged, skipped, rejected]
-  const moved = await sql(advancing, [accountId, id, rowsDone, ...moves, isDurable, suppressed])
+  const moved = await sql(importAdvance, [accountId, id, rowsDone, ...moves, isDurable, suppressed])
   if (moved.length === 0) throw await checkpointConflict({ sql, accountId }, id, rowsDone)
 }
 

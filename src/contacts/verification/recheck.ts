@@ -32,7 +32,7 @@ interface Place {
 }
 
 // The conditions match only the partial index in this order, whatever the planner's statistics are.
-const readingInconclusive = preparedStatement(
+const nextInDoubt = preparedStatement(
   'next-in-doubt',
   { row: { accountId: 'text', email: 'text' }, parameters: { domain: 'text', accountId: 'text', email: 'text' } },
   `select account_id as "accountId", email from addresses
@@ -41,7 +41,7 @@ const readingInconclusive = preparedStatement(
 )
 
 const nextInconclusive = (sql: Sql, domain: string, after: Place): Promise<Place[]> =>
-  sql(readingInconclusive, { domain, accountId: after.accountId, email: after.email })
+  sql(nextInDoubt, { domain, accountId: after.accountId, email: after.email })
 
 type Rechecker = Verifier & Pick<App, 'operate' | 'report'>
 

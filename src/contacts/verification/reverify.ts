@@ -8,7 +8,7 @@ import { verifyAddresses } from './verify.ts'
 /** SQL for results without an answer from DNS: the condition of the index `addresses_in_doubt_index`. */
 export const isInconclusiveSql = `verification_status <> 'valid' and verification_reasons && '{${inconclusiveReasons}}'::text[]`
 
-const lockingAddresses = preparedStatement(
+const lockAddresses = preparedStatement(
   'lock-addresses',
   { parameters: { accounts: '_text', emails: '_text' } },
   `
@@ -44,7 +44,7 @@ export const saveResults = async (
   verified: readonly VerifiedAddress[],
 ): Promise<{ written: number; joined: VerifiedAddress[] }> => {
   const [accounts, emails] = [verified.map(({ accountId }) => accountId), verified.map(({ email }) => email)]
-  await sql(lockingAddresses, { accounts, emails })
+  await sql(lockAddresses, { accounts, emails })
   const joined = await withSignals(sql, verified)
   const rows = joined.map((row) => ({ ...row, isInconclusive: isInconclusive(row) }))
   const written = await sql(writingResults, { rows: JSON.stringify(rows), now })

@@ -23,7 +23,7 @@ export interface VerifiedAddress extends VerificationResult {
   email: string
 }
 
-const readingSignals = preparedStatement(
+const findingsOf = preparedStatement(
   'findings-of',
   {
     row: { accountId: 'text', email: 'text', findings: typed<AddressSignal[]>('_text') },
@@ -39,7 +39,7 @@ const readingSignals = preparedStatement(
 /** Returns the results with the signals of their addresses added. */
 export const withSignals = async <Row extends VerifiedAddress>(sql: Sql, verified: readonly Row[]): Promise<Row[]> => {
   const asked = verified.map(({ accountId, email }) => ({ accountId, email }))
-  const rows = await sql(readingSignals, { asked: JSON.stringify(asked) })
+  const rows = await sql(findingsOf, { asked: JSON.stringify(asked) })
   if (rows.length === 0) return [...verified]
   const known = new Map(rows.map(({ accountId, email, findings }) => [`${accountId} ${email}`, findings]))
   return verified.map((row) => {

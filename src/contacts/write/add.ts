@@ -22,7 +22,7 @@ import { type Contact, viewContact } from '../contacts.view.ts'
 import type { VerificationResult } from '../verification/verification.ts'
 import type { Classified, Draft, OpenList } from './classify.ts'
 import { noteKnownAddress } from './new-addresses.ts'
-import { adding, joinFields, joining } from './write.statement.ts'
+import { addContacts, joinContacts, joinFields } from './write.statement.ts'
 
 /**
  * Turns a duplicate into a `SerializationConflict`: another transaction has added the address, or it was wrongly assumed to be new.
@@ -96,7 +96,7 @@ export const addNew = async (
     now,
     ...statusColumns(added),
   ]
-  await asConflict(listId, sql(adding, params))
+  await asConflict(listId, sql(addContacts, params))
   return added
 }
 
@@ -136,5 +136,5 @@ export const joinKnown = (
     if (rowId === undefined) throw new SerializationConflict('An address was removed meanwhile')
     return { email, fields, rowId, status: statusOf(email) }
   })
-  return asConflict(listId, sql(joining, [accountId, listId, JSON.stringify(rows), now]))
+  return asConflict(listId, sql(joinContacts, [accountId, listId, JSON.stringify(rows), now]))
 }

@@ -8,7 +8,7 @@ import { isInconclusive, resultOf, type VerificationResult, withSignals } from '
 import { isQueued, noteContention } from './contention.ts'
 import { areLikelyNew, noteWrite } from './new-addresses.ts'
 import { hasAmpleCapacity, reserveCapacity } from './write.capacity.ts'
-import { joinFields, type Probed, probing } from './write.statement.ts'
+import { joinFields, type Probed, probeContacts } from './write.statement.ts'
 
 /* The first part of a write: looks up which addresses the account and the list already have. Nothing is written yet. */
 
@@ -99,7 +99,7 @@ const probe = async (
 ): Promise<Classified> => {
   const emails = drafts.map(({ email }) => email)
   const params = [accountId, listId, textArray(emails), joinFields(drafts.map(({ text }) => text)), now]
-  const [row] = await sql(probing, params)
+  const [row] = await sql(probeContacts, params)
   const { kinds, verifications: held, findings } = row!
   const verified = joinSignals(verifications, findings)
   const heldAt = new Map((held ?? []).map((verification) => [verification[0], verification]))
@@ -159,12 +159,12 @@ export const classify = async (
     return { found: await assumeNew(work, list, drafts, verifications), refused: [] }
   const found = await probe(work, listId, drafts, verifications)
   noteWrite(listId, { addresses: drafts.length, fresh: found.fresh.length })
-  const adding = addedBy(found)
-  if (found.fresh.length === 0 && !(mustQueue && adding > 0)) return { found, refused: [] }
+  const addContacts = addedBy(found)
+  if (found.fresh.length === 0 && !(mustQueue && addContacts > 0)) return { found, refused: [] }
   const { allowed, hasTicket } = await reserveCapacity(work, found.fresh.length, { seen, turn, isQueued: mustQueue })
   // Earlier holders of the ticket may have added the same addresses.
   const { fresh, ...others } = hasTicket ? await probe(work, listId, drafts, verifications) : found
-  if (mustQueue && addedBy({ fresh, ...others }) < adding) noteContention(work.accountId)
+  if (mustQueue && addedBy({ fresh, ...others }) < addContacts) noteContention(work.accountId)
   if (fresh.length <= allowed) return { found: { ...others, fresh }, refused: [] }
   const isFresh = new Set(fresh.map(({ email }) => email))
   const refused = writes.filter(({ email }) => isFresh.has(email)).slice(allowed)

@@ -7,7 +7,7 @@ import { findMembers, readContactsOf } from '../contacts.find.ts'
 import type { Contact } from '../contacts.view.ts'
 import { extendColumns, requireList } from '../lists/lists.ts'
 import { addColumns, countContacts } from './write.count.ts'
-import { changing, type LockedChange } from './write.statement.ts'
+import { changeContacts, type LockedChange } from './write.statement.ts'
 
 /*
  * Bulk writes about addresses that the account already has: they never add an address to the account. Rows are locked in the
@@ -24,7 +24,7 @@ export interface ContactUpdate {
 const byEmail = (a: { email: string }, b: { email: string }) => (a.email < b.email ? -1 : 1)
 
 // Locked by this statement and written by a later one, whose snapshot sees earlier commits of other transactions.
-const lockingContacts = preparedStatement(
+const lockContacts = preparedStatement(
   'lock-contacts',
   {
     row: typedRow<ContactUpdate & { rowId: string }>({ email: 'text', listId: 'text', rowId: 'text', fields: 'jsonb' }),
@@ -52,7 +52,7 @@ export const updateContacts = async (
   const { sql, accountId, now } = work
   const keyOf = ({ email, listId }: { email: string; listId: string }) => `${listId} ${email}`
   const [emails, lists] = [updates.map(({ email }) => email), updates.map(({ listId }) => listId)]
-  const rows = await sql(lockingContacts, { accountId, emails, lists })
+  const rows = await sql(lockContacts, { accountId, emails, lists })
   const held = new Map(rows.map((row) => [keyOf(row), row]))
   const outcomes = updates.map((update) => {
     const fields = held.get(keyOf(update))?.fields
@@ -65,7 +65,7 @@ export const updateContacts = async (
       return { listId, rowId: held.get(keyOf({ listId, email }))!.rowId, fields }
     })
   if (changes.length === 0) return outcomes
-  await sql(changing, [accountId, now, JSON.stringify(changes)])
+  await sql(changeContacts, [accountId, now, JSON.stringify(changes)])
   const byList = [...Map.groupBy(changes, ({ listId }) => listId)].sort(([a], [b]) => (a < b ? -1 : 1))
   for (const [listId, own] of byList) {
     const names = new Set(own.flatMap(({ fields }) => Object.keys(fields)))
@@ -75,7 +75,7 @@ export const updateContacts = async (
   return outcomes
 }
 
-const joining = preparedStatement<{ email: string }>(
+const joinContacts = preparedStatement<{ email: string }>(
   'join-list',
   { email: 'text' },
   `
@@ -116,7 +116,7 @@ export const joinList = async (
   const names = new Set(newcomers.flatMap(({ fields }) => Object.keys(fields)))
   extendColumns(list.fields, names)
   const params = [accountId, listId, JSON.stringify(newcomers.sort(byEmail)), now]
-  const rows = await sql(joining, params)
+  const rows = await sql(joinContacts, params)
   const added = rows.map(({ email }) => email)
   await emitCreated(work, listId, added)
   if (added.length > 0) addColumns(work, { id: listId, fields: list.fields }, names)

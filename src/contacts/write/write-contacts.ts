@@ -9,12 +9,12 @@ import { addNew, joinKnown, type StatusOf, viewAdded } from './add.ts'
 import { byText, type Classified, classify, type Draft, type OpenList, openList } from './classify.ts'
 import { addColumns, countContacts } from './write.count.ts'
 import {
-  changing,
+  changeContacts,
   type LockedChange,
   lockingChanged,
   lockingForResults,
   sharingKnown,
-  writingResults,
+  writeVerifications,
 } from './write.statement.ts'
 
 /** `skipped`: a new address beyond the plan's contact limit, or a contact that `keepExisting` left unchanged. */
@@ -51,7 +51,7 @@ const lockKnown = async (
   if (joins.length + verified.length === 0) return new Map()
   const emails = verified.length > 0 ? [...new Set([...joins, ...verified])].sort(byText) : joins
   const held = await sql(verified.length > 0 ? lockingForResults : sharingKnown, [accountId, emails])
-  if (verified.length > 0) await sql(writingResults, [accountId, JSON.stringify(verifications), now])
+  if (verified.length > 0) await sql(writeVerifications, [accountId, JSON.stringify(verifications), now])
   return new Map(held.map(({ email, rowId }) => [email, rowId]))
 }
 
@@ -66,7 +66,7 @@ const changeMembers = async (
   if (rows.length > 0) {
     const fieldsOf = new Map(members.map(({ email, fields }) => [email, fields]))
     const changes = rows.map(({ email, rowId }): LockedChange => ({ listId, rowId, fields: fieldsOf.get(email)! }))
-    await sql(changing, [accountId, now, JSON.stringify(changes)])
+    await sql(changeContacts, [accountId, now, JSON.stringify(changes)])
   }
   return new Map(rows.map(({ email, previous }) => [email, previous]))
 }

@@ -29,7 +29,7 @@ export interface Lead extends LeadCause {
 const emitNewLead = (work: Work, contact: Contact, { source, form }: LeadCause): Promise<void> =>
   emit(work, 'lead.new', () => [{ contact, source, form }])
 
-const activating = preparedStatement(
+const activateContact = preparedStatement(
   'activate-contact',
   {
     row: { email: 'text' },
@@ -47,7 +47,7 @@ const activate = async (
   fields: Fields = {},
 ): Promise<Contact | null> => {
   const { sql, accountId, now } = work
-  const [row] = await sql(activating, { accountId, listId, rowId, now, fields: JSON.stringify(fields) })
+  const [row] = await sql(activateContact, { accountId, listId, rowId, now, fields: JSON.stringify(fields) })
   if (!row) return null
   const [contact] = await readContacts(work, row.email, listId)
   await emitNewLead(work, contact!, cause)

@@ -74,7 +74,7 @@ const contactOf = `
   limit 1`
 
 /** $3 addresses, $4 their fields (`joinFields`), $5 now. Returns one `Probed`. Locks nothing. */
-export const probing = preparedStatement<Probed>(
+export const probeContacts = preparedStatement<Probed>(
   'probe-contacts',
   { kinds: 'text', verifications: 'json', findings: 'json' },
   `
@@ -101,7 +101,7 @@ export const sharingKnown = lockingKnown('share-known-addresses', 'key share')
 export const lockingForResults = lockingKnown('lock-verifications', 'no key update')
 
 /** $2 the results of locked addresses as JSON, each with its `email`, $3 now. */
-export const writingResults = preparedStatement(
+export const writeVerifications = preparedStatement(
   'write-verifications',
   {},
   `
@@ -135,7 +135,7 @@ export interface LockedChange {
 }
 
 /** $2 now, $3 `LockedChange`s as JSON. */
-export const changing = preparedStatement(
+export const changeContacts = preparedStatement(
   'change-contacts',
   {},
   `
@@ -150,7 +150,7 @@ export const changing = preparedStatement(
 )
 
 /** $3 `email`, `rowId`, `fields` and `status` of the new contacts of known addresses as JSON, $4 now. */
-export const joining = preparedStatement(
+export const joinContacts = preparedStatement(
   'join-contacts',
   {},
   `
@@ -185,7 +185,7 @@ const addingAddresses = `
  * (null: `valid`; `none`: not verified), $7 reasons, each as one text with spaces (null: none), $8 fields (`joinFields`), $9 now, $10 the
  * status of the contacts, $11 the status of those that have another one. $6, $7 and $11 may be shorter than the other arrays.
  */
-export const adding = preparedStatement(
+export const addContacts = preparedStatement(
   'add-contacts',
   {},
   `

@@ -162,7 +162,7 @@ const taking = takingIf('take-runs', `not ${isHeld('journeys')}`)
 const takingHeld = takingIf('take-runs-of-rehearsal', 'true')
 
 // A later statement than the one that locks: it sees all that was committed before the locks were released.
-const reading = preparedStatement(
+const readRuns = preparedStatement(
   'read-runs',
   {
     row: {
@@ -205,5 +205,5 @@ export const takeRuns = async (
   { isRehearsal = false } = {},
 ): Promise<OpenRun[]> => {
   const taken = await sql(isRehearsal ? takingHeld : taking, [accountId, ids])
-  return sql(reading, { accountId, ids: taken.map(({ id }) => id), now, journeyId })
+  return sql(readRuns, { accountId, ids: taken.map(({ id }) => id), now, journeyId })
 }

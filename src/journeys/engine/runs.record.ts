@@ -71,7 +71,7 @@ export const recordMoves = async (work: Work, done: readonly StepDone[], moves: 
   if (row!.moved !== open.length) throw new StaleRun()
 }
 
-const recordingError = statement(
+const recordRunError = statement(
   'record-run-error',
   { parameters: { accountId: 'text', id: 'text', retryAt: 'timestamptz', lastFault: 'text' } },
   `update journey_runs set tries = tries + 1, last_fault = :lastFault,
@@ -88,5 +88,5 @@ export const recordError = async (
   { accountId, id }: { accountId: string; id: string },
   message: string,
 ): Promise<void> => {
-  await sql(recordingError, { accountId, id, retryAt: now(), lastFault: cut(message, 1000) })
+  await sql(recordRunError, { accountId, id, retryAt: now(), lastFault: cut(message, 1000) })
 }

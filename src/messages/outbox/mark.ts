@@ -20,7 +20,7 @@ export type Loaded = Content & {
   isWithoutTopic: boolean
 }
 
-const loading = preparedStatement<Loaded>(
+const loadMessages = preparedStatement<Loaded>(
   'load-messages',
   {
     accountId: 'text',
@@ -88,7 +88,7 @@ const loading = preparedStatement<Loaded>(
  * accounts that are being deleted.
  */
 export const loadContents = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Map<string, Loaded>> => {
-  const rows = await sql(loading, [claimsJson(claims)])
+  const rows = await sql(loadMessages, [claimsJson(claims)])
   return new Map(rows.map((row) => [row.id, row]))
 }
 

@@ -102,7 +102,7 @@ export interface Found extends Stream {
 type ClaimedRow = Found & Omit<ClaimedMessage, 'id' | 'worker' | 'content' | 'retryMs'> & { id: string | null }
 
 // Rows are addressed by ctid and joined laterally, as in deliveries, so that the planner can only choose the index scan.
-const claiming = preparedStatement<ClaimedRow>(
+const claimMessages = preparedStatement<ClaimedRow>(
   'claim-messages',
   {
     accountId: 'text',
@@ -158,7 +158,7 @@ export const claimDue = async (
   requests: readonly ClaimRequest[],
   total: number,
 ): Promise<{ claims: ClaimedMessage[]; found: Map<string, Found> }> => {
-  const rows = await sql(claiming, [worker, JSON.stringify(requests), total])
+  const rows = await sql(claimMessages, [worker, JSON.stringify(requests), total])
   return {
     claims: rows.flatMap(({ found: _, last: __, id, ...row }) => (id === null ? [] : { ...row, id, worker })),
     found: new Map(rows.map((row) => [streamKey(row), row])),
@@ -238,7 +238,7 @@ export const mailQueue = (app: App): Pick<Adapter<ClaimedMessage>, 'job' | 'queu
   free: (claims) => freeClaims(app, claims),
 })
 
-const findingDue = preparedStatement<Stream & { since: number }>(
+const findDueMessages = preparedStatement<Stream & { since: number }>(
   'find-due-messages',
   { accountId: 'text', batch: 'text', since: 'int8' },
   `with recursive waiting as (
@@ -261,4 +261,4 @@ const findingDue = preparedStatement<Stream & { since: number }>(
  * Returns the streams with due and unclaimed messages, and since when (microseconds), without accounts that are being deleted
  * and paused batches. Reads one index entry for each stream.
  */
-export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> => sql(findingDue)
+export const findDue = (sql: Sql): Promise<(Stream & { since: number })[]> => sql(findDueMessages)

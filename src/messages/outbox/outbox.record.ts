@@ -92,7 +92,7 @@ const suppressingLater = (ended: string) => `
 // Skips locked rows of both tables, so that no other result waits for them. A connection that has finished one message takes the
 // next at once. Recording the one and marking the other in the same statement saves a commit, and after a crash at most one message
 // of the connection is in an unknown state.
-const recording = preparedStatement<{ id: string }>(
+const recordMessages = preparedStatement<{ id: string }>(
   'record-messages',
   { id: 'text' },
   `
@@ -127,7 +127,7 @@ const recording = preparedStatement<{ id: string }>(
 
 // Records a relay's reply that arrives after another worker presumed this one dead and ended the message. Only the worker that
 // marked the message can have a reply, and no other worker claims a marked message, so the reply belongs to this row.
-const correcting = preparedStatement<{ id: string }>(
+const correctMessages = preparedStatement<{ id: string }>(
   'correct-messages',
   { id: 'text' },
   `
@@ -190,11 +190,11 @@ const stillUnknown = async (sql: Sql, results: readonly Result[]): Promise<Set<s
 
 const correct = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
   if (results.length === 0) return new Set()
-  const rows = await sql(correcting, [encode(results)])
+  const rows = await sql(correctMessages, [encode(results)])
   return new Set(rows.map(({ id }) => id))
 }
 
-/** The outcome of recording. Results in none of the lists belong to messages that this process has lost. */
+/** The outcome of recordMessages. Results in none of the lists belong to messages that this process has lost. */
 export interface Recorded {
   written: Result[]
   /** Results that replaced `unknownState`, which was counted as failed before. */
@@ -214,7 +214,7 @@ export const recordResults = async (
   results: readonly Result[],
   taken: readonly ClaimedMessage[],
 ): Promise<Recorded> => {
-  const rows = await sql(recording, [encode(results), claimsJson(taken)])
+  const rows = await sql(recordMessages, [encode(results), claimsJson(taken)])
   const marked = new Set(rows.map(({ id }) => id))
   const { done: written, locked } = await splitByOutcome(sql, queueTable, results, ({ claimed }) => claimed, marked)
   if (written.length + locked.length === results.length) return { written, corrected: [], locked, marked }

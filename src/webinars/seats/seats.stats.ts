@@ -20,7 +20,7 @@ interface Row extends Numbers<(typeof started)[number]> {
   hasStarted: boolean
 }
 
-const reading = statement(
+const countRegistrationsByDay = statement(
   'count-registrations-by-day',
   {
     row: typedRow<Row>({
@@ -61,6 +61,6 @@ export const webinarStats = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   webinarId: string,
 ): Promise<WebinarStats> => {
-  const rows = await sql(reading, { accountId, webinarId })
+  const rows = await sql(countRegistrationsByDay, { accountId, webinarId })
   return rows[0]?.hasStarted ? statsOf(rows, started) : statsOf(rows, statuses)
 }
