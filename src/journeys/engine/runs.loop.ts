@@ -31,6 +31,11 @@ const maxCached = 1000
 /** An erasure changes definitions: see journeys.erase.ts. */
 const keptMs = 10_000
 
+/**
+ * The loop asks the database itself at least this often, also while heartbeats find nothing: `svc status` calls a job stalled whose
+ * connections have made no statement for 15 s.
+ */
+const ownMs = 10_000
 /** Notifications wake the loop at once; the poll finds runs that become due by time. */
 const pollMs = 2000
 
@@ -86,6 +91,7 @@ export const runJourneys = (
     const inFlight = createInFlight(ring)
     const definitionOf = createDefinitionCache()
     const look = followLooks(app, 'journeys', ring)
+    let askedAt = Number.NEGATIVE_INFINITY
 
     const release = ({ accountId, ids }: Batch) => {
       if (inFlight.remove(accountId, ids)) ring()
@@ -150,7 +156,8 @@ export const runJourneys = (
         const capacity = inFlight.capacity()
         if (capacity.total === 0) return pollMs
         const isBusy = capacity.except.length > 0
-        const isIdle = !isAsked && !isBusy && look.isIdle
+        const isIdle = !isAsked && !isBusy && look.isIdle && performance.now() - askedAt < ownMs
+        if (!isIdle) askedAt = performance.now()
         const isDue = isBusy || (!isIdle && (await isAnythingDue(app.sql, app.now())))
         const found = isDue ? await findDue(app.database, app.now(), capacity, inFlight.isLong) : null
         app.beat()
