@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,6 +18,8 @@ let folder: string
 let server: Embedded
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'copy-'))
+  // Root's server runs as another user. It would keep its data elsewhere if that user could not enter the folder.
+  await chmod(folder, 0o755)
   server = await openServer(join(folder, 'server'), 'svc_copy')
 })
 afterAll(async () => {
