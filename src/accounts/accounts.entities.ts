@@ -42,7 +42,7 @@ const AccountSchema = defineEntity({
     createdAt: p.datetime(),
     /** When its deletion began. From then on the account can't be used, and its rows are deleted (accounts.delete.ts). */
     deletedAt: p.datetime().nullable(),
-    /** `closing`, `exporting` or `exported`: nothing of it runs in this installation (accounts.move.ts). It is null if it does. */
+    /** `closing`, `exporting` or `exported`: nothing of it runs in this installation (accounts.move.ts). Null while it runs here. */
     move: p.text().nullable(),
     /** Identifies its last export; in the installation that it came to, the one that brought it. */
     moveId: p.text().nullable(),

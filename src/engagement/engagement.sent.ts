@@ -1,8 +1,9 @@
 /*
  * A link in an email names itself, not its destination. Links must be short, must not be an open redirect and should
  * store nothing for each link. A token names the account, the message and the number of the link. The destination is
- * read from the version that was sent, filled with the message's merge data. Links of answers only mark them, since
- * programs follow links too. An answer needs a second click.
+ * read from the version that was sent, filled with the message's merge data. The
+ * request of an answer's link records nothing, since programs follow links too: the page's script submits the answer if a
+ * person sees the page, otherwise a button does.
  */
 
 import { requireHere } from '../accounts/accounts.ts'

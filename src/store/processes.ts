@@ -1,17 +1,12 @@
-/*
- * Processes are seen by their connections. Operators want to know which daemons run. A registry goes stale when a
- * process is killed. Each process names itself in `application_name` (`store/processes.ts`). A daemon always has a
- * connection. Behind a pooler that hides its clients, daemons cannot be told apart.
- */
-
 import { hash } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Sql } from './database.ts'
 import { statement } from './statement.ts'
 
 /*
- * Processes are found by their connections: each has its purpose and its process in its application_name. A daemon always has a
- * connection, because it reads the database's clock more often than idle connections are closed.
+ * Operators want to know which daemons run, and a table of processes would be wrong after a kill. So processes are found by their
+ * connections: each has its purpose and its process in its application_name. A daemon always has a connection, because it reads the
+ * database's clock more often than idle connections are closed. Behind a pooler that hides its clients, daemons can't be told apart.
  */
 
 /** PostgreSQL truncates an application_name to 63 characters, which also hold the version and the token of the connection. */

@@ -115,7 +115,7 @@ describePages('a live view', (openPage: OpenPage) => {
     await prepare()
     await page.goto(await view(linked))
   }
-  // Playwright gives the focus to every page that it opens.
+  // Playwright focuses every page that it opens.
   const unfocused = () => page.addInitScript('document.hasFocus = () => window.hasIt === true')
   /** The page has run its script, and the server has seen a later request of it. */
   const expectNoAnswer = async () => {

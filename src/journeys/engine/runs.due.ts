@@ -3,7 +3,7 @@ import { lockKey } from '../../lib/locks.ts'
 import { turnOfAccounts } from '../../queue/due.ts'
 import { isHeld } from '../../queue/holds.ts'
 import type { QueueView } from '../../queue/loop.ts'
-import { typed } from '../../store/column-types.ts'
+import { type RowOf, typed } from '../../store/column-types.ts'
 import type { Database, Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
@@ -124,28 +124,29 @@ export const findDue = (
     return { runs, isAll: false }
   })
 
-/** A run as a unit of work reads it, with the data for its next step. */
-export interface OpenRun {
-  id: string
-  journeyId: string
-  version: number
-  listId: string
-  rowId: string
-  email: string
-  status: 'running' | 'waiting'
-  cursor: Cursor
-  stepNo: number
-  revision: number
+const openRun = {
+  id: 'text',
+  journeyId: 'text',
+  version: 'int4',
+  listId: 'text',
+  rowId: 'text',
+  email: 'text',
+  status: typed<'running' | 'waiting'>('text'),
+  cursor: typed<Cursor>('jsonb'),
+  stepNo: 'int4',
+  revision: 'int4',
   /** The awaited event type; null at a waiting `wait-for`: the event has happened. */
-  awaited: string | null
-  context: Record<string, unknown>
-  depth: number
-  rootId: string | null
-  dueAt: Date
-  enteredAt: Date
+  awaited: 'text?',
+  context: typed<Record<string, unknown>>('jsonb'),
+  depth: 'int4',
+  rootId: 'text?',
+  dueAt: 'timestamptz',
+  enteredAt: 'timestamptz',
   /** Whether the journey was deleted. */
-  isOrphan: boolean
-}
+  isOrphan: 'bool',
+} as const
+/** A run as a unit of work reads it, with the data for its next step. */
+export type OpenRun = RowOf<typeof openRun>
 
 /** A unit of work that waits longer for a lock fails, so that the worker continues with other runs. */
 const lockTimeout = '1s'
@@ -165,25 +166,7 @@ const takingHeld = takingIf('take-runs-of-rehearsal', 'true')
 const readRuns = preparedStatement(
   'read-runs',
   {
-    row: {
-      id: 'text',
-      journeyId: 'text',
-      version: 'int4',
-      listId: 'text',
-      rowId: 'text',
-      email: 'text',
-      status: typed<'running' | 'waiting'>('text'),
-      cursor: typed<Cursor>('jsonb'),
-      stepNo: 'int4',
-      revision: 'int4',
-      awaited: 'text?',
-      context: typed<Record<string, unknown>>('jsonb'),
-      depth: 'int4',
-      rootId: 'text?',
-      dueAt: 'timestamptz',
-      enteredAt: 'timestamptz',
-      isOrphan: 'bool',
-    },
+    row: openRun,
     parameters: { accountId: 'text', ids: '_text', now: 'timestamptz', journeyId: 'text' },
   },
   `select r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,

@@ -1,8 +1,7 @@
 /*
- * A webinar is a queue of its own. Capacity must be exact, and the waitlist must keep its order. Whatever gives, frees
- * or reminds of a seat holds the webinar's lock. Registrations that reach a process at once share a transaction. Each
- * seat has the time of its next reminder, so looking for due reminders is a look into an index and downtime needs no
- * rule. A unit of work has several calls. A session whose time could change would have to move its seats' times.
+ * Capacity is exact and the waitlist keeps its order, so whatever takes or frees a seat, or sends a reminder for it, locks the webinar
+ * first. Registrations that reach a process at the same time share a transaction. Each seat has the time of its next reminder: an
+ * index finds the due ones, also after a downtime. A new time of the webinar moves the reminders of its seats.
  */
 
 import { conflict, noSuch, notFound, shown } from '../../lib/problem.ts'
