@@ -4,25 +4,27 @@ import { Problem } from '../lib/problem.ts'
 import { clientOf } from '../net/addresses.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import { defineJob, inBatches } from '../store/background.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import { isSharedFailure, type Sql } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import { type Quota, usedUpQuotas } from './accounts.quotas.ts'
 
-export interface Admission {
-  keyId: string
-  accountId: string
-  /** What the key may call; null: everything. */
-  scopes: string[] | null
+const admissionTypes = {
+  keyId: 'text',
+  accountId: 'text',
+  /** What the key may call. It is null if the key may call everything. */
+  scopes: '_text?',
   /** Calls left in the window; -1 if this call exceeds the limit. */
-  remaining: number
+  remaining: 'int4',
   /** Seconds until the window ends. */
-  resetSeconds: number
+  resetSeconds: 'int4',
   /** Whether the account is exported (accounts.move.ts). */
-  move: string | null
+  move: 'text?',
   /** The quotas of which nothing is left, of those that the call needs. */
-  usedUp: Quota[]
-}
+  usedUp: typed<Quota[]>('_text'),
+} as const
+export type Admission = RowOf<typeof admissionTypes>
 
 /** Returns the SHA-256 of the whole key in hex. Only this hash is stored, and keys are looked up by it. */
 export const hashKey = (key: string): string => hash('sha256', key)
@@ -42,32 +44,26 @@ const secondsLeft = (startedAt: string) => `ceil(extract(epoch from ${startedAt}
 // One statement: key, limit, scopes and account cost one round trip, and a revoked key is refused at once because nothing is cached.
 // The time is the database's, so all daemons share one window. Windows are locked in key order, so daemons that count the same
 // keys can't deadlock.
-const countCalls = preparedStatement<Admission & { place: number }>(
+const countCalls = preparedStatement(
   'admit',
   {
-    place: 'int4',
-    keyId: 'text',
-    accountId: 'text',
-    scopes: '_text',
-    remaining: 'int4',
-    resetSeconds: 'int4',
-    move: 'text',
-    usedUp: '_text',
+    row: { place: 'int4', ...admissionTypes },
+    parameters: { hashes: '_text', families: '_text', calls: '_int4', limit: 'int4', quotas: '_text' },
   },
   `
   with asked as materialized (
-    select * from unnest(${opaqueArray('$1')}, $2::text[], $3::int[], $5::text[]) with ordinality
+    select * from unnest(${opaqueArray(':hashes')}, :families::text[], :calls::int[], :quotas::text[]) with ordinality
       as a(hash, family, calls, quotas, place)
   ), caller as materialized (
     select asked.*, k.id, k.account_id, k.scopes from asked join api_keys k on k.hash = asked.hash and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > (select svc_now()))
   ), counted as (
     insert into rate_windows as w (key_id, family, started_at, used)
-    select id, family, now(), calls from caller where $4::int > 0 order by id, family ${countOn('$4')}
+    select id, family, now(), calls from caller where :limit::int > 0 order by id, family ${countOn(':limit')}
     returning key_id, family, used, started_at
   )
   select caller.place::int, caller.id as "keyId", caller.account_id as "accountId", caller.scopes,
-    coalesce($4::int - counted.used, 0) as remaining,
+    coalesce(:limit::int - counted.used, 0) as remaining,
     coalesce(${secondsLeft('counted.started_at')}, 60) as "resetSeconds",
     (select move from accounts a where a.id = caller.account_id) as move,
     case when caller.quotas = '' then '{}' else
@@ -100,9 +96,14 @@ const admitTogether = coalesceCalls(
     })
     const asked = [...windows.values()]
     const column = <Name extends keyof (typeof asked)[number]>(name: Name) => asked.map((window) => window[name])
-    const params = [column('hash'), column('family'), column('calls'), limit, column('quotas')]
+    const values = {
+      hashes: column('hash'),
+      families: column('family'),
+      calls: column('calls'),
+      quotas: column('quotas'),
+    }
     const admissions: (Admission | undefined)[] = []
-    for (const { place, ...admitted } of await sql(countCalls, params)) admissions[place - 1] = admitted
+    for (const { place, ...admitted } of await sql(countCalls, { ...values, limit })) admissions[place - 1] = admitted
     return nth.map(({ window, n }) => {
       const admitted = admissions[window.place]
       if (!admitted || limit === 0) return admitted ?? null

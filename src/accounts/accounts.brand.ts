@@ -7,10 +7,11 @@ import { parse } from '../lib/parse.ts'
 import { invalid } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { Timezone } from '../lib/timezone.ts'
-import { typedRow } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
+import { brands } from './accounts.columns.ts'
 import { lockAccount } from './accounts.rows.ts'
 
 /** What hosted pages and built-in emails show of an account, and how they write dates. It is null if it says nothing, or the default. */
@@ -27,7 +28,7 @@ export interface Brand extends Locale {
 
 const isWebUrl = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
 
-/** null removes the value. */
+/** Null removes a value. */
 const BrandChange = z.object({
   brandName: text(200).trim().min(1).nullable().optional(),
   color: Color.toLowerCase().nullable().optional(),
@@ -57,44 +58,26 @@ const logoTypeOf = (logo: Buffer): string => {
   return type
 }
 
-type Row = Omit<Brand, 'logo' | 'logoSize'> & {
-  logoHash: string | null
-  logoWidth: number | null
-  logoHeight: number | null
-}
+const shownColumns = columns(brands, [
+  'brandName',
+  'logoHash',
+  'logoWidth',
+  'logoHeight',
+  'color',
+  'postalAddress',
+  'privacyUrl',
+  'timezone',
+  'lang',
+])
 
 const readRow = preparedStatement(
   'read-brand',
-  {
-    row: typedRow<Row>({
-      brandName: 'text',
-      logoHash: 'text',
-      logoWidth: 'int4',
-      logoHeight: 'int4',
-      color: 'text',
-      postalAddress: 'text',
-      privacyUrl: 'text',
-      timezone: 'text',
-      lang: 'text',
-    }),
-    parameters: { accountId: 'text' },
-  },
-  `select brand_name as "brandName", logo_hash as "logoHash", logo_width as "logoWidth",
-     logo_height as "logoHeight", color, postal_address as "postalAddress", privacy_url as "privacyUrl", timezone, lang
-   from brands where account_id = :accountId`,
+  { row: shownColumns.types, parameters: { accountId: 'text' } },
+  `select ${shownColumns.list} from brands where account_id = :accountId`,
 )
 
-const empty: Row = {
-  brandName: null,
-  logoHash: null,
-  logoWidth: null,
-  logoHeight: null,
-  color: null,
-  postalAddress: null,
-  privacyUrl: null,
-  timezone: null,
-  lang: null,
-}
+/** A row with only nulls. */
+const empty = shownColumns.after({}, {})
 
 /** Returns the path of an account's logo. The hash changes with the image, so that browsers load a new one. */
 const logoPath = (accountId: string, logoHash: string): string => `/assets/${accountId}/logo?v=${logoHash}`

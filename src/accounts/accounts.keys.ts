@@ -4,10 +4,11 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
-import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { hashKey } from './accounts.admission.ts'
+import { apiKeys } from './accounts.columns.ts'
 import type { ApiKey } from './accounts.entities.ts'
 import { type Scope, scopes } from './accounts.scopes.ts'
 
@@ -25,7 +26,7 @@ export interface KeyView {
   name: string
   prefix: string
   lastFour: string
-  /** null: everything. */
+  /** What it may call. It is null if it may call everything. */
   scopes: string[] | null
   createdAt: number
   expiresAt: number | null
@@ -108,25 +109,22 @@ export const createKey = async (
   return { id, ...planned, prefix, key }
 }
 
+const shownColumns = columns(apiKeys, [
+  'id',
+  'name',
+  'prefix',
+  'lastFour',
+  'scopes',
+  'createdAt',
+  'expiresAt',
+  'revokedAt',
+  'lastUsedAt',
+])
+
 const readKeys = statement(
   'list-keys',
-  {
-    row: typedRow<Row>({
-      id: 'text',
-      name: 'text',
-      prefix: 'text',
-      lastFour: 'text',
-      scopes: '_text',
-      createdAt: 'timestamptz',
-      expiresAt: 'timestamptz',
-      revokedAt: 'timestamptz',
-      lastUsedAt: 'timestamptz',
-    }),
-    parameters: { accountId: 'text' },
-  },
-  `select id, name, prefix, last_four as "lastFour", scopes, created_at as "createdAt", expires_at as "expiresAt",
-     revoked_at as "revokedAt", last_used_at as "lastUsedAt"
-   from api_keys where account_id = :accountId order by id desc`,
+  { row: shownColumns.types, parameters: { accountId: 'text' } },
+  `select ${shownColumns.list} from api_keys where account_id = :accountId order by id desc`,
 )
 
 export const listKeys = async ({ sql, accountId }: Work): Promise<KeyView[]> =>

@@ -1,18 +1,15 @@
 import { notFound, Problem } from '../lib/problem.ts'
-import { typed, typedRow } from '../store/column-types.ts'
+import { typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columnOf, columns, types } from '../store/tables.ts'
 import type { App, Operation, Work } from '../store/work.ts'
+import { accounts, plans } from './accounts.columns.ts'
 import { showPlan } from './accounts.plans.ts'
 
-/** The monthly quotas of a plan, by the column that holds the limit. */
-const limitColumns = {
-  sends: 'sends',
-  sendApiCalls: 'send_api_calls',
-  embedApi: 'embed_api',
-  broadcastMinutes: 'broadcast_minutes',
-} as const
+/** The monthly quotas of a plan. Each is a column of `plans`, its limit. */
+const quotas = ['sends', 'sendApiCalls', 'embedApi', 'broadcastMinutes'] as const
 
-export type Quota = keyof typeof limitColumns
+export type Quota = (typeof quotas)[number]
 
 const month = (now: Date): string => `${now.toISOString().slice(0, 7)}-01`
 
@@ -20,24 +17,26 @@ const month = (now: Date): string => `${now.toISOString().slice(0, 7)}-01`
 export const secondsToNextMonth = (now: Date): number =>
   Math.ceil((Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - now.getTime()) / 1000)
 
-const limitsOfPlan = `(values ${Object.entries(limitColumns)
-  .map(([quota, column]) => `('${quota}', p.${column})`)
-  .join(', ')}) l(quota, most)`
+const limitsOfPlan = `(values ${quotas.map((quota) => `('${quota}', p.${columnOf(quota)})`).join(', ')}) l(quota, most)`
 
 // The limit of each quota in the account's plan, as `l(quota, most)`.
 const limits = `accounts a join plans p on p.name = a.plan cross join lateral ${limitsOfPlan}`
 
 // Rows are locked in the order of the quota names, so transactions that take several quotas can't deadlock.
-const addUses = preparedStatement<{ quota: Quota; most: number | null; isTaken: boolean }>(
+const addUses = preparedStatement(
   'take-quotas',
-  { quota: 'text', most: 'int4', isTaken: 'bool' },
+  {
+    row: { quota: typed<Quota>('text'), most: 'int4?', isTaken: 'bool' },
+    parameters: { accountId: 'text', quotas: '_text', units: '_int4', month: 'date' },
+  },
   `
   with asked as materialized (
     select w.quota, w.units, l.most
-    from ${limits} join unnest($2::text[], $3::int[]) as w(quota, units) on w.quota = l.quota where a.id = $1
+    from ${limits} join unnest(:quotas::text[], :units::int[]) as w(quota, units) on w.quota = l.quota
+    where a.id = :accountId
   ), taken as (
     insert into quota_uses as q (account_id, quota, month, used)
-    select $1, quota, $4, units from asked where most is null or units <= most order by quota
+    select :accountId, quota, :month, units from asked where most is null or units <= most order by quota
     on conflict (account_id, quota, month) do update set used = q.used + excluded.used
       where q.used + excluded.used <= coalesce((select most from asked where asked.quota = excluded.quota), 2147483647)
     returning quota
@@ -54,8 +53,9 @@ export const takeQuotas = async (
   { sql, accountId, now }: Work,
   units: Partial<Record<Quota, number>>,
 ): Promise<Map<Quota, 'used up' | 'not in plan'>> => {
-  const rows = await sql(addUses, [accountId, Object.keys(units), Object.values(units), month(now)])
-  if (rows.length < Object.keys(units).length) throw notFound('There is no such account')
+  const asked = Object.keys(units)
+  const rows = await sql(addUses, { accountId, quotas: asked, units: Object.values(units), month: month(now) })
+  if (rows.length < asked.length) throw notFound('There is no such account')
   const refused = rows.filter(({ isTaken }) => !isTaken)
   return new Map(refused.map(({ quota, most }) => [quota, most === 0 ? 'not in plan' : 'used up']))
 }
@@ -110,25 +110,16 @@ export const showsCourses = async ({ sql, accountId }: Pick<Work, 'sql' | 'accou
 export interface Usage {
   quota: Quota | 'contacts'
   used: number
-  /** null: unlimited */
+  /** It is null if the plan has no limit. */
   limit: number | null
 }
 
+const limitColumns = columns(plans, ['contacts', ...quotas], 'p')
+
 const readLimits = statement(
   'read-limits-of-account',
-  {
-    row: typedRow<Record<Quota | 'contacts' | 'contactCount', number | null>>({
-      contacts: 'int4',
-      sends: 'int4',
-      sendApiCalls: 'int4',
-      embedApi: 'int4',
-      broadcastMinutes: 'int4',
-      contactCount: 'int4',
-    }),
-    parameters: { accountId: 'text' },
-  },
-  `select p.contacts, p.sends, p.send_api_calls as "sendApiCalls", p.embed_api as "embedApi",
-     p.broadcast_minutes as "broadcastMinutes", a.contact_count as "contactCount"
+  { row: { ...limitColumns.types, ...types(accounts, 'contactCount') }, parameters: { accountId: 'text' } },
+  `select ${limitColumns.list}, a.contact_count as "contactCount"
    from accounts a join plans p on p.name = a.plan where a.id = :accountId`,
 )
 
@@ -144,9 +135,8 @@ export const accountUsage = async ({ sql, now }: Operation, accountId: string): 
   if (!plan) throw notFound('There is no such account')
   const uses = await sql(readUses, { accountId, month: month(now) })
   const used = (quota: Quota) => uses.find((use) => use.quota === quota)?.used ?? 0
-  const quotas = Object.keys(limitColumns) as Quota[]
   return [
-    { quota: 'contacts', used: plan.contactCount ?? 0, limit: plan.contacts },
+    { quota: 'contacts', used: plan.contactCount, limit: plan.contacts },
     ...quotas.map((quota) => ({ quota, used: used(quota), limit: plan[quota] })),
   ]
 }
@@ -164,12 +154,16 @@ export const planExcess = async (
   })
 }
 
-type NearLimit = Usage & { accountId: string; account: string }
-
 const readNearLimits = statement(
   'limits-nearly-reached',
   {
-    row: typedRow<NearLimit>({ accountId: 'text', account: 'text', quota: 'text', used: 'int4', limit: 'int4' }),
+    row: {
+      accountId: 'text',
+      account: 'text',
+      quota: typed<Quota | 'contacts'>('text'),
+      used: 'int4',
+      limit: 'int4',
+    },
     parameters: { month: 'date', share: 'float8', most: 'int8' },
   },
   `select a.id as "accountId", a.name as account, l.quota, l.used, l.units as "limit"
@@ -187,11 +181,8 @@ const readNearLimits = statement(
  * Returns the limits of which at least `share` (0 to 1) is used, fullest first, at most `most` rows. Leaves out limits of 0 and accounts
  * that are being deleted.
  */
-export const nearLimits = (
-  { sql, now }: Pick<Operation, 'sql' | 'now'>,
-  share: number,
-  most: number,
-): Promise<NearLimit[]> => sql(readNearLimits, { month: month(now), share, most })
+export const nearLimits = ({ sql, now }: Pick<Operation, 'sql' | 'now'>, share: number, most: number) =>
+  sql(readNearLimits, { month: month(now), share, most })
 
 /** Takes up to `units` of a monthly quota, as many as are left, and returns the number taken. Call it last in a unit of work. */
 export const takeQuotaUpTo = async (work: Work, quota: Quota, units: number): Promise<number> => {
@@ -230,7 +221,7 @@ export const returnQuota = async (
   await sql(subtractUse, { accountId, quota, ofMonth, units })
 }
 
-/** Returns the units left of a monthly quota in the month of `at`; null: unlimited. */
+/** Returns the units left of a monthly quota in the month of `at`, or null if the plan has no limit. */
 export const quotaLeft = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   quota: Quota,

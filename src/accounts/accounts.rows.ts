@@ -58,15 +58,15 @@ export const lockAccount = async ({ sql, accountId }: Pick<Work, 'sql' | 'accoun
  * Ids contain the time, so the primary key finds an account's newest rows, however long its history is.
  */
 export const countingByStatus = <Status extends string>(table: string, statuses: readonly Status[]) => {
-  const countRows = statement<{ status: string; count: number }>(
+  const countRows = statement(
     `count-${table}-by-status`,
-    { status: 'text', count: 'int8' },
+    { row: { status: 'text', count: 'int8' }, parameters: { since: 'text' } },
     `select d.status, sum(d.count)::int8 as count from accounts a cross join lateral (
-       select status, count(*) as count from ${table} where account_id = a.id and id >= $1 group by status
+       select status, count(*) as count from ${table} where account_id = a.id and id >= :since group by status
      ) d group by d.status`,
   )
   return async (sql: Sql, since: string): Promise<Record<Status, number>> => {
-    const counts = new Map((await sql(countRows, [since])).map(({ status, count }) => [status, count]))
+    const counts = new Map((await sql(countRows, { since })).map(({ status, count }) => [status, count]))
     return Object.fromEntries(statuses.map((status) => [status, counts.get(status) ?? 0])) as Record<Status, number>
   }
 }

@@ -61,24 +61,25 @@ const readBatch = statement(
    ) batch`,
 )
 
-const ofBatch = 'account_id = $1 and course_id = $2 and member_id > $3 and member_id <= $4'
+const ofBatch = 'account_id = :accountId and course_id = :id and member_id > :after and member_id <= :last'
+const batchTypes = { accountId: 'text', id: 'text', after: 'text', last: 'text' } as const
 
-const deleteKeys = statement<{ keys: number }>(
+const deleteKeys = statement(
   'delete-keys-of-course',
-  { keys: 'int8' },
+  { row: { keys: 'int8' }, parameters: batchTypes },
   `with gone as (delete from enrolments where ${ofBatch} returning active)
    select count(*) filter (where active) as keys from gone`,
 )
 
 const deleteFinished = statement(
   'delete-finished-lessons-of-course',
-  {},
+  { parameters: batchTypes },
   `delete from finished_lessons where ${ofBatch}`,
 )
 
 const deleteCompletions = statement(
   'delete-completions-of-course',
-  {},
+  { parameters: batchTypes },
   `delete from course_completions where ${ofBatch}`,
 )
 
@@ -102,7 +103,7 @@ const sweepBatch = async ({ sql, accountId }: Work, id: string, after: string): 
   const { count: members, last } = batch!
   let keys = 0
   if (last !== null) {
-    const rows = [accountId, id, after, last]
+    const rows = { accountId, id, after, last }
     keys = (await sql(deleteKeys, rows))[0]!.keys
     await sql(deleteFinished, rows)
     await sql(deleteCompletions, rows)
@@ -155,11 +156,11 @@ export const deleteCourse = async (
   return { lessons, keys: await sweep(app, accountId, id, deletion) }
 }
 
-const unfinished = statement<{ accountId: string; id: string }>(
+const unfinished = statement(
   'unfinished-course-deletions',
-  { accountId: 'text', id: 'text' },
+  { row: { accountId: 'text', id: 'text' }, parameters: { only: 'text?' } },
   `select c.account_id as "accountId", c.id from deleted_courses c join ${activeAccounts} a on a.id = c.account_id
-   where $1::text is null or c.account_id = $1 order by c.id`,
+   where :only::text is null or c.account_id = :only order by c.id`,
 )
 
 /** Continues interrupted deletions of courses. */
@@ -168,7 +169,7 @@ const finishCourseDeletions = async (
   signal: AbortSignal,
   only: string | null = null,
 ): Promise<void> => {
-  for (const { accountId, id } of await app.sql(unfinished, [only])) {
+  for (const { accountId, id } of await app.sql(unfinished, { only })) {
     if (signal.aborted) return
     await sweep(app, accountId, id, { actor: 'job:housekeeping', signal })
   }

@@ -116,7 +116,7 @@ export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): 
 }
 
 export const lessonColumns = columns(lessons, ['id', 'title', 'content', 'videoUrl', 'position'], 'l')
-export type LessonRow = RowOf<typeof lessonColumns.types>
+type LessonRow = RowOf<typeof lessonColumns.types>
 
 export const viewLesson = ({ videoUrl, ...lesson }: LessonRow): LessonView => ({
   ...lesson,

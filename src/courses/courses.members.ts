@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { emailAddress } from '../lib/address.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
-import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { holdCourse, isEntitled, type LessonView, lessonsOf, opens, type Reader } from './courses.find.ts'
@@ -129,20 +128,18 @@ export const progressOfCourse = async (
   return { ...counts!, lessons: lessons.map((lesson) => ({ ...lesson, finished: finished.get(lesson.id) ?? 0 })) }
 }
 
-type MemberRow = Omit<MemberView, 'completedAt' | 'enrolledAt'> & { completedAt: Date | null; enrolledAt: Date }
-
 const readMembers = statement(
   'list-members',
   {
-    row: typedRow<MemberRow>({
+    row: {
       subscriberId: 'text',
       email: 'text',
       active: 'bool',
       entitled: 'bool',
       completedLessons: 'int8',
-      completedAt: 'timestamptz',
+      completedAt: 'timestamptz?',
       enrolledAt: 'timestamptz',
-    }),
+    },
     parameters: { accountId: 'text', courseId: 'text', after: 'text', limit: 'int8' },
   },
   `select m.id as "subscriberId", m.email, e.active,

@@ -71,8 +71,8 @@ const deleteMember = statement(
 const deletingFrom = (table: string) =>
   statement(
     `delete-${table}-of-member`.replaceAll('_', '-'),
-    {},
-    `delete from ${table} where account_id = $1 and member_id = $2`,
+    { parameters: { accountId: 'text', memberId: 'text' } },
+    `delete from ${table} where account_id = :accountId and member_id = :memberId`,
   )
 
 const deletionsOfMember = ['enrolments', 'finished_lessons', 'course_completions'].map(deletingFrom)
@@ -83,6 +83,6 @@ export const forgetMembers: Listener = {
     if (listId !== undefined || email === undefined) return
     const [member] = await sql(deleteMember, { accountId, email })
     if (!member) return
-    for (const deletion of deletionsOfMember) await sql(deletion, [accountId, member.id])
+    for (const deletion of deletionsOfMember) await sql(deletion, { accountId, memberId: member.id })
   },
 }

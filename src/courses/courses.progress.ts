@@ -1,13 +1,18 @@
 import { byName } from '../lib/names.ts'
 import { notFound, Problem } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import { type CourseView, courseById, isEntitled, type LessonRow, type Reader } from './courses.find.ts'
+import { lessons } from './courses.columns.ts'
+import { type CourseView, courseById, isEntitled, type Reader } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
+const lessonColumns = columns(lessons, ['id', 'title', 'videoUrl', 'position'], 'l')
+const seenTypes = { ...lessonColumns.types, isFinished: 'bool' } as const
+
 /** A lesson as one member sees it, without its content. */
-export type SeenLesson = Omit<LessonRow, 'content'> & { isFinished: boolean }
+export type SeenLesson = RowOf<typeof seenTypes>
 
 /** A course as one member sees it. */
 export interface Progress {
@@ -37,10 +42,10 @@ export const entitledEmail = async (reader: Reader, memberId: string): Promise<s
 const readLessons = preparedStatement(
   'read-progress',
   {
-    row: typedRow<SeenLesson>({ id: 'text', title: 'text', videoUrl: 'text', position: 'int4', isFinished: 'bool' }),
+    row: seenTypes,
     parameters: { accountId: 'text', courseId: 'text', memberId: 'text' },
   },
-  `select l.id, l.title, l.video_url as "videoUrl", l.position, f.lesson_id is not null as "isFinished"
+  `select ${lessonColumns.list}, f.lesson_id is not null as "isFinished"
    from lessons l left join finished_lessons f
      on f.account_id = :accountId and f.member_id = :memberId and f.course_id = :courseId and f.lesson_id = l.id
    where l.account_id = :accountId and l.course_id = :courseId order by l.position`,

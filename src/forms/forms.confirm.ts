@@ -1,9 +1,11 @@
 import { confirmLead, contactAt, writeContacts } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
 import { returnToMail } from '../messages/messages.ts'
+import { typed } from '../store/column-types.ts'
 import { preparedStatement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import type { FormField } from '../studio/studio.ts'
+import { formSignups } from './forms.columns.ts'
 import { recordConsent } from './forms.consents.ts'
 import { countConfirmation } from './forms.stats.ts'
 
@@ -19,34 +21,38 @@ export interface Signup {
 
 type Place = Pick<Signup, 'listId' | 'rowId'>
 
+const place = types(formSignups, 'accountId', 'listId', 'rowId')
+
 // A contact that is active without an unconfirmed signup was confirmed before.
 const signupOf = (locking = '') => `
-  from ${contactAt('$1', '$2', '$3', locking)} c
-  left join form_signups s on s.account_id = $1 and s.list_id = $2 and s.row_id = $3
+  from ${contactAt(':accountId', ':listId', ':rowId', locking)} c
+  left join form_signups s on s.account_id = :accountId and s.list_id = :listId and s.row_id = :rowId
   where (c.status = 'active' or s.form_id is not null)`
 
-const readingSignup = preparedStatement<Pick<Signup, 'email' | 'formName'>>(
+const findSignup = preparedStatement(
   'read-signup',
-  { email: 'text', formName: 'text' },
-  `select c.email, s.form_name as "formName" ${signupOf()} and account_works($1)`,
+  { row: { email: 'text', formName: 'text?' }, parameters: place },
+  `select c.email, s.form_name as "formName" ${signupOf()} and account_works(:accountId)`,
 )
 
-const lockSignup = preparedStatement<{
-  email: string
-  status: 'active' | 'pending'
-  formId: string | null
-  formName: string
-  shown: FormField[] | null
-}>(
+const lockSignup = preparedStatement(
   'lock-signup',
-  { email: 'text', status: 'text', formId: 'text', formName: 'text', shown: 'jsonb' },
+  {
+    row: {
+      email: 'text',
+      status: typed<'active' | 'pending'>('text'),
+      formId: 'text?',
+      ...types(formSignups, 'formName', 'shown'),
+    },
+    parameters: place,
+  },
   `select c.email, c.status, s.form_id as "formId", s.form_name as "formName", s.shown ${signupOf('for no key update')}`,
 )
 
-const endSignup = preparedStatement<{ fields: Record<string, string> | null }>(
+const endSignup = preparedStatement(
   'end-signup',
-  { fields: 'jsonb' },
-  'delete from form_signups where account_id = $1 and list_id = $2 and row_id = $3 returning fields',
+  { row: types(formSignups, 'fields'), parameters: place },
+  'delete from form_signups where account_id = :accountId and list_id = :listId and row_id = :rowId returning fields',
 )
 
 /**
@@ -56,7 +62,7 @@ const endSignup = preparedStatement<{ fields: Record<string, string> | null }>(
 export const readSignup = async ({ sql, tokens, now }: App, token: string): Promise<Signup | null> => {
   const [accountId, listId, rowId] = tokens.read('confirm', token, now().getTime()) ?? []
   if (!accountId || !listId || !rowId) return null
-  const [row] = await sql(readingSignup, [accountId, listId, rowId])
+  const [row] = await sql(findSignup, { accountId, listId, rowId })
   return row ? { accountId, listId, rowId, email: row.email, formName: row.formName } : null
 }
 
@@ -81,8 +87,7 @@ export const confirmSignup = async (
   { address = null }: { address?: string | null } = {},
 ): Promise<void> => {
   const { sql, accountId } = work
-  const place = [accountId, listId, rowId]
-  const [row] = await sql(lockSignup, place)
+  const [row] = await sql(lockSignup, { accountId, listId, rowId })
   if (!row?.formId) return
   const form = { id: row.formId, name: row.formName }
   const consent = { email: row.email, listId, form, shown: row.shown ?? [], address }
@@ -94,7 +99,7 @@ export const confirmSignup = async (
     await returnToMail(work, contact.email, null)
     return
   }
-  const [confirmed] = await sql(endSignup, place)
+  const [confirmed] = await sql(endSignup, { accountId, listId, rowId })
   if (!confirmed) return
   await countConfirmation(work, row.formId)
   await saveFields(work, listId, row.email, { ...confirmed.fields, ...(await recordConsent(work, consent)) })

@@ -1,32 +1,22 @@
 import { addColumns, requireList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
 import { Problem } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
+import { formConsents } from './forms.columns.ts'
 
 /*
  * Evidence of consents (docs/reference/rules.md#double-opt-in): a row for each confirmed signup, and two fields of the contact.
  */
 
+const consentColumns = columns(formConsents, Object.keys(formConsents.columns) as (keyof typeof formConsents.columns)[])
+
 const insertConsent = preparedStatement(
   'insert-consent',
-  {
-    parameters: {
-      accountId: 'text',
-      id: 'text',
-      email: 'text',
-      listId: 'text',
-      formId: 'text',
-      name: 'text',
-      shown: 'jsonb',
-      address: 'text?',
-      now: 'timestamptz',
-    },
-  },
-  `insert into form_consents (account_id, id, email, list_id, form_id, form_name, fields, address, at)
-   values (:accountId, :id, :email, :listId, :formId, :name, :shown, :address, :now)`,
+  { parameters: { ...consentColumns.types, fields: 'jsonb' } },
+  `insert into form_consents (${consentColumns.names}) values (${consentColumns.values})`,
 )
 
 interface Consent {
@@ -54,10 +44,10 @@ export const recordConsent = async (
     email,
     listId,
     formId: form.id,
-    name: form.name,
-    shown: JSON.stringify(shown),
+    formName: form.name,
+    fields: JSON.stringify(shown),
     address,
-    now,
+    at: now,
   })
   const fields = { consent_source: `form ${form.name}`, consent_at: now.toISOString() }
   try {
@@ -81,13 +71,7 @@ interface ConsentView {
 const readConsents = statement(
   'consents-of-address',
   {
-    row: typedRow<Omit<ConsentView, 'address'> & { address: string | null }>({
-      formId: 'text',
-      form: 'text',
-      at: 'int8',
-      fields: 'jsonb',
-      address: 'text',
-    }),
+    row: { ...types(formConsents, 'formId', 'fields', 'address'), form: 'text', at: 'int8' },
     parameters: { accountId: 'text', email: 'text' },
   },
   `select form_id as "formId", form_name as form, (extract(epoch from at) * 1000)::int8 as at, fields, address

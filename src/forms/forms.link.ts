@@ -2,11 +2,13 @@ import { readBrand } from '../accounts/accounts.ts'
 import { type Contact, contactAt, contactsOf, lockContact } from '../contacts/contacts.ts'
 import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { defineJob, inBatches } from '../store/background.ts'
-import { typed, typedRow } from '../store/column-types.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import { isUnavailable } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
+import { formSignups } from './forms.columns.ts'
 import { confirmMail } from './forms.mails.ts'
 
 /*
@@ -52,19 +54,15 @@ const send = async (app: Mailer, work: Work, { form, listId, rowId, email }: Sig
   return queued.status === 'known' ? null : queued.id
 }
 
-interface Last {
-  mailedAt: Date
-  messageId: string | null
-  tries: number
-}
+const place = types(formSignups, 'accountId', 'listId', 'rowId')
+
+const lastColumns = columns(formSignups, ['mailedAt', 'messageId', 'tries'])
+type Last = RowOf<typeof lastColumns.types>
 
 const lastConfirmMail = preparedStatement(
   'last-confirm-mail',
-  {
-    row: { mailedAt: 'timestamptz', messageId: 'text?', tries: 'int4' },
-    parameters: { accountId: 'text', listId: 'text', rowId: 'text' },
-  },
-  `select mailed_at as "mailedAt", message_id as "messageId", tries from form_signups
+  { row: lastColumns.types, parameters: place },
+  `select ${lastColumns.list} from form_signups
    where account_id = :accountId and list_id = :listId and row_id = :rowId`,
 )
 
@@ -82,14 +80,14 @@ const lockSignup = async (
 const hasMailFailed = async (work: Work, { messageId }: Last): Promise<boolean> =>
   messageId !== null && (await statusOf(work, messageId)) === 'failed'
 
+const savedColumns = columns(formSignups, ['formId', 'formName', 'fields', 'mailedAt', 'messageId', 'shown'])
+
 const saveSignup = preparedStatement(
   'save-signup',
-  {},
-  `insert into form_signups (account_id, row_id, list_id, form_id, form_name, fields, mailed_at, message_id, shown)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-   on conflict (account_id, row_id, list_id) do update
-     set form_id = excluded.form_id, form_name = excluded.form_name, fields = excluded.fields,
-       mailed_at = excluded.mailed_at, message_id = excluded.message_id, shown = excluded.shown, tries = 0`,
+  { parameters: { ...place, ...savedColumns.types, shown: 'jsonb' } },
+  `insert into form_signups (account_id, row_id, list_id, ${savedColumns.names})
+   values (:accountId, :rowId, :listId, ${savedColumns.values})
+   on conflict (account_id, row_id, list_id) do update set ${savedColumns.set}, tries = 0`,
 )
 
 /**
@@ -105,26 +103,23 @@ export const sendLink = async (app: Mailer, work: Work, signup: SubmittedSignup)
   const wasSent =
     last !== null && last.mailedAt.getTime() > now.getTime() - cooldownMs && !(await hasMailFailed(work, last))
   const messageId = wasSent ? last.messageId : await send(app, work, signup)
-  await sql(saveSignup, [
-    ...[accountId, rowId, listId, form.id, form.name, fields && JSON.stringify(fields)],
-    ...[wasSent ? last.mailedAt : now, messageId, JSON.stringify(shown)],
-  ])
+  const saved = { formId: form.id, formName: form.name, fields, shown: JSON.stringify(shown) }
+  const mailedAt = wasSent ? last.mailedAt : now
+  await sql(saveSignup, { accountId, rowId, listId, ...saved, mailedAt, messageId })
 }
 
-type Failed = Signup & { accountId: string; tries: number }
+const failedTypes = {
+  ...place,
+  email: 'text',
+  form: typed<Signup['form']>('json'),
+  ...types(formSignups, 'fields', 'tries'),
+} as const
+type Failed = RowOf<typeof failedTypes>
 
 const findFailed = statement(
   'find-failed-confirm-mails',
   {
-    row: typedRow<Failed>({
-      accountId: 'text',
-      listId: 'text',
-      rowId: 'text',
-      email: 'text',
-      form: 'json',
-      fields: 'jsonb',
-      tries: 'int4',
-    }),
+    row: failedTypes,
     parameters: { mailedAt: 'timestamptz', batchSize: 'int8', skipped: '_text' },
   },
   `
@@ -139,7 +134,7 @@ const findFailed = statement(
 
 const recordRepeat = statement(
   'record-repeated-confirm-mail',
-  { parameters: { accountId: 'text', listId: 'text', rowId: 'text', now: 'timestamptz', messageId: 'text?' } },
+  { parameters: { ...place, now: 'timestamptz', ...types(formSignups, 'messageId') } },
   `update form_signups set mailed_at = :now, message_id = :messageId, tries = tries + 1
    where account_id = :accountId and list_id = :listId and row_id = :rowId`,
 )
@@ -201,18 +196,10 @@ const purgeSignups = (
     signal,
   )
 
-interface SignupView {
-  listId: string
-  formId: string
-  fields: Record<string, string> | null
-  /** epoch ms */
-  mailedAt: number
-}
-
 const readSignupsOf = statement(
   'signups-of-address',
   {
-    row: { listId: 'text', formId: 'text', fields: typed<Record<string, string> | null>('jsonb'), mailedAt: 'int8' },
+    row: { ...types(formSignups, 'listId', 'formId', 'fields'), mailedAt: 'int8' },
     parameters: { accountId: 'text', email: 'text' },
   },
   `select s.list_id as "listId", s.form_id as "formId", s.fields, (extract(epoch from s.mailed_at) * 1000)::int8 as "mailedAt"
@@ -220,8 +207,8 @@ const readSignupsOf = statement(
    where s.account_id = :accountId order by s.list_id`,
 )
 
-/** Returns the unconfirmed signups of a normalised address, ordered by list. */
-export const signupsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<SignupView[]> =>
+/** Returns the unconfirmed signups of a normalised address, ordered by list. Times are in epoch ms. */
+export const signupsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, email: string) =>
   sql(readSignupsOf, { accountId, email })
 
 export const jobs = [

@@ -2,27 +2,36 @@ import { contactAt } from '../contacts/contacts.ts'
 import { datesBetween } from '../lib/days.ts'
 import { defineJob, inBatches } from '../store/background.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
 import type { App, Work } from '../store/work.ts'
+import { formSignups } from './forms.columns.ts'
 
 /*
  * Submissions of forms by day (docs/reference/results.md#signup-forms), counted in the transaction that accepts or confirms them. The
  * subject of a form's counts is its id. The share lock of the form makes its deletion wait, so that nothing is counted after it.
  */
 
-const lockedForm = 'select id from forms where account_id = $1 and id = $2 for key share'
+const lockedForm = 'select id from forms where account_id = :accountId and id = :formId for key share'
 
 // A contact that is erased at the same time is not counted as a person: either it is gone here, or its erasure waits and finds the row.
-const countingSubmission = preparedStatement(
+const insertSubmission = preparedStatement(
   'count-submission',
-  {},
+  {
+    parameters: {
+      ...types(formSignups, 'accountId', 'formId', 'listId', 'rowId'),
+      now: 'timestamptz',
+      isConfirmed: 'bool',
+    },
+  },
   `with form as materialized (${lockedForm}), person as (
      insert into form_people (account_id, email, form_id, submitted_at)
-     select $1, c.email, form.id, $5 from form cross join ${contactAt('$1', '$3', '$4', 'for key share')} c
+     select :accountId, c.email, form.id, :now
+     from form cross join ${contactAt(':accountId', ':listId', ':rowId', 'for key share')} c
      on conflict do nothing returning 1
    )
-   ${tallying(`select $1, form.id, ${utcDay('$5::timestamptz')}, jsonb_build_object('submissions', 1)
-     || case when $6 then '{ "confirmed": 1 }' else '{}' end::jsonb
+   ${tallying(`select :accountId, form.id, ${utcDay(':now::timestamptz')}, jsonb_build_object('submissions', 1)
+     || case when :isConfirmed then '{ "confirmed": 1 }' else '{}' end::jsonb
      || case when exists (select from person) then '{ "people": 1 }' else '{}' end::jsonb
    from form`)}`,
 )
@@ -32,22 +41,22 @@ export const countSubmission = async (
   { sql, accountId, now }: Work,
   { formId, listId, rowId, isConfirmed }: { formId: string; listId: string; rowId: string; isConfirmed: boolean },
 ): Promise<void> => {
-  await sql(countingSubmission, [accountId, formId, listId, rowId, now, isConfirmed])
+  await sql(insertSubmission, { accountId, formId, listId, rowId, now, isConfirmed })
 }
 
-const countingConfirmation = preparedStatement(
+const insertConfirmation = preparedStatement(
   'count-confirmation',
-  {},
+  { parameters: { ...types(formSignups, 'accountId', 'formId'), now: 'timestamptz' } },
   `with form as materialized (${lockedForm})
-   ${tallying(`select $1, id, ${utcDay('$3::timestamptz')}, '{ "confirmed": 1 }' from form`)}`,
+   ${tallying(`select :accountId, id, ${utcDay(':now::timestamptz')}, '{ "confirmed": 1 }' from form`)}`,
 )
 
 /** Counts the confirmation of a signup. That of a deleted form is not counted. */
 export const countConfirmation = async ({ sql, accountId, now }: Work, formId: string): Promise<void> => {
-  await sql(countingConfirmation, [accountId, formId, now])
+  await sql(insertConfirmation, { accountId, formId, now })
 }
 
-const erasing = statement(
+const deletePerson = statement(
   'erase-form-person',
   { parameters: { accountId: 'text', email: 'text' } },
   `with form as materialized (
@@ -64,7 +73,7 @@ export const eraseFormPerson = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
 ): Promise<void> => {
-  await sql(erasing, { accountId, email })
+  await sql(deletePerson, { accountId, email })
 }
 
 const readForms = statement(
@@ -101,9 +110,9 @@ export const forgetPeople = (
   inBatches(size, async () => (await sql(deletePeopleOfForm, { accountId, formId, size }))[0]!.count, signal)
 
 // Reads one index entry for each form.
-const unfinished = statement<{ accountId: string; formId: string }>(
+const unfinished = statement(
   'unfinished-form-deletions',
-  { accountId: 'text', formId: 'text' },
+  { row: { accountId: 'text', formId: 'text' }, parameters: { only: 'text?' } },
   `with recursive counted as (
      (select account_id, form_id from form_people order by account_id, form_id limit 1)
      union all
@@ -114,7 +123,7 @@ const unfinished = statement<{ accountId: string; formId: string }>(
    )
    select account_id as "accountId", form_id as "formId" from counted c
    where not exists (select from forms f where f.account_id = c.account_id and f.id = c.form_id)
-     and ($1::text is null or account_id = $1)`,
+     and (:only::text is null or account_id = :only)`,
 )
 
 /** Continues deletions of forms whose command was interrupted. */
@@ -123,7 +132,7 @@ const finishFormDeletions = async (
   signal: AbortSignal,
   only: string | null = null,
 ): Promise<void> => {
-  for (const { accountId, formId } of await app.sql(unfinished, [only])) {
+  for (const { accountId, formId } of await app.sql(unfinished, { only })) {
     if (signal.aborted) return
     await forgetPeople(app, accountId, formId, signal)
   }

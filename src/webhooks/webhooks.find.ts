@@ -1,19 +1,28 @@
 import { joinTarget } from '../deliveries/deliveries.ts'
+import type { EventType } from '../events/events.ts'
 import { noSuch } from '../lib/problem.ts'
-import type { Sql } from '../store/database.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
+import { webhooks } from './webhooks.columns.ts'
 import type { Subscription } from './webhooks.shapes.ts'
 
+const ownColumns = columns(webhooks, ['id', 'apiKeyId', 'events', 'createdVia', 'createdAt'], 'w')
+
+const subscriptionTypes = {
+  ...ownColumns.types,
+  events: typed<EventType[]>('_text'),
+  url: 'text',
+  status: typed<Subscription['status']>('text'),
+  disabledReason: typed<Subscription['disabledReason'] | null>('text'),
+  lastDeliveryAt: 'timestamptz?',
+  lastFailureAt: 'timestamptz?',
+  lastError: 'text?',
+} as const
+
 /** A subscription with its target, as the database stores it. */
-type WebhookRow = Omit<Subscription, 'apiKeyId' | 'disabledReason' | 'lastError' | `${string}At`> & {
-  apiKeyId: string | null
-  disabledReason: Subscription['disabledReason'] | null
-  createdAt: Date
-  lastDeliveryAt: Date | null
-  lastFailureAt: Date | null
-  lastError: string | null
-}
+type WebhookRow = RowOf<typeof subscriptionTypes>
 
 /** Returns the subscription as the API shows it. */
 export const subscriptionOf = (webhook: WebhookRow): Subscription => ({
@@ -42,46 +51,37 @@ export const newTargetState = {
 /** The EntityManager of the unit of work and the entity. They are loaded on the first call, because listeners must not load them. */
 export const entitiesOf = (work: Work) => work.em(import('./webhooks.entities.ts'))
 
-const readingWebhooks = (name: string, rest: string) =>
-  statement<WebhookRow>(
-    name,
-    {
-      id: 'text',
-      apiKeyId: 'text',
-      url: 'text',
-      events: '_text',
-      createdVia: 'text',
-      status: 'text',
-      disabledReason: 'text',
-      createdAt: 'timestamptz',
-      lastDeliveryAt: 'timestamptz',
-      lastFailureAt: 'timestamptz',
-      lastError: 'text',
-    },
-    `select w.id, w.api_key_id as "apiKeyId", t.url, w.events, w.created_via as "createdVia", t.status,
-       t.disabled_reason as "disabledReason", w.created_at as "createdAt", t.last_delivery_at as "lastDeliveryAt",
-       t.last_failure_at as "lastFailureAt", t.last_error as "lastError"
-     from webhooks w ${joinTarget('w')} where w.account_id = $1 ${rest}`,
-  )
+const selectWebhooks = `select ${ownColumns.list}, t.url, t.status, t.disabled_reason as "disabledReason",
+  t.last_delivery_at as "lastDeliveryAt", t.last_failure_at as "lastFailureAt", t.last_error as "lastError"
+  from webhooks w ${joinTarget('w')} where w.account_id = :accountId`
 
-const readWebhooks = readingWebhooks('read-webhooks', 'order by w.id desc')
-const readWebhook = readingWebhooks('read-webhook', 'and w.id = $2')
-const readWebhookLocked = readingWebhooks('read-webhook-locked', 'and w.id = $2 for no key update')
+const readWebhooks = statement(
+  'read-webhooks',
+  { row: subscriptionTypes, parameters: { accountId: 'text' } },
+  `${selectWebhooks} order by w.id desc`,
+)
+
+const oneWebhook = (name: string, lock = '') =>
+  statement(
+    name,
+    { row: subscriptionTypes, parameters: { accountId: 'text', id: 'text' } },
+    `${selectWebhooks} and w.id = :id ${lock}`,
+  )
+const readWebhook = oneWebhook('read-webhook')
+const readWebhookLocked = oneWebhook('read-webhook-locked', 'for no key update')
 
 /** Returns all subscriptions of the account, newest first. */
 export const listWebhooks = async ({ sql, accountId }: Work): Promise<Subscription[]> =>
-  (await sql(readWebhooks, [accountId])).map(subscriptionOf)
+  (await sql(readWebhooks, { accountId })).map(subscriptionOf)
 
-const find = async (sql: Sql, reading: typeof readWebhook, accountId: string, id: string): Promise<Subscription> => {
-  const [row] = await sql(reading, [accountId, id])
+const find = async (reading: typeof readWebhook, { sql, accountId }: Work, id: string): Promise<Subscription> => {
+  const [row] = await sql(reading, { accountId, id })
   if (!row) throw noSuch('webhook', id, { hint: 'svc webhooks list' })
   return subscriptionOf(row)
 }
 
 /** Returns a subscription. Throws Problem `not_found`. */
-export const showWebhook = ({ sql, accountId }: Work, id: string): Promise<Subscription> =>
-  find(sql, readWebhook, accountId, id)
+export const showWebhook = (work: Work, id: string): Promise<Subscription> => find(readWebhook, work, id)
 
 /** Locks a subscription against other changes and returns it. Throws Problem `not_found`. */
-export const lockWebhook = ({ sql, accountId }: Work, id: string): Promise<Subscription> =>
-  find(sql, readWebhookLocked, accountId, id)
+export const lockWebhook = (work: Work, id: string): Promise<Subscription> => find(readWebhookLocked, work, id)

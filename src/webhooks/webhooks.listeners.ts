@@ -7,21 +7,24 @@ import {
   type Wanting,
 } from '../deliveries/deliveries.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
+import { webhooks } from './webhooks.columns.ts'
 
 // This file must not import entities: the CLI and the jobs load all listeners, also without MikroORM.
 
-const active = `from webhooks w ${joinTarget('w')} where w.account_id = $1 and t.status = 'active'`
+const activeOf = (accountId: string) =>
+  `from webhooks w ${joinTarget('w')} where w.account_id = ${accountId} and t.status = 'active'`
 
-const activeSubscriptions = preparedStatement<{ id: string; events: string[] }>(
+const activeSubscriptions = preparedStatement(
   'active-subscriptions',
-  { id: 'text', events: '_text' },
-  `select w.id, w.events ${active} order by w.id`,
+  { row: types(webhooks, 'id', 'events'), parameters: { accountId: 'text' } },
+  `select w.id, w.events ${activeOf(':accountId')} order by w.id`,
 )
 
 /** Reads the active subscriptions, once per unit of work. `deliveries.insert.ts` skips those that end in the meantime. */
-const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> => sql(activeSubscriptions, [accountId])
+const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> => sql(activeSubscriptions, { accountId })
 
 const subscriptions = stateKey(readSubscriptions)
 
@@ -31,17 +34,17 @@ const findOfKey = statement(
   'select id from webhooks where account_id = :accountId and api_key_id = :keyId',
 )
 
-const countOfKey = statement<{ subscriptions: number; deliveries: number }>(
+const countOfKey = statement(
   'count-subscriptions-of-key',
-  { subscriptions: 'int8', deliveries: 'int8' },
+  { row: { subscriptions: 'int8', deliveries: 'int8' }, parameters: { accountId: 'text', keyId: 'text' } },
   `select count(*) as subscriptions, coalesce(sum(${pendingOf('w')}), 0)::int8 as deliveries
-   ${active} and w.api_key_id = $2`,
+   ${activeOf(':accountId')} and w.api_key_id = :keyId`,
 )
 
 /** Delivers events to the webhooks that subscribed to them (docs/reference/events.md#delivery). */
 export const deliverEvents: Listener = {
   events: {
-    wanted: `exists (select ${active} and $2 = any(w.events))`,
+    wanted: `exists (select ${activeOf('$1')} and $2 = any(w.events))`,
     async receive(work, events) {
       await insertEvents(work, events, await work.state(subscriptions))
     },
@@ -57,7 +60,7 @@ export const deliverEvents: Listener = {
   },
 
   async keyEnds({ sql, accountId }, keyId) {
-    const [ends] = await sql(countOfKey, [accountId, keyId])
+    const [ends] = await sql(countOfKey, { accountId, keyId })
     return ends!
   },
 

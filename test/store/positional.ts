@@ -1,8 +1,5 @@
 /** The files that still number the parameters of statements, or write their rows' types by hand. The list only gets shorter. */
 export const positional: readonly string[] = [
-  'accounts/accounts.admission.ts',
-  'accounts/accounts.quotas.ts',
-  'accounts/accounts.rows.ts',
   'activity/activity.purge.ts',
   'app/find-ids.ts',
   'app/operate/rotate.ts',
@@ -15,8 +12,6 @@ export const positional: readonly string[] = [
   'contacts/write/remove.ts',
   'contacts/write/write.count.ts',
   'contacts/write/write.statement.ts',
-  'courses/courses.delete.ts',
-  'courses/courses.personal-data.ts',
   'deliveries/deliveries.cancel.ts',
   'deliveries/deliveries.erase.ts',
   'deliveries/deliveries.insert.ts',
@@ -28,9 +23,6 @@ export const positional: readonly string[] = [
   'deliveries/targets/targets.change.ts',
   'deliveries/targets/targets.find.ts',
   'engagement/interactions/interactions.record.ts',
-  'forms/forms.confirm.ts',
-  'forms/forms.link.ts',
-  'forms/forms.stats.ts',
   'journeys/engine/runs.due.ts',
   'journeys/engine/runs.record.ts',
   'journeys/enrolment/enter.ts',
@@ -53,6 +45,4 @@ export const positional: readonly string[] = [
   'store/backup/backup.write.ts',
   'store/clock.ts',
   'store/schema.ts',
-  'webhooks/webhooks.find.ts',
-  'webhooks/webhooks.listeners.ts',
 ]

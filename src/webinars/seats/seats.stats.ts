@@ -1,5 +1,5 @@
 import { datesBetween } from '../../lib/days.ts'
-import { typedRow } from '../../store/column-types.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
 import type { Work } from '../../store/work.ts'
@@ -15,25 +15,20 @@ type Stats<Name extends string> = Numbers<Name> & { days: ({ date: string } & Nu
 /** Numbers of a webinar's registrations (docs/reference/results.md#webinars), which are the sums of its UTC days; `days` has no gaps. */
 export type WebinarStats = Stats<(typeof statuses)[number]> | Stats<(typeof started)[number]>
 
-interface Row extends Numbers<(typeof started)[number]> {
-  day: string
-  hasStarted: boolean
-}
+const dayTypes = {
+  day: 'text',
+  registrations: 'int8',
+  confirmed: 'int8',
+  waitlisted: 'int8',
+  cancelled: 'int8',
+  attended: 'int8',
+  hasStarted: 'bool',
+} as const
+type Row = RowOf<typeof dayTypes>
 
 const countRegistrationsByDay = statement(
   'count-registrations-by-day',
-  {
-    row: typedRow<Row>({
-      day: 'text',
-      registrations: 'int8',
-      confirmed: 'int8',
-      waitlisted: 'int8',
-      cancelled: 'int8',
-      attended: 'int8',
-      hasStarted: 'bool',
-    }),
-    parameters: { accountId: 'text', webinarId: 'text' },
-  },
+  { row: dayTypes, parameters: { accountId: 'text', webinarId: 'text' } },
   `select ${utcDay('created_at')}::text as day, count(*) as registrations,
      count(*) filter (where status = 'confirmed') as confirmed,
      count(*) filter (where status = 'waitlisted') as waitlisted,
