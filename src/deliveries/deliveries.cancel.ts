@@ -1,7 +1,8 @@
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
+import type { EndedDelivery } from './deliveries.entities.ts'
 
-const columns = 'account_id, id, target_id, key, type, body, tries, attempts, created_at'
+const kept = 'account_id, id, target_id, key, type, body, tries, attempts, created_at'
 
 /** Returns common table expressions that move pending deliveries to history; `gone` has them. `doomed` selects their `account_id` and `id`. */
 export const cancelled = (doomed: string) => `
@@ -10,25 +11,25 @@ export const cancelled = (doomed: string) => `
   ), gone as (
     delete from pending_deliveries p using doomed d where p.account_id = d.account_id and p.id = d.id returning p.*
   ), moved as (
-    insert into ended_deliveries (${columns}, claim, status, finished_at)
-    select ${columns}, claim + 1, 'cancelled', clock.now from gone, (select svc_now() as now) clock
+    insert into ended_deliveries (${kept}, claim, status, finished_at)
+    select ${kept}, claim + 1, 'cancelled', clock.now from gone, (select svc_now() as now) clock
   )`
 
 /**
- * Declares a statement that cancels the pending deliveries `p` that match, and returns their `count`. A running attempt no longer
- * finds the row of its claim, so its result is not recorded.
+ * Declares a statement that cancels the pending deliveries `p` of the account that match, and returns their `count`. A running attempt
+ * no longer finds the row of its claim, so its result is not recorded. `where`: SQL that names `:ids`.
  */
-export const cancelling = (name: string, where: string) =>
-  statement<{ count: number }>(
+export const cancelWhere = (name: string, where: string) =>
+  statement(
     name,
-    { count: 'int8' },
-    `with ${cancelled(`select account_id, id from pending_deliveries p where ${where}`)} select count(*) as count from gone`,
+    { row: { count: 'int8' }, parameters: { accountId: 'text', ids: '_text' } },
+    `with ${cancelled(`select account_id, id from pending_deliveries p where p.account_id = :accountId and ${where}`)} select count(*) as count from gone`,
   )
 
 /** The end of a delivery that a caller waits for. */
 export interface CallEnd {
   id: string
-  status: 'delivered' | 'exhausted' | 'cancelled'
+  status: EndedDelivery['status']
   /** Number of attempts. */
   attempts: number
   lastStatus: number | null
@@ -41,11 +42,11 @@ export const notifyEnded = async (work: Work, ended: readonly CallEnd[]): Promis
   for (const listener of await work.listeners()) await listener.deliveriesEnded?.(work, ended)
 }
 
-const cancelUnlocked = cancelling('cancel-calls', 'p.account_id = $1 and p.id = any($2) for update skip locked')
+const cancelUnlocked = cancelWhere('cancel-calls', 'p.id = any(:ids) for update skip locked')
 
 /**
  * Cancels those of the deliveries that are still pending, without notifying the listeners: the caller no longer waits for them.
  * Skips a delivery whose result is just being recorded. Returns their number.
  */
 export const cancelCalls = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<number> =>
-  ids.length === 0 ? 0 : (await sql(cancelUnlocked, [accountId, ids]))[0]!.count
+  ids.length === 0 ? 0 : (await sql(cancelUnlocked, { accountId, ids }))[0]!.count

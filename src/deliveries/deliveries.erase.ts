@@ -7,9 +7,10 @@
 
 import { addressPattern } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { cancelled, notifyEnded } from './deliveries.cancel.ts'
-import type { DeliveryAttempt } from './deliveries.entities.ts'
+import { events, pendingDeliveries } from './deliveries.columns.ts'
 import { announceTargetsChanged } from './deliveries.notices.ts'
 
 /*
@@ -31,18 +32,26 @@ type Reader = Pick<Work, 'sql' | 'accountId'>
 /** All event builders write the address of a contact, deal, recipient or attendee in this form. Texts in events, such as titles, may name it, too. */
 const naming = (email: string): string => `"email":${JSON.stringify(email)}`
 
-const findEventsNaming = statement<{ id: string; payload: string }>(
+const findEventsNaming = statement(
   'find-events-naming',
-  { id: 'text', payload: 'text' },
+  {
+    row: types(events, 'id', 'payload'),
+    parameters: { accountId: 'text', naming: 'text', email: 'text', pattern: 'text' },
+  },
   // The first condition is the cheap one: lower() of the collation C changes ASCII only. The pattern excludes longer addresses.
   `select id, payload from events
-   where account_id = $1 and strpos(lower(payload collate "C"), lower($3 collate "C")) > 0
-     and (strpos(payload, $2) > 0 or payload ~* $4) order by id`,
+   where account_id = :accountId and strpos(lower(payload collate "C"), lower(:email collate "C")) > 0
+     and (strpos(payload, :naming) > 0 or payload ~* :pattern) order by id`,
 )
 
 /** Returns the account's events that contain a normalised address, oldest first. */
 export const eventsNaming = ({ sql, accountId }: Reader, email: string): Promise<{ id: string; payload: string }[]> =>
-  sql(findEventsNaming, [accountId, naming(email), JSON.stringify(email).slice(1, -1), addressPattern(email)])
+  sql(findEventsNaming, {
+    accountId,
+    naming: naming(email),
+    email: JSON.stringify(email).slice(1, -1),
+    pattern: addressPattern(email),
+  })
 
 /** SQL join: the events `e` of the account of `row` whose ids have the same time as the id of `row`. */
 export const joinEventsAt = (row: string) => `
@@ -52,41 +61,31 @@ export const joinEventsAt = (row: string) => `
 // Both use the primary key, because ids begin with a time: an event and its deliveries have the same time, deliveries of a caller
 // a later one than the caller.
 const ofEvents = (table: string) => `
-  select d.* from unnest($2::text[]) as e(id) join ${table} d on d.account_id = $1 and d.key = e.id
+  select d.* from unnest(:ids::text[]) as e(id) join ${table} d on d.account_id = :accountId and d.key = e.id
     and d.id between 'dlv_' || substr(e.id, 5, 10) and 'dlv_' || substr(e.id, 5, 10) || 'zzzzzzzzzzzzzzzz'`
 const ofCallers = (table: string) => `
-  select d.* from ${table} d where d.account_id = $1 and d.body is not null and split_part(d.key, ':', 1) = any($2::text[])
-    and d.id >= 'dlv_' || (select min(substr(id, 5, 10)) from unnest($2::text[]) as c(id))`
+  select d.* from ${table} d where d.account_id = :accountId and d.body is not null and split_part(d.key, ':', 1) = any(:ids::text[])
+    and d.id >= 'dlv_' || (select min(substr(id, 5, 10)) from unnest(:ids::text[]) as c(id))`
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
-/** A delivery in an export of personal data. Times in epoch ms. */
-interface ExportedDelivery {
-  id: string
-  eventId: string
-  webhookId: string
-  type: string
-  status: string
-  body: unknown
-  attempts: DeliveryAttempt[]
-  createdAt: number
-  finishedAt: number | null
-}
+const idsOfAccount = { accountId: 'text', ids: '_text' } as const
+
+/** A delivery in an export of personal data. Times are in epoch ms. */
+const exported = {
+  ...types(pendingDeliveries, 'id', 'type', 'attempts'),
+  eventId: 'text',
+  webhookId: 'text',
+  status: 'text',
+  body: 'json',
+  createdAt: 'int8',
+  finishedAt: 'int8?',
+} as const
 
 const exportDeliveries = (name: string, found: string) =>
-  statement<ExportedDelivery>(
+  statement(
     name,
-    {
-      id: 'text',
-      eventId: 'text',
-      webhookId: 'text',
-      type: 'text',
-      status: 'text',
-      body: 'json',
-      attempts: 'jsonb',
-      createdAt: 'int8',
-      finishedAt: 'int8',
-    },
+    { row: exported, parameters: idsOfAccount },
     `select id, key as "eventId", target_id as "webhookId", type, status, body::json as body, attempts,
        ${epochMs('created_at')} as "createdAt", ${epochMs('finished_at')} as "finishedAt"
      from (${found}) d order by id`,
@@ -97,11 +96,11 @@ const exportOfCallers = exportDeliveries('export-deliveries-of-callers', ofCalle
 
 /** Returns the deliveries of events, as `svc contacts export --email` shows them. */
 export const deliveriesOfEvents = ({ sql, accountId }: Reader, ids: readonly string[]): Promise<object[]> =>
-  sql(exportOfEvents, [accountId, ids])
+  sql(exportOfEvents, { accountId, ids })
 
 /** Returns the deliveries of callers (their keys begin with the caller's id and a colon), in the same form. */
 export const deliveriesOfCallers = ({ sql, accountId }: Reader, ids: readonly string[]): Promise<object[]> =>
-  sql(exportOfCallers, [accountId, ids])
+  sql(exportOfCallers, { accountId, ids })
 
 const blankAttempts = `(
   select coalesce(jsonb_agg(a.attempt || '{"snippet":""}' order by a.n), '[]')
@@ -110,15 +109,15 @@ const blankAttempts = `(
 
 /** Pending deliveries move to history first; `blank` blanks them there. */
 const erasureOf = (kind: string, found: (table: string) => string) => ({
-  cancel: statement<{ id: string; targetId: string; attempts: number }>(
+  cancel: statement(
     `cancel-erased-${kind}`,
-    { id: 'text', targetId: 'text', attempts: 'int4' },
+    { row: { id: 'text', targetId: 'text', attempts: 'int4' }, parameters: idsOfAccount },
     `with ${cancelled(`select account_id, id from (${found('pending_deliveries')} order by d.id for update of d) d`)}
      select id, target_id as "targetId", jsonb_array_length(attempts) as attempts from gone`,
   ),
   blank: statement(
     `blank-deliveries-of-${kind}`,
-    {},
+    { parameters: idsOfAccount },
     `update ended_deliveries d set attempts = ${blankAttempts}, body = case when d.body is not null then '${erasedData}' end
      from (${found('ended_deliveries')}) f where d.account_id = f.account_id and d.id = f.id`,
   ),
@@ -133,8 +132,8 @@ const erase = async (
   ids: readonly string[],
 ): Promise<void> => {
   const { sql, accountId } = work
-  const rows = await sql(cancel, [accountId, ids])
-  await sql(blank, [accountId, ids])
+  const rows = await sql(cancel, { accountId, ids })
+  await sql(blank, { accountId, ids })
   const ended = { status: 'cancelled', lastStatus: null, lastError: 'The contact was erased' } as const
   await notifyEnded(
     work,
@@ -148,7 +147,7 @@ const erase = async (
 
 const blankEvents = statement(
   'blank-events',
-  { parameters: { accountId: 'text', ids: '_text' } },
+  { parameters: idsOfAccount },
   `update events set payload = left(payload, strpos(payload, ',"data":') - 1) || '${erasedEnd}'
    where account_id = :accountId and id = any(:ids)`,
 )

@@ -7,10 +7,11 @@ import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
-import { typedRow } from '../store/column-types.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
+import { pendingDeliveries } from './deliveries.columns.ts'
 import type { DeliveryAttempt } from './deliveries.entities.ts'
 import { probeType } from './deliveries.insert.ts'
 
@@ -26,21 +27,22 @@ export const DeliveryFilter = z.object({
 })
 export type DeliveryFilter = z.output<typeof DeliveryFilter>
 
-/** Times in epoch ms. */
-export interface DeliveryView {
-  id: string
-  eventId: string
-  webhookId: string
-  type: string
-  status: (typeof deliveryStatuses)[number]
+const view = {
+  id: 'text',
+  eventId: 'text',
+  webhookId: 'text',
+  type: 'text',
+  status: typed<(typeof deliveryStatuses)[number]>('text'),
   /** Number of attempts, including those before a replay. */
-  attempts: number
-  nextAttemptAt: number | null
-  createdAt: number
-  finishedAt: number | null
-  lastStatus: number | null
-  lastError: string | null
-}
+  attempts: 'int4',
+  nextAttemptAt: 'int8?',
+  createdAt: 'int8',
+  finishedAt: 'int8?',
+  lastStatus: 'int4?',
+  lastError: 'text?',
+} as const
+/** A delivery, with times in epoch ms. */
+export type DeliveryView = RowOf<typeof view>
 
 /** A delivery with every attempt, oldest first, and the body that each of them posted. */
 export interface DeliveryDetail extends DeliveryView {
@@ -133,21 +135,7 @@ const readPayload = `coalesce(d.body, (select e.payload from events e where e.ac
 const readDelivery = statement(
   'read-delivery',
   {
-    row: typedRow<DeliveryView & { history: DeliveryAttempt[]; payload: string }>({
-      id: 'text',
-      eventId: 'text',
-      webhookId: 'text',
-      type: 'text',
-      status: 'text',
-      attempts: 'int4',
-      lastStatus: 'int4',
-      lastError: 'text',
-      nextAttemptAt: 'int8',
-      createdAt: 'int8',
-      finishedAt: 'int8',
-      history: 'jsonb',
-      payload: 'text',
-    }),
+    row: { ...view, history: pendingDeliveries.columns.attempts, payload: 'text' },
     parameters: { accountId: 'text', id: 'text' },
   },
   branchesOf({}, ['d.account_id = :accountId', 'd.id = :id'], ':accountId')
@@ -159,8 +147,8 @@ const readDelivery = statement(
 export const showDelivery = async ({ sql, accountId }: Work, id: string): Promise<DeliveryDetail> => {
   const [row] = await sql(readDelivery, { accountId, id })
   if (!row) throw noSuch('delivery', id, { hint: 'svc deliveries list' })
-  const { history, payload, ...view } = row
-  return { ...view, history, event: JSON.parse(payload) }
+  const { history, payload, ...delivery } = row
+  return { ...delivery, history, event: JSON.parse(payload) }
 }
 
 const countByStatus = countingByStatus('deliveries', deliveryStatuses)

@@ -2,9 +2,12 @@ import { createHash } from 'node:crypto'
 import type { EmittedEvent } from '../events/events.ts'
 import { newId } from '../lib/ids.ts'
 import { textArray } from '../store/arrays.ts'
+import { typed } from '../store/column-types.ts'
 import { SerializationConflict } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
+import { deliveryTargets } from './deliveries.columns.ts'
 import { deliveriesChannel, noticesOf } from './deliveries.notices.ts'
 
 /*
@@ -29,24 +32,42 @@ export interface Caller {
   id: string
 }
 
+/** Texts as `textArray` writes them. */
+const texts = typed<string>('_text')
+
 /**
- * Inserts deliveries and the events that they deliver. Reads the clock once. An event may go to the targets of several listeners:
+ * Inserts deliveries and the events that they deliver, whose payloads are the lines of one text. Reads the clock once. An event may go to the targets of several listeners:
  * it is stored once. Returns the due time of the first delivery, in microseconds since the epoch.
  */
-const insertDeliveries = preparedStatement<{ since: number }>(
+const insertDeliveries = preparedStatement(
   'insert-deliveries',
-  { since: 'int8' },
+  {
+    row: { since: 'int8' },
+    parameters: {
+      accountId: 'text',
+      now: 'timestamptz',
+      ids: texts,
+      targets: texts,
+      keys: texts,
+      types: texts,
+      bodies: texts,
+      bytes: '_int4',
+      eventIds: texts,
+      eventTypes: texts,
+      payloads: 'text',
+    },
+  },
   `with clock as materialized (
      select svc_now() as now
    ), delivery as (
      insert into pending_deliveries (account_id, id, target_id, key, type, body, bytes, due_at, created_at)
-     select $1, d.id, d.target, d.key, d.type, d.body, d.bytes, clock.now + (d.n - 1) * interval '1 microsecond', $2
-     from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[])
+     select :accountId, d.id, d.target, d.key, d.type, d.body, d.bytes, clock.now + (d.n - 1) * interval '1 microsecond', :now
+     from unnest(:ids::text[], :targets::text[], :keys::text[], :types::text[], :bodies::text[], :bytes::int[])
        with ordinality as d(id, target, key, type, body, bytes, n), clock
    ), stored as (
      insert into events (account_id, id, type, payload, created_at)
-     select $1, e.id, e.type, e.payload, $2
-     from unnest($9::text[], $10::text[], string_to_array($11, E'\\n')) as e(id, type, payload)
+     select :accountId, e.id, e.type, e.payload, :now
+     from unnest(:eventIds::text[], :eventTypes::text[], string_to_array(:payloads, E'\\n')) as e(id, type, payload)
      on conflict (account_id, id) do nothing
    )
    select (extract(epoch from now) * 1e6)::int8 as since from clock`,
@@ -66,20 +87,20 @@ const insert = async (
   rows: readonly NewDelivery[],
   events: readonly { id: string; type: string; payload: string }[],
 ): Promise<void> => {
-  const [inserted] = await sql(insertDeliveries, [
+  const [inserted] = await sql(insertDeliveries, {
     accountId,
     now,
-    textArray(rows.map(({ id }) => id)),
-    textArray(rows.map(({ target }) => target)),
-    textArray(rows.map(({ key }) => key)),
-    textArray(rows.map(({ type }) => type)),
-    textArray(rows.map(({ body }) => body)),
-    rows.map(({ bytes }) => bytes),
-    textArray(events.map(({ id }) => id)),
-    textArray(events.map(({ type }) => type)),
+    ids: textArray(rows.map(({ id }) => id)),
+    targets: textArray(rows.map(({ target }) => target)),
+    keys: textArray(rows.map(({ key }) => key)),
+    types: textArray(rows.map(({ type }) => type)),
+    bodies: textArray(rows.map(({ body }) => body)),
+    bytes: rows.map(({ bytes }) => bytes),
+    eventIds: textArray(events.map(({ id }) => id)),
+    eventTypes: textArray(events.map(({ type }) => type)),
     // JSON has no line breaks.
-    events.map(({ payload }) => payload).join('\n'),
-  ])
+    payloads: events.map(({ payload }) => payload).join('\n'),
+  })
   for (const ids of noticesOf(rows.map(({ target }) => target))) {
     announce(deliveriesChannel, `+${inserted!.since} ${accountId} ${ids}`, { ownFirst: true })
   }
@@ -141,18 +162,27 @@ const callTypes = { journey: 'journey.webhook' } satisfies Record<Caller['kind']
  * Inserts missing targets, and locks the others so that the purge can't delete them; returns a row for each. A target that the
  * purge deletes during the statement is not among the rows: the next try inserts it again.
  */
-const lockCallTargets = preparedStatement<{ id: string }>(
+const lockCallTargets = preparedStatement(
   'lock-call-targets',
-  { id: 'text' },
+  {
+    row: { id: 'text' },
+    parameters: {
+      ...types(deliveryTargets, 'accountId', 'kind'),
+      ownerId: 'text',
+      now: 'timestamptz',
+      urls: '_text',
+      ids: '_text',
+    },
+  },
   `with inserted as (
      insert into delivery_targets (id, account_id, kind, owner_id, url, status, created_at)
-     select id, $1, $2, $3, url, 'active', $4 from unnest($5::text[], $6::text[]) as t(url, id)
+     select id, :accountId, :kind, :ownerId, url, 'active', :now from unnest(:urls::text[], :ids::text[]) as t(url, id)
      on conflict (id) do nothing
      returning id
    ), locked as (
      select id
      from delivery_targets
-     where account_id = $1 and id = any($6) and id not in (select id from inserted)
+     where account_id = :accountId and id = any(:ids) and id not in (select id from inserted)
      order by id
      for key share
    )
@@ -172,8 +202,15 @@ export const insertCalls = async (work: Work, caller: Caller, calls: readonly Ca
   const targets = new Map(calls.map(({ url }) => [url, targetIdOf(accountId, caller, url)]))
   // In the order of the ids, as in every statement that writes several targets.
   const sorted = [...targets].sort(([, a], [, b]) => (a < b ? -1 : 1))
-  const params = [accountId, caller.kind, caller.id, now, sorted.map(([url]) => url), sorted.map(([, id]) => id)]
-  for (let tries = 1; (await sql(lockCallTargets, params)).length < sorted.length; tries++) {
+  const wanted = {
+    accountId,
+    kind: caller.kind,
+    ownerId: caller.id,
+    now,
+    urls: sorted.map(([url]) => url),
+    ids: sorted.map(([, id]) => id),
+  }
+  for (let tries = 1; (await sql(lockCallTargets, wanted)).length < sorted.length; tries++) {
     if (tries === lockTries) throw new SerializationConflict('Targets of calls were purged repeatedly')
   }
   const rows = calls.map(({ url, key, body }) => ({

@@ -158,18 +158,19 @@ export const forgetFormerSecrets = (
   inBatches(batchSize, async () => (await sql(forgetFormer, { before, batchSize, only })).length, signal)
 
 const deletionFrom = (table: string) =>
-  statement(`delete-from-${table}`, {}, `delete from ${table} where account_id = $1 and id = $2`)
+  statement(
+    `delete-from-${table}`,
+    { parameters: { accountId: 'text', id: 'text' } },
+    `delete from ${table} where account_id = :accountId and id = :id`,
+  )
 
 const deletePending = deletionFrom('pending_deliveries')
 const deleteEnded = deletionFrom('ended_deliveries')
 
 /** Deletes a probe. If its attempt is being recorded at this moment, the first statement waits and the second one deletes it. */
-export const removeProbe = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  deliveryId: string,
-): Promise<void> => {
-  await sql(deletePending, [accountId, deliveryId])
-  await sql(deleteEnded, [accountId, deliveryId])
+export const removeProbe = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<void> => {
+  await sql(deletePending, { accountId, id })
+  await sql(deleteEnded, { accountId, id })
 }
 
 /** Deliveries, their attempts and their events are kept this long after they ended. */

@@ -2,10 +2,11 @@ import { activeAccounts } from '../accounts/accounts.ts'
 import { cancelCalls } from '../deliveries/deliveries.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
 import { defineJob, inBatches } from '../store/background.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import type { RunStatus } from './definition/definition.ts'
+import { journeyRuns } from './journeys.columns.ts'
 import { lockFiles } from './journeys.find.ts'
 import { type RunDetail, showRun } from './journeys.runs.ts'
 import { endingAs } from './journeys.wake.ts'
@@ -22,13 +23,9 @@ const batchSize = 500
 
 const open = `status in ('running', 'waiting')`
 
-/** An open run, as it was read. */
-interface Open {
-  id: string
-  revision: number
-  /** The delivery that it waits for. */
-  deliveryId: string | null
-}
+const openRun = columns(journeyRuns, ['id', 'revision', 'deliveryId'], 'r')
+/** An open run, as it was read, with the delivery that it waits for. */
+type Open = RowOf<typeof openRun.types>
 
 /** Loaded by the deletion of a journey or the end of a run only: the engine does not need it. */
 const messages = () => import('../messages/messages.ts')
@@ -69,21 +66,12 @@ export const cancelRuns = async (
 /** Why the runs of a deleted journey ended. */
 export const deletedReason = 'the journey was deleted'
 
-const readRun = statement(
-  'run-to-end',
-  {
-    row: typedRow<Open & { journeyId: string; status: RunStatus; stepNo: number }>({
-      id: 'text',
-      revision: 'int4',
-      deliveryId: 'text',
-      journeyId: 'text',
-      status: 'text',
-      stepNo: 'int4',
-    }),
-    parameters: { accountId: 'text', id: 'text' },
-  },
-  `select id, revision, delivery_id as "deliveryId", journey_id as "journeyId", status, step_no as "stepNo" from journey_runs
-   where account_id = :accountId and id = :id`,
+const runToEnd = columns(journeyRuns, ['id', 'revision', 'deliveryId', 'journeyId', 'status', 'stepNo'])
+
+const readRunToEnd = statement(
+  'read-run-to-end',
+  { row: runToEnd.types, parameters: { accountId: 'text', id: 'text' } },
+  `select ${runToEnd.list} from journey_runs where account_id = :accountId and id = :id`,
 )
 
 /**
@@ -92,7 +80,7 @@ const readRun = statement(
  */
 export const endRun = async (work: Work, id: string): Promise<RunDetail> => {
   for (;;) {
-    const [run] = await work.sql(readRun, { accountId: work.accountId, id })
+    const [run] = await work.sql(readRunToEnd, { accountId: work.accountId, id })
     if (!run) throw noSuch('run', id, { hint: 'svc journeys list' })
     const { journeyId, status, stepNo } = run
     if (status !== 'running' && status !== 'waiting') throw conflict(`The run ${shown(id)} has ended: it is ${status}`)
@@ -104,11 +92,14 @@ export const endRun = async (work: Work, id: string): Promise<RunDetail> => {
   }
 }
 
-const openRuns = (limit: string) => `
+/** SQL: the open runs `r` of a journey. */
+const openRuns = (limit = '') => `
   from journey_versions v cross join lateral (
     select id, revision, delivery_id from journey_runs
-    where version = v.version and journey_id = v.journey_id and account_id || '' = $1 and ${open} ${limit}
-  ) r where v.account_id = $1 and v.journey_id = $2 ${limit}`
+    where version = v.version and journey_id = v.journey_id and account_id || '' = :accountId and ${open} ${limit}
+  ) r where v.account_id = :accountId and v.journey_id = :journeyId ${limit}`
+
+const ofJourney = { accountId: 'text', journeyId: 'text' } as const
 
 const readOpenRuns = statement(
   'newest-open-runs',
@@ -137,23 +128,23 @@ export interface JourneyRemoval {
   emails: number
 }
 
-const countOpen = statement<Omit<JourneyRemoval, 'emails'>>(
+const countOpenRuns = statement(
   'count-open-runs',
-  { cancelled: 'int8', calls: 'int8' },
-  `select count(*) as cancelled, count(r.delivery_id) as calls ${openRuns('')}`,
+  { row: { cancelled: 'int8', calls: 'int8' }, parameters: ofJourney },
+  `select count(*) as cancelled, count(r.delivery_id) as calls ${openRuns()}`,
 )
 
 /** Counts what the deletion of a journey would end. */
 export const countJourneyRemoval = async (work: Work, journeyId: string): Promise<JourneyRemoval> => {
   const { countMailsOf } = await messages()
-  const [open] = await work.sql(countOpen, [work.accountId, journeyId])
+  const [open] = await work.sql(countOpenRuns, { accountId: work.accountId, journeyId })
   return { ...open!, emails: await countMailsOf(work, { kind: 'journey', id: journeyId }) }
 }
 
-const findOpen = statement<Open>(
-  'open-runs-of-journey',
-  { id: 'text', revision: 'int4', deliveryId: 'text' },
-  `select r.id, r.revision, r.delivery_id as "deliveryId" ${openRuns(`limit ${batchSize}`)}`,
+const findOpenRuns = statement(
+  'find-open-runs',
+  { row: openRun.types, parameters: ofJourney },
+  `select ${openRun.list} ${openRuns(`limit ${batchSize}`)}`,
 )
 
 /** What deletes a journey, and how it reports progress. */
@@ -167,7 +158,7 @@ export interface JourneyDeletion {
 
 const forgetVersions = statement(
   'forget-journey-versions',
-  { parameters: { accountId: 'text', journeyId: 'text' } },
+  { parameters: ofJourney },
   `with exits as (delete from journey_exits where account_id = :accountId and journey_id = :journeyId)
    delete from journey_versions where account_id = :accountId and journey_id = :journeyId`,
 )
@@ -185,7 +176,7 @@ const sweep = async (
   const removal = { cancelled: 0, calls: 0, emails: 0 }
   const batch = () =>
     app.work(accountId, actor, async (work) => {
-      const runs = await work.sql(findOpen, [accountId, journeyId])
+      const runs = await work.sql(findOpenRuns, { accountId, journeyId })
       const ended = runs.length > 0 ? await cancelRuns(work, runs, deletedReason) : { cancelled: 0, calls: 0 }
       return { found: runs.length, ...ended }
     })
@@ -235,12 +226,12 @@ export const deleteJourney = async (
   return sweep(app, accountId, id, deletion)
 }
 
-const unfinished = statement<{ accountId: string; journeyId: string }>(
+const findUnfinishedDeletions = statement(
   'unfinished-journey-deletions',
-  { accountId: 'text', journeyId: 'text' },
+  { row: ofJourney, parameters: { only: 'text?' } },
   `select distinct v.account_id as "accountId", v.journey_id as "journeyId"
    from journey_versions v join ${activeAccounts} a on a.id = v.account_id
-   where v.look_at is not null and not exists (select from journeys j where j.id = v.journey_id) and ($1::text is null or a.id = $1)`,
+   where v.look_at is not null and not exists (select from journeys j where j.id = v.journey_id) and (:only::text is null or a.id = :only)`,
 )
 
 /** Continues interrupted deletions of journeys. */
@@ -249,7 +240,7 @@ export const finishJourneyDeletions = async (
   signal: AbortSignal,
   only: string | null = null,
 ): Promise<void> => {
-  for (const { accountId, journeyId } of await app.sql(unfinished, [only])) {
+  for (const { accountId, journeyId } of await app.sql(findUnfinishedDeletions, { only })) {
     if (signal.aborted) return
     await sweep(app, accountId, journeyId, { actor: 'job:housekeeping', signal })
   }

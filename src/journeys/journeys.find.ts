@@ -2,10 +2,12 @@ import { z } from 'zod'
 import { epochMs } from '../lib/common-shapes.ts'
 import { lockKey } from '../lib/locks.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
-import { typed, typedRow } from '../store/column-types.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import type { Definition, TriggerKind } from './definition/definition.ts'
+import { journeys, journeyVersions } from './journeys.columns.ts'
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
@@ -28,21 +30,9 @@ export interface JourneyDetail extends JourneyView {
   definition: Definition
 }
 
-type Row<View> = Omit<View, 'createdAt' | 'updatedAt'> & { createdAt: Date; updatedAt: Date }
+const shown = columns(journeys, ['id', 'name', 'enabled', 'triggerKind', 'createdAt', 'updatedAt'], 'j')
 
-const columns = `j.id, j.name, j.enabled, j.trigger_kind as "triggerKind", j.created_at as "createdAt",
-  j.updated_at as "updatedAt"`
-
-const columnTypes = {
-  id: 'text',
-  name: 'text',
-  enabled: 'bool',
-  triggerKind: 'text',
-  createdAt: 'timestamptz',
-  updatedAt: 'timestamptz',
-} as const
-
-const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: Row<JourneyView>): JourneyView => ({
+const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: RowOf<typeof shown.types>): JourneyView => ({
   id,
   name,
   enabled,
@@ -53,8 +43,8 @@ const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: Row<Jour
 
 const readJourneys = preparedStatement(
   'list-journeys',
-  { row: typedRow<Row<JourneyView>>(columnTypes), parameters: { accountId: 'text', triggerKind: 'text?' } },
-  `select ${columns} from journeys j where j.account_id = :accountId and (:triggerKind::text is null or j.trigger_kind = :triggerKind)
+  { row: shown.types, parameters: { accountId: 'text', triggerKind: 'text?' } },
+  `select ${shown.list} from journeys j where j.account_id = :accountId and (:triggerKind::text is null or j.trigger_kind = :triggerKind)
    order by j.updated_at desc, j.id desc`,
 )
 
@@ -75,10 +65,10 @@ export const nameOfJourney = async ({ sql, accountId }: Reader, id: string): Pro
 const readNamed = statement(
   'journeys-named',
   {
-    row: typedRow<Row<JourneyDetail>>({ ...columnTypes, version: 'int4', definition: 'jsonb' }),
+    row: { ...shown.types, version: 'int4', definition: journeyVersions.columns.definition },
     parameters: { accountId: 'text', id: 'text?', name: 'text' },
   },
-  `select ${columns}, j.version, v.definition from journeys j
+  `select ${shown.list}, j.version, v.definition from journeys j
    join journey_versions v on v.account_id = j.account_id and v.journey_id = j.id and v.version = j.version
    where j.account_id = :accountId and (j.id = :id or j.name = :name) order by j.id = :id desc`,
 )
@@ -99,25 +89,18 @@ export const findJourney = async (reader: Reader, ref: string): Promise<JourneyD
   return journey
 }
 
+const open = {
+  ...columns(journeys, ['id', 'enabled', 'version']).types,
+  triggerKind: typed<TriggerKind>('text'),
+  definition: journeyVersions.columns.definition,
+} as const
 /** A journey with its newest version, locked so that no other transaction changes or disables it. */
-export interface OpenJourney {
-  id: string
-  enabled: boolean
-  triggerKind: TriggerKind
-  version: number
-  definition: Definition
-}
+export type OpenJourney = RowOf<typeof open>
 
-const locking = preparedStatement(
+const lockVersion = preparedStatement(
   'lock-journey',
   {
-    row: {
-      id: 'text',
-      enabled: 'bool',
-      triggerKind: typed<TriggerKind>('text'),
-      version: 'int4',
-      definition: typed<Definition>('jsonb'),
-    },
+    row: open,
     parameters: { accountId: 'text', id: 'text' },
   },
   `select j.id, j.enabled, j.trigger_kind as "triggerKind", j.version, v.definition from journeys j
@@ -127,7 +110,7 @@ const locking = preparedStatement(
 
 /** Locks a journey in share mode and returns it. Throws Problem `not_found`, also for a journey of another account. */
 export const lockJourney = async ({ sql, accountId }: Reader, id: string): Promise<OpenJourney> => {
-  const [journey] = await sql(locking, { accountId, id })
+  const [journey] = await sql(lockVersion, { accountId, id })
   if (!journey) throw notFound('There is no such journey')
   return journey
 }

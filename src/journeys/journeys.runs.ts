@@ -1,66 +1,43 @@
 import { z } from 'zod'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { notFound, shown } from '../lib/problem.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import { type Cursor, pathOf, type RunStatus, runStatuses } from './definition/definition.ts'
-
-/** A run as `svc journeys runs` shows it; times in epoch ms. */
-export interface RunView {
-  id: string
-  journeyId: string
-  version: number
-  listId: string
-  rowId: string
-  email: string
-  status: RunStatus
-  /** Why it ended early. */
-  reason: string | null
-  /** The place of its next step; null once the run has ended. */
-  step: string | null
-  stepsDone: number
-  /** When its next step, or the next try of it, is due; null while it waits for the answer to a webhook, and once it has ended. */
-  dueAt: number | null
-  /** The number of unexpected errors at its next step, and the last of them. The step is tried again. */
-  tries: number
-  lastFault: string | null
-  enteredAt: number
-  endedAt: number | null
-}
-
-/** A run with its completed steps, oldest first. */
-export interface RunDetail extends RunView {
-  log: { step: string; kind: string; outcome: string; at: number }[]
-}
-
-type Row = Omit<RunView, 'step'> & { cursor: Cursor | null; isActive: boolean }
+import { pathOf, runStatuses } from './definition/definition.ts'
+import { journeyRuns, journeyStepLog } from './journeys.columns.ts'
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
-const columns = `r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,
-  r.reason, r.cursor, r.step_no as "stepsDone", r.status in ('running', 'waiting') as "isActive",
-  case when r.delivery_id is null then ${epochMs('greatest(r.due_at, r.retry_at)')} end as "dueAt", r.tries,
-  r.last_fault as "lastFault", ${epochMs('r.entered_at')} as "enteredAt", ${epochMs('r.ended_at')} as "endedAt"`
+const stored = columns(
+  journeyRuns,
+  ['id', 'journeyId', 'version', 'listId', 'rowId', 'email', 'status', 'reason', 'cursor', 'tries', 'lastFault'],
+  'r',
+)
 
-const columnTypes = {
-  id: 'text',
-  journeyId: 'text',
-  version: 'int4',
-  listId: 'text',
-  rowId: 'text',
-  email: 'text',
-  status: 'text',
-  reason: 'text',
-  cursor: 'jsonb',
+const row = {
+  ...stored.types,
   stepsDone: 'int4',
   isActive: 'bool',
-  dueAt: 'int8',
-  tries: 'int4',
-  lastFault: 'text',
+  /** When its next step, or the next try of it, is due; null while it waits for the answer to a webhook, and once it has ended. */
+  dueAt: 'int8?',
   enteredAt: 'int8',
-  endedAt: 'int8',
+  endedAt: 'int8?',
 } as const
+type Row = RowOf<typeof row>
+
+const list = `${stored.list}, r.step_no as "stepsDone", r.status in ('running', 'waiting') as "isActive",
+  case when r.delivery_id is null then ${epochMs('greatest(r.due_at, r.retry_at)')} end as "dueAt",
+  ${epochMs('r.entered_at')} as "enteredAt", ${epochMs('r.ended_at')} as "endedAt"`
+
+/** A run as `svc journeys runs` shows it, with times in epoch ms. `step`: the place of its next step; null once it has ended. */
+export type RunView = Omit<Row, 'cursor' | 'isActive'> & { step: string | null }
+
+const entry = { ...types(journeyStepLog, 'step', 'kind', 'outcome'), at: 'int8' } as const
+
+/** A run with its completed steps, oldest first. */
+export type RunDetail = RunView & { log: RowOf<typeof entry>[] }
 
 const view = ({ cursor, isActive, stepsDone, dueAt, tries, lastFault, enteredAt, endedAt, ...run }: Row): RunView => ({
   ...run,
@@ -84,10 +61,10 @@ export const RunRequest = z.object({
 const readPage = statement(
   'list-runs',
   {
-    row: typedRow<Row>(columnTypes),
+    row,
     parameters: { accountId: 'text', journeyId: 'text', status: 'text?', before: 'text?', limit: 'int8' },
   },
-  `select ${columns} from journey_runs r
+  `select ${list} from journey_runs r
    where r.account_id = :accountId and r.journey_id = :journeyId and (:status::text is null or r.status = :status)
      and (:before::text is null or r.id < :before) order by r.id desc limit :limit`,
 )
@@ -105,10 +82,10 @@ export const listRuns = async (
 const readRunsOf = statement(
   'read-runs-of-email',
   {
-    row: typedRow<Row & { context: unknown }>({ ...columnTypes, context: 'jsonb' }),
+    row: { ...row, context: 'jsonb' },
     parameters: { accountId: 'text', email: 'text' },
   },
-  `select ${columns}, r.context from journey_runs r where r.account_id = :accountId and r.email = :email order by r.id`,
+  `select ${list}, r.context from journey_runs r where r.account_id = :accountId and r.email = :email order by r.id`,
 )
 
 /** Returns all runs of an address, oldest first, each with its context. */
@@ -117,19 +94,19 @@ export const runsOf = async (
   email: string,
 ): Promise<(RunView & { context: unknown })[]> => {
   const rows = await sql(readRunsOf, { accountId, email })
-  return rows.map(({ context, ...row }) => ({ ...view(row), context }))
+  return rows.map(({ context, ...run }) => ({ ...view(run), context }))
 }
 
 const readRun = statement(
   'read-run',
-  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', id: 'text', journeyId: 'text' } },
-  `select ${columns} from journey_runs r where r.account_id = :accountId and r.id = :id and r.journey_id = :journeyId`,
+  { row, parameters: { accountId: 'text', id: 'text', journeyId: 'text' } },
+  `select ${list} from journey_runs r where r.account_id = :accountId and r.id = :id and r.journey_id = :journeyId`,
 )
 
 const readLog = statement(
   'read-step-log',
   {
-    row: typedRow<RunDetail['log'][number]>({ step: 'text', kind: 'text', outcome: 'text', at: 'int8' }),
+    row: entry,
     parameters: { accountId: 'text', runId: 'text' },
   },
   `select step, kind, outcome, ${epochMs('at')} as at from journey_step_log
@@ -142,9 +119,9 @@ export const showRun = async (
   journeyId: string,
   id: string,
 ): Promise<RunDetail> => {
-  const [row] = await sql(readRun, { accountId, id, journeyId })
-  if (!row) throw notFound(`There is no run ${shown(id)} of this journey`, { hint: `svc journeys runs ${journeyId}` })
-  return { ...view(row), log: await sql(readLog, { accountId, runId: id }) }
+  const [run] = await sql(readRun, { accountId, id, journeyId })
+  if (!run) throw notFound(`There is no run ${shown(id)} of this journey`, { hint: `svc journeys runs ${journeyId}` })
+  return { ...view(run), log: await sql(readLog, { accountId, runId: id }) }
 }
 
 const readAwaiting = statement(

@@ -1,7 +1,7 @@
 import { actionsOn } from '../engagement/engagement.rows.ts'
 import { pathText } from '../lib/file-faults.ts'
 import { messageOfKey } from '../messages/messages.rows.ts'
-import { typedRow } from '../store/column-types.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Side, Step } from './definition/definition.ts'
@@ -9,35 +9,34 @@ import { stepsOf } from './files/files.ts'
 import type { JourneyDetail } from './journeys.find.ts'
 import { summaryOf } from './journeys.tree.ts'
 
-/** What became of a side of a `branch`, a `split` or a `wait-for`, in the newest runs that the journey still has. */
-export interface SideResults {
-  version: number
+const counted = {
+  version: 'int4',
   /** `steps[2]` */
-  step: string
-  kind: 'branch' | 'split' | 'wait-for'
-  /** Empty for a version whose definition was deleted. */
-  summary: string
-  side: Side
+  step: 'text',
+  kind: typed<'branch' | 'split' | 'wait-for'>('text'),
+  side: typed<Side>('text'),
   /** Runs that took the side. */
-  runs: number
+  runs: 'int8',
   /** Emails of the steps in it, and the people who did something with them. */
-  sent: number
-  opened: number
-  clicked: number
-  answered: number
-}
+  sent: 'int8',
+  opened: 'int8',
+  clicked: 'int8',
+  answered: 'int8',
+} as const
+
+/**
+ * What became of a side of a `branch`, a `split` or a `wait-for`, in the newest runs that the journey still has. The summary is empty for
+ * a version whose definition was deleted.
+ */
+export type SideResults = RowOf<typeof counted> & { summary: string }
 
 type Fork = Pick<SideResults, 'version' | 'step' | 'kind' | 'summary'>
-type Counted = Omit<SideResults, 'summary'>
 
 // The outcome of a `wait-for` is a sentence (steps.control.ts). `offset 0` keeps the planner from a join that reads the log of all runs.
 const countSides = statement(
   'count-sides-of-journey',
   {
-    row: typedRow<Counted>({
-      ...({ version: 'int4', step: 'text', kind: 'text', side: 'text' } as const),
-      ...({ runs: 'int8', sent: 'int8', opened: 'int8', clicked: 'int8', answered: 'int8' } as const),
-    }),
+    row: counted,
     parameters: { accountId: 'text', journeyId: 'text', most: 'int8' },
   },
   `with newest as materialized (
@@ -63,10 +62,10 @@ const countSides = statement(
    where d.side in ('then', 'else', 'a', 'b') group by d.version, d.step, d.kind, d.side`,
 )
 
-const countRunsUpTo = statement<{ runs: number }>(
+const countRunsUpTo = statement(
   'count-runs-up-to',
-  { runs: 'int8' },
-  `select count(*) as runs from (select from journey_runs where account_id = $1 and journey_id = $2 limit $3) r`,
+  { row: { runs: 'int8' }, parameters: { accountId: 'text', id: 'text', most: 'int8' } },
+  `select count(*) as runs from (select from journey_runs where account_id = :accountId and journey_id = :id limit :most) r`,
 )
 
 /** Sides are counted in at most this many runs, the newest ones: those of 300,000 runs take seconds. */
@@ -77,7 +76,7 @@ export const hasMoreRuns = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
   most = countedRuns,
-): Promise<boolean> => (await sql(countRunsUpTo, [accountId, id, most + 1]))[0]!.runs > most
+): Promise<boolean> => (await sql(countRunsUpTo, { accountId, id, most: most + 1 }))[0]!.runs > most
 
 const sidesOfKind = { branch: ['then', 'else'], 'wait-for': ['then', 'else'], split: ['a', 'b'] } as const
 const isForkKind = (kind: Step['kind']): kind is Fork['kind'] => Object.hasOwn(sidesOfKind, kind)
@@ -93,7 +92,7 @@ export const sidesOf = async (
   { id, version, definition }: JourneyDetail,
   most = countedRuns,
 ): Promise<SideResults[]> => {
-  const counted = new Map(
+  const results = new Map(
     (await sql(countSides, { accountId, journeyId: id, most })).map((one) => [
       `${one.version} ${one.step} ${one.side}`,
       one,
@@ -103,14 +102,14 @@ export const sidesOf = async (
     const step = found as Step
     return isForkKind(step.kind) ? [{ version, step: pathText(path), kind: step.kind, summary: summaryOf(step) }] : []
   })
-  const older = [...counted.values()]
+  const older = [...results.values()]
     .filter((one) => one.version !== version)
     .map(({ version, step, kind }): Fork => ({ version, step, kind, summary: '' }))
     .sort((a, b) => b.version - a.version || a.step.localeCompare(b.step, 'en', { numeric: true }))
   const forks = new Map([...newest, ...older].map((fork) => [`${fork.version} ${fork.step}`, fork]))
   return [...forks.values()].flatMap((fork) =>
     sidesOfKind[fork.kind].map((side) => {
-      const { runs, sent, opened, clicked, answered } = counted.get(`${fork.version} ${fork.step} ${side}`) ?? none
+      const { runs, sent, opened, clicked, answered } = results.get(`${fork.version} ${fork.step} ${side}`) ?? none
       return { ...fork, side, runs, sent, opened, clicked, answered }
     }),
   )

@@ -1,11 +1,14 @@
 import { type CallEnd, cancelCalls } from '../deliveries/deliveries.ts'
 import type { EmittedEvent } from '../events/events.ts'
-import { type Statement, statement } from '../store/statement.ts'
+import type { TypeMap } from '../store/column-types.ts'
+import { statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import { type AwaitedWhere, matchesWhere, type RunStatus } from './definition/definition.ts'
+import { matchesWhere, type RunStatus } from './definition/definition.ts'
 import { exitRulesOf, type Subject } from './enrolment/enrolment.ts'
 import { journeyStateOf } from './journeys.cause.ts'
 import { journeysChannel } from './journeys.channel.ts'
+import { journeyRuns } from './journeys.columns.ts'
 
 /*
  * How events, removals and ended deliveries end and wake runs. Every change increments the run's revision, so that a unit of work
@@ -26,102 +29,107 @@ export const endingAs = (status: RunStatus): string =>
   `status = '${status}', cursor = null, awaited = null, awaited_where = null, delivery_id = null, revision = r.revision + 1`
 const ending = endingAs('exited')
 
-/** A condition for the account that no index serves: the plan uses the index of another condition. */
-const own = `r.account_id || '' = $1`
-/** The account's open runs of some persons, found by the persons' row ids. */
-const ofPersons = (rowIds: string) => `${own} and r.row_id = any(${rowIds}) and ${open}`
+/** SQL: whether a run is an open one of the persons in `:rowIds`. No index serves the condition for the account: the other one has one. */
+const ofPersons = `r.account_id || '' = :accountId and r.row_id = any(:rowIds) and ${open}`
 
-/** SQL: whether the version of `journey_runs r` has one of the exit rules in a parameter. */
-const hasRule = (rules: string): string => `exists (
-  select from journey_exits x where x.account_id = r.account_id and x.rule = any(${rules})
-    and x.journey_id = r.journey_id and x.version = r.version)`
+/** SQL: the exit rules in `:rules` that the version of `journey_runs r` has. */
+const metRules = `
+  select x.rule from journey_exits x where x.account_id = r.account_id and x.rule = any(:rules)
+    and x.journey_id = r.journey_id and x.version = r.version`
 
-/** A statement that reads which deliveries open runs wait for. `condition` is SQL over `journey_runs r`. */
-const readingWaits = (name: string, condition: string) =>
-  statement<{ id: string }>(
+/** Declares a statement that reads which deliveries open runs wait for. `condition` is SQL over `journey_runs r`. */
+const readWaits = <const Parameters extends TypeMap>(name: string, parameters: Parameters, condition: string) =>
+  statement(
     name,
-    { id: 'text' },
+    { row: { id: 'text' }, parameters },
     `select r.delivery_id as id from journey_runs r where ${condition} and r.delivery_id || '' <> '' order by r.delivery_id`,
   )
 
-/** Cancels the deliveries that `waits` finds. Its first parameter is the account. */
-const cancelWaits = async (work: Work, waits: Statement<{ id: string }>, params: readonly unknown[]): Promise<void> => {
-  const rows = await work.sql(waits, [work.accountId, ...params])
-  if (rows.length > 0) {
-    await cancelCalls(
-      work,
-      rows.map(({ id }) => id),
-    )
-  }
-}
+const cancelWaits = (work: Work, waits: readonly { id: string }[]) =>
+  cancelCalls(
+    work,
+    waits.map(({ id }) => id),
+  )
 
 /** Which runs to end. Properties that are set are combined: a list, persons, and an exit rule that the version must have. */
 interface RunFilter {
-  listId?: string | undefined
-  rowIds?: readonly string[] | undefined
+  listId?: string | null | undefined
+  rowIds?: readonly string[] | null | undefined
   rule?: string
 }
 
+const filter = { accountId: 'text', rowIds: '_text?', listId: 'text?', rules: '_text?' } as const
+
 /** The statements that end the runs of `whose`, a condition over `journey_runs r`, and read their deliveries. */
 const endingRuns = (name: string, whose: string) => {
-  const condition = `${whose} and ($3::text is null or r.list_id = $3) and ($4::text[] is null or ${hasRule('$4')})`
+  const condition = `${whose} and (:listId::text is null or r.list_id = :listId) and (:rules::text[] is null or exists (${metRules}))`
   return {
-    waits: readingWaits(`waits-of-${name}`, condition),
-    end: statement<{ id: string }>(
+    waits: readWaits(`waits-of-${name}`, filter, condition),
+    end: statement(
       `end-runs-of-${name}`,
-      { id: 'text' },
+      { row: { id: 'text' }, parameters: { ...filter, reason: 'text', now: 'timestamptz' } },
       `with leaving as (
          select r.id from journey_runs r where ${condition} order by r.id for no key update
        )
-       update journey_runs r set ${ending}, reason = $5, ended_at = $6
-       from leaving where r.account_id = $1 and r.id = leaving.id returning r.id`,
+       update journey_runs r set ${ending}, reason = :reason, ended_at = :now
+       from leaving where r.account_id = :accountId and r.id = leaving.id returning r.id`,
     ),
   }
 }
 
-const endingOfAll = endingRuns('all', `r.account_id = $1 and ${open} and $2::text[] is null`)
-const endingOfPersons = endingRuns('persons', ofPersons('$2'))
+const endingOfAll = endingRuns('all', `r.account_id = :accountId and ${open} and :rowIds::text[] is null`)
+const endingOfPersons = endingRuns('persons', ofPersons)
 
 /** Ends the open runs that match, and cancels their deliveries. Returns the ids of the runs. */
-export const endRuns = async (work: Work, reason: string, { listId, rowIds, rule }: RunFilter): Promise<string[]> => {
-  const { waits, end } = rowIds === undefined ? endingOfAll : endingOfPersons
-  const params = [rowIds ?? null, listId ?? null, rule === undefined ? null : [rule]]
-  await cancelWaits(work, waits, params)
-  const rows = await work.sql(end, [work.accountId, ...params, reason, work.now])
+export const endRuns = async (
+  work: Work,
+  reason: string,
+  { listId = null, rowIds = null, rule }: RunFilter,
+): Promise<string[]> => {
+  const { sql, accountId, now } = work
+  const { waits, end } = rowIds === null ? endingOfAll : endingOfPersons
+  const which = { accountId, rowIds, listId, rules: rule === undefined ? null : [rule] }
+  await cancelWaits(work, await sql(waits, which))
+  const rows = await sql(end, { ...which, reason, now })
   for (const { id } of rows) journeyStateOf(work).ended.add(id)
   return rows.map(({ id }) => id)
 }
 
-interface Locked {
-  id: string
-  rowId: string
-  /** The run waits for an event of this type, and its timeout is not over. */
-  isListening: boolean
-  where: AwaitedWhere | null
-  exits: string[]
-}
-
 // A unit of work in which runs act locks all runs of these persons and of its own runs' persons at once, and none later. At a
 // webhook step that is not completed (`delivery`), the event of the next step is accepted until the delivery ends.
-const locking = statement<Locked>(
-  'lock-runs',
-  { id: 'text', rowId: 'text', where: 'jsonb', isListening: 'bool', exits: '_text' },
+const lockConcerned = statement(
+  'lock-concerned-runs',
+  {
+    row: {
+      ...types(journeyRuns, 'id', 'rowId'),
+      where: journeyRuns.columns.awaitedWhere,
+      /** Whether the run waits for an event of this type, and its timeout is not over. */
+      isListening: 'bool',
+      exits: '_text',
+    },
+    parameters: {
+      accountId: 'text',
+      rowIds: '_text',
+      type: 'text',
+      rules: '_text',
+      now: 'timestamptz',
+      isActing: 'bool',
+    },
+  },
   `select r.id, r.row_id as "rowId", r.awaited_where as "where",
-     coalesce(r.awaited = $3, false) and (r.due_at > $5 or r.delivery_id is not null or r.context ? 'delivery') as "isListening",
-     array(
-       select x.rule from journey_exits x where x.account_id = r.account_id and x.rule = any($4)
-         and x.journey_id = r.journey_id and x.version = r.version
-     ) as exits
+     coalesce(r.awaited = :type, false) and (r.due_at > :now or r.delivery_id is not null or r.context ? 'delivery') as "isListening",
+     array(${metRules}) as exits
    from journey_runs r
-   where ${ofPersons('$2')} and ($6 or r.awaited = $3 or ${hasRule('$4')})
+   where ${ofPersons} and (:isActing or r.awaited = :type or exists (${metRules}))
    order by r.id for no key update of r`,
 )
 
 const lockRuns = async (work: Work, type: string, rowIds: readonly string[], rules: readonly string[]) => {
   const { actors, completing, ended } = journeyStateOf(work)
+  const { sql, accountId, now } = work
   const persons = [...new Set([...rowIds, ...actors.map(({ rowId }) => rowId)])]
-  const params = [work.accountId, persons, type, rules, work.now, actors.length > 0]
-  const rows = await work.sql(locking, params)
+  const isActing = actors.length > 0
+  const rows = await sql(lockConcerned, { accountId, rowIds: persons, type, rules, now, isActing })
   return rows.filter(({ id }) => !completing.has(id) && !ended.has(id))
 }
 
@@ -144,7 +152,11 @@ const wakeRuns = statement(
    where account_id = :accountId and id = any(:ids)`,
 )
 
-const exitingWaits = readingWaits('waits-of-exits', `${ofPersons('$2')} and ${hasRule('$3')}`)
+const readWaitsOfExits = readWaits(
+  'waits-of-exits',
+  { accountId: 'text', rowIds: '_text', rules: '_text' },
+  `${ofPersons} and exists (${metRules})`,
+)
 
 /**
  * Ends the runs whose exit rules the events meet, and wakes the runs that wait for one of the events and have not timed out.
@@ -159,7 +171,8 @@ export const notifyRuns = async (
   if (!wants.exit && !wants.wake) return
   const rules = wants.exit ? [...new Set(personEvents.flatMap(({ event }) => exitRulesOf(event)))] : []
   const rowIds = [...new Set(personEvents.map(({ subject }) => subject.rowId))]
-  if (wants.exit) await cancelWaits(work, exitingWaits, [rowIds, rules])
+  if (wants.exit)
+    await cancelWaits(work, await work.sql(readWaitsOfExits, { accountId: work.accountId, rowIds, rules }))
   const locked = await lockRuns(work, type, rowIds, rules)
   const byPerson = Map.groupBy(personEvents, ({ subject }) => subject.rowId)
   const leaving: { id: string; reason: string }[] = []

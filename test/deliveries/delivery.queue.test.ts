@@ -427,8 +427,8 @@ describe('the loop', () => {
   test('a delivery that is announced during a claim is claimed next', async () => {
     await subscribe(t.app, account.id, receiver.url)
     let claims = 0
-    const sql = (async (query: string | Statement<object>, params?: unknown[]) => {
-      const rows = await t.app.sql(query, params)
+    const sql = (async (query: Statement<object, object>, values?: object) => {
+      const rows = await t.app.sql(query, values as never)
       if (query !== claimDeliveries || rows.length === 0 || ++claims > 1) return rows
       await emitEvents(t.app, account.id)
       await sleep(200)
@@ -448,8 +448,8 @@ describe('the loop', () => {
     await subscribe(t.app, account.id, receiver.url)
     receiver.always({ delayMs: 500 })
     let claims = 0
-    const sql = (async (query: string | Statement<object>, params?: unknown[]) => {
-      const rows = await t.app.sql(query, params)
+    const sql = (async (query: Statement<object, object>, values?: object) => {
+      const rows = await t.app.sql(query, values as never)
       if (query === claimDeliveries && rows.length > 0 && ++claims === 2)
         throw Object.assign(new Error('cut'), { code: '08006' })
       return rows

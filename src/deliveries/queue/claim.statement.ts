@@ -7,67 +7,48 @@
  */
 
 import { closedAccountIds } from '../../accounts/accounts.rows.ts'
-import type { Claim } from '../../queue/claims.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
-
-/** A claimed delivery with everything that posting it needs. */
-export interface ClaimedDelivery extends Claim {
-  targetId: string
-  kind: 'subscription' | 'project' | 'journey'
-  /** The idempotency key. */
-  key: string
-  /** Attempts made before this one. */
-  tries: number
-  url: string
-  sealedSecret: string | null
-  /** Signs too, as long as the overlap of the last rotation lasts; null if there is no overlap. */
-  formerSealedSecret: string | null
-  body: string
-  bytes: number
-  /** Microseconds since the epoch. */
-  dueAt: number
-  /** Time-outs of its target since the target's last answer. */
-  timeouts: number
-}
+import { columns } from '../../store/tables.ts'
+import { deliveryTargets, pendingDeliveries } from '../deliveries.columns.ts'
 
 /*
- * The statement of a claim, in parts: each is a common table expression. Rows are identified by ctid, which is valid while the
- * statement's snapshot or lock holds, and reached by laterals. So the planner has only one plan whatever its statistics, and the
- * statement can stay prepared.
+ * The statement of a claim, in parts: each is a common table expression. They are in four groups:
+ *
+ * 1. `target`: the targets to read, which are those that this process knows and others that are due by time
+ * 2. `chosen`: the due deliveries of these targets that fit in the capacity; accounts and targets take turns
+ * 3. `claimed`: the chosen deliveries, except those that another transaction has locked
+ * 4. `moved`: from when on each target that was read has something due
+ *
+ * `ClaimCapacity` describes the parameters. Rows are identified by ctid, which is valid while the statement's snapshot or lock holds,
+ * and reached by laterals. So the planner has only one plan whatever its statistics, and the statement can stay prepared.
  */
 
-/** The parameters in their order, as the parts use them. `ClaimCapacity` describes the values. */
-const given = {
-  worker: '$1',
-  requests: '$2::jsonb',
-  total: '$3',
-  accounts: '$4::jsonb',
-  accountDefault: '$5::int',
-  unknownCapacity: '$6::int',
-  unknown: '$7::jsonb',
-  hanging: '$8::jsonb',
-  bytes: '$9::jsonb',
-} as const
-
-/** SQL: the due time from which a target's deliveries are read. Some became due while the target was quiet, before its due time. */
-const readFrom = (dueAt: string) => `case when quiet_until >= ${dueAt} then '-infinity' else ${dueAt} end`
-
-/** SQL: what a claim reads of a target. */
-const targetColumns = `id, account_id, kind, url, sealed_secret, former_sealed_secret, former_secret_until,
-        timeouts, next_due_at, version, quiet_until`
+/** At most this many targets that became due by time are read by one claim, if there is capacity for any. */
+const dueTargets = 2000
 
 /** SQL: nothing is claimed for an account that is being deleted, or is exported. */
 const isOpen = `account_id <> all(array${closedAccountIds})`
 
+/** SQL: whether the last attempt of a target timed out. Such a target gets one delivery, and shares the capacity `hanging`. */
+const hangs = 'timeouts > 0'
+
+/** SQL: the due time from which a target's deliveries are read. Some became due while the target was quiet, before its due time. */
+const readFrom = (dueAt: string) => `case when quiet_until >= ${dueAt} then '-infinity' else ${dueAt} end`
+
 /** SQL: the number of targets in a share. */
-const targetsIn = (share: string) => `(${share} ->> 'targets')::int`
+const targetsIn = (share: string) => `(${share}::jsonb ->> 'targets')::int`
 
 /** SQL: the number of targets of the row's account in a share. */
 const ofAccountIn = (share: string) =>
-  `coalesce((${share} -> 'accounts' ->> account_id)::int, (${share} ->> 'perAccount')::int)`
+  `coalesce((${share}::jsonb -> 'accounts' ->> account_id)::int, (${share}::jsonb ->> 'perAccount')::int)`
 
-/** At most this many targets that became due by time are read by one claim, if there is capacity for any. */
-const dueTargets = 2000
+/** SQL: a number of bytes in the capacity. */
+const bytesIn = (path: string) => `(:bytes::jsonb ${path})::float8`
+
+/** SQL: what a claim reads of a target. */
+const targetColumns = `id, account_id, kind, url, sealed_secret, former_sealed_secret, former_secret_until,
+        timeouts, next_due_at, version, quiet_until`
 
 /** The time, read once. */
 const clock = `
@@ -75,19 +56,19 @@ const clock = `
     select svc_now() as now
   )`
 
-/** The targets that this process knows. */
+/** What this process knows of targets: how many deliveries each can take, and since when it may have some. */
 const request = `
   request as materialized (
     select *
-    from jsonb_to_recordset(${given.requests}) as r(id text, capacity int, since float8)
+    from jsonb_to_recordset(:requests::jsonb) as r(id text, capacity int, since float8)
   )`
 
-/** Known targets with capacity that a notice named, or that are due by time. One that timed out gets one delivery. */
+/** The targets with a request and capacity that a notice named, or that are due by time. */
 const known = `
   known as (
     select
       t.*,
-      case when t.timeouts > 0 then 1 else r.capacity end as capacity,
+      case when t.${hangs} then 1 else r.capacity end as capacity,
       ${readFrom('least(t.next_due_at, to_timestamp(r.since / 1e6 - 1e-6))')} as since
     from clock, request r
     cross join lateral (
@@ -104,15 +85,15 @@ const known = `
   )`
 
 /**
- * Other targets that are due by time. The accounts take turns, each within its share, separately for the targets that timed out at
- * their last attempt and for all others.
+ * The rows of targets without a request that are due by time. The accounts take turns, each within its share, separately for the targets
+ * that hang and for all others.
  */
-const turns = `
-  turns as (
+const unknownRow = `
+  unknown_row as (
     select row from (
-      select *, row_number() over (partition by timeouts > 0 order by place, next_due_at) as turn
+      select *, row_number() over (partition by ${hangs} order by place, next_due_at) as turn
       from (
-        select *, row_number() over (partition by account_id, timeouts > 0 order by next_due_at) as place
+        select *, row_number() over (partition by account_id, ${hangs} order by next_due_at) as place
         from (
           select ctid as row, account_id, timeouts, next_due_at
           from delivery_targets
@@ -122,87 +103,88 @@ const turns = `
             and ${isOpen}
             and id not in (select id from request)
           order by next_due_at
-          limit case when ${targetsIn(given.unknown)} + ${targetsIn(given.hanging)} > 0 then ${dueTargets} else 0 end
+          limit case when ${targetsIn(':unknown')} + ${targetsIn(':hanging')} > 0 then ${dueTargets} else 0 end
         ) t
       ) t
-      where place <= case
-        when timeouts > 0 then ${ofAccountIn(given.hanging)}
-        else ${ofAccountIn(given.unknown)} end
+      where place <= case when ${hangs} then ${ofAccountIn(':hanging')} else ${ofAccountIn(':unknown')} end
     ) t
-    where turn <= case when timeouts > 0 then ${targetsIn(given.hanging)} else ${targetsIn(given.unknown)} end
+    where turn <= case when ${hangs} then ${targetsIn(':hanging')} else ${targetsIn(':unknown')} end
   )`
 
-/** The targets of `turns`, with the columns of `known`. */
-const timed = `
-  timed as (
+/** The targets of `unknown_row`, with the columns of `known`. */
+const unknown = `
+  unknown as (
     select ${targetColumns},
-      case when timeouts > 0 then 1 else ${given.unknownCapacity} end as capacity,
+      case when ${hangs} then 1 else :unknownCapacity::int end as capacity,
       ${readFrom('next_due_at')} as since
     from delivery_targets
-    where ctid = any(array(select row from turns))
+    where ctid = any(array(select row from unknown_row))
   )`
 
 /** All targets whose deliveries are read. */
-const candidate = `
-  candidate as materialized (
+const target = `
+  target as materialized (
     select * from known
     union all
-    select * from timed
+    select * from unknown
   )`
 
 /** The oldest due deliveries of each target within its capacity; `nth` counts them. */
 const due = `
   due as (
-    select c.id as target, d.*, c.account_id, c.timeouts > 0 as hangs,
-      row_number() over (partition by c.id order by d.due_at) as nth
-    from candidate c, clock
+    select t.id as target, d.*, t.account_id, t.${hangs} as hangs,
+      row_number() over (partition by t.id order by d.due_at) as nth
+    from target t, clock
     cross join lateral (
       select ctid as row, due_at, bytes
       from pending_deliveries
-      where target_id = c.id
-        and due_at >= c.since
+      where target_id = t.id
+        and due_at >= t.since
         and due_at <= clock.now
         and worker is null
       order by due_at
-      limit c.capacity
+      limit t.capacity
     ) d
   )`
 
-/** The turn of each delivery in its account: the first of each target, then the second of each. */
-const shared = `
-  shared as (
+/** The due deliveries with their turns in their account: the first of each target, then the second of each. */
+const inTurns = `
+  in_turns as (
     select *, row_number() over (partition by account_id order by nth, due_at) as turn
     from due
   )`
 
-/** Deliveries within their account's permits, with the bytes of those before them: of all, of their account, and of their health. */
-const fitting = `
-  fitting as (
+/**
+ * The deliveries within their account's permits, with the bytes of the large ones before them: of all, of their account, and of those of
+ * targets that hang.
+ */
+const permitted = `
+  permitted as (
     select *,
       sum(size) over (order by turn, due_at rows unbounded preceding) - size as before,
       sum(size) over (partition by account_id order by turn rows unbounded preceding) - size as before_own,
       sum(size) over (partition by hangs order by turn, due_at rows unbounded preceding) - size as before_hanging
     from (
-      select *, case when bytes > (${given.bytes} ->> 'small')::int then bytes else 0 end as size
-      from shared
+      select *, case when bytes > (:bytes::jsonb ->> 'small')::int then bytes else 0 end as size
+      from in_turns
     ) d
-    where turn <= coalesce((${given.accounts} ->> account_id)::int, ${given.accountDefault})
+    where turn <= coalesce((:accounts::jsonb ->> account_id)::int, :accountDefault::int)
   )`
 
-/** The deliveries of this claim, in the order of their turns: small ones, and large ones while bytes are left. */
+/** The rows of the deliveries of this claim, in the order of their turns: small ones, and large ones while bytes are left. */
 const chosen = `
   chosen as (
     select row
-    from fitting
+    from permitted
     where size = 0
-      or (before < (${given.bytes} ->> 'total')::float8
-        and before_own < coalesce((${given.bytes} -> 'accounts' ->> account_id)::float8, (${given.bytes} ->> 'accountDefault')::float8)
-        and (not hangs or before_hanging < (${given.bytes} ->> 'hanging')::float8))
+      or (before < ${bytesIn(`->> 'total'`)}
+        and before_own < coalesce(${bytesIn(`-> 'accounts' ->> account_id`)}, ${bytesIn(`->> 'accountDefault'`)})
+        and (not hangs or before_hanging < ${bytesIn(`->> 'hanging'`)}))
     order by turn, due_at
-    limit ${given.total}
+    limit :total
   )`
 
-/** The rows that are taken: those that no other transaction has locked, and no other worker has claimed meanwhile. */
+/** The chosen rows that no other transaction has locked, and no other worker has claimed meanwhile. */
 const locked = `
   locked as materialized (
     select ctid as row, target_id as target
@@ -213,53 +195,53 @@ const locked = `
   )`
 
 /** The claim. A late result of a former claim has another number. */
-const taken = `
-  taken as (
+const claimed = `
+  claimed as (
     update pending_deliveries
-    set worker = ${given.worker}, claim = claim + 1
+    set worker = :worker, claim = claim + 1
     where ctid = any(array(select row from locked))
     returning account_id, id, target_id, key, claim, tries, body, bytes, due_at
   )`
 
-/** The due deliveries that were read, by target. */
-const seen = `
-  seen as (
-    select target, count(*) as found, min(due_at) as first, max(due_at) as last
+/** The number of due deliveries that were read, by target, with their first and last due time. */
+const foundOf = `
+  found_of as (
+    select target, count(*) as count, min(due_at) as first, max(due_at) as last
     from due
     group by target
   )`
 
-/** The number of deliveries that were taken, by target. */
-const ours = `
-  ours as (
-    select target, count(*) as taken
+/** The number of claimed deliveries, by target. */
+const claimedOf = `
+  claimed_of as (
+    select target, count(*) as count
     from locked
     group by target
   )`
 
 /**
- * The next due time of each target: that of the first delivery that is left, of the last one that was read if there may be more,
- * or of the first one that is not due yet.
+ * The next due time of each target that was read: that of the first delivery that is left, of the last one that was read if there may
+ * be more, or of the first one that is not due yet.
  */
-const ahead = `
-  ahead as materialized (
-    select c.id, c.version, c.next_due_at,
+const nextDue = `
+  next_due as materialized (
+    select t.id, t.version, t.next_due_at,
       case
-        when s.found > coalesce(o.taken, 0) then s.first
-        when s.found >= c.capacity then s.last
-        when c.next_due_at is not null then (
+        when f.count > coalesce(c.count, 0) then f.first
+        when f.count >= t.capacity then f.last
+        when t.next_due_at is not null then (
           select p.due_at
           from pending_deliveries p
-          where p.target_id = c.id
+          where p.target_id = t.id
             and p.due_at > clock.now
           order by p.due_at
           limit 1
         )
       end as next,
       clock.now
-    from clock, candidate c
-    left join seen s on s.target = c.id
-    left join ours o on o.target = c.id
+    from clock, target t
+    left join found_of f on f.target = t.id
+    left join claimed_of c on c.target = t.id
   )`
 
 /** Writes next due times, unless another transaction has lowered or locked them, or both are past and within a second. */
@@ -269,7 +251,7 @@ const moved = `
     set next_due_at = m.next
     from (
       select a.next, l.row
-      from ahead a
+      from next_due a
       cross join lateral (
         select ctid as row
         from delivery_targets
@@ -292,47 +274,51 @@ const moved = `
   )`
 
 const parts = [
-  ...[clock, request, known, turns, timed, candidate],
-  ...[due, shared, fitting, chosen, locked, taken],
-  ...[seen, ours, ahead, moved],
+  ...[clock, request, known, unknownRow, unknown, target],
+  ...[due, inTurns, permitted, chosen],
+  ...[locked, claimed],
+  ...[foundOf, claimedOf, nextDue, moved],
 ]
 
-/** Claims due deliveries. Its rows have everything that posting them needs. */
-export const claimDeliveries = preparedStatement<Omit<ClaimedDelivery, 'worker'>>(
+const ofDelivery = columns(pendingDeliveries, ['accountId', 'id', 'targetId', 'key', 'claim', 'tries', 'bytes'], 'd')
+const ofTarget = columns(deliveryTargets, ['kind', 'url', 'sealedSecret', 'timeouts'], 't')
+
+const posted = {
+  ...ofDelivery.types,
+  ...ofTarget.types,
+  /** Signs too, as long as the overlap of the last rotation lasts; null if there is no overlap. */
+  formerSealedSecret: 'text?',
+  body: 'text',
+  /** Microseconds since the epoch. */
+  dueAt: 'int8',
+} as const
+
+/** A claimed delivery with everything that posting it needs. */
+export type ClaimedDelivery = RowOf<typeof posted> & { worker: number }
+
+/** Claims due deliveries. */
+export const claimDeliveries = preparedStatement(
   'claim-deliveries',
   {
-    accountId: 'text',
-    id: 'text',
-    targetId: 'text',
-    kind: 'text',
-    key: 'text',
-    claim: 'int4',
-    tries: 'int4',
-    url: 'text',
-    sealedSecret: 'text',
-    formerSealedSecret: 'text',
-    bytes: 'int4',
-    dueAt: 'int8',
-    timeouts: 'int4',
-    body: 'text',
+    row: posted,
+    parameters: {
+      worker: 'int4',
+      requests: 'jsonb',
+      total: 'int8',
+      accounts: 'jsonb',
+      accountDefault: 'int4',
+      unknownCapacity: 'int4',
+      unknown: 'jsonb',
+      hanging: 'jsonb',
+      bytes: 'jsonb',
+    },
   },
   `with ${parts.join(',')}
-  select
-    t.account_id as "accountId",
-    t.id,
-    t.target_id as "targetId",
-    c.kind,
-    t.key,
-    t.claim,
-    t.tries,
-    c.url,
-    c.sealed_secret as "sealedSecret",
-    case when c.former_secret_until > (select now from clock) then c.former_sealed_secret end as "formerSealedSecret",
-    t.bytes,
-    (extract(epoch from t.due_at) * 1e6)::int8 as "dueAt",
-    c.timeouts,
-    coalesce(t.body, (select payload from events e where e.account_id = t.account_id and e.id = t.key)) as body
-  from taken t
-  join candidate c on c.id = t.target_id
-  order by t.due_at`,
+  select ${ofDelivery.list}, ${ofTarget.list},
+    case when t.former_secret_until > (select now from clock) then t.former_sealed_secret end as "formerSealedSecret",
+    coalesce(d.body, (select payload from events e where e.account_id = d.account_id and e.id = d.key)) as body,
+    (extract(epoch from d.due_at) * 1e6)::int8 as "dueAt"
+  from claimed d
+  join target t on t.id = d.target_id
+  order by d.due_at`,
 )

@@ -64,17 +64,17 @@ export interface ClaimCapacity {
 
 /** Claims due deliveries for a worker within the capacity, shared fairly by accounts and targets, the oldest first. */
 export const claimDue = async (sql: Sql, worker: number, capacity: ClaimCapacity): Promise<ClaimedDelivery[]> => {
-  const rows = await sql(claimDeliveries, [
+  const rows = await sql(claimDeliveries, {
     worker,
-    JSON.stringify(capacity.requests),
-    capacity.total,
-    JSON.stringify(capacity.accounts),
-    capacity.accountDefault,
-    capacity.unknown.capacity,
-    JSON.stringify(capacity.unknown),
-    JSON.stringify(capacity.hanging),
-    JSON.stringify(capacity.bytes),
-  ])
+    requests: JSON.stringify(capacity.requests),
+    total: capacity.total,
+    accounts: JSON.stringify(capacity.accounts),
+    accountDefault: capacity.accountDefault,
+    unknownCapacity: capacity.unknown.capacity,
+    unknown: JSON.stringify(capacity.unknown),
+    hanging: JSON.stringify(capacity.hanging),
+    bytes: JSON.stringify(capacity.bytes),
+  })
   return rows.map((row) => Object.assign(row, { worker }))
 }
 
@@ -91,14 +91,14 @@ export const lowerDueTimes = (rows: string, condition = 'true') => `
     ) l
   ) m where t.ctid = m.row returning t.id`
 
-/** Frees the rows of claims (`$1`), which can't be recorded after that, and makes their targets due. */
-const freeDeliveries = preparedStatement<{ id: string }>(
+/** Frees the rows of claims, which can't be recorded after that, and makes their targets due. */
+const freeDeliveries = preparedStatement(
   'free-deliveries',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { claims: 'jsonb' } },
   `with freed as (
      update pending_deliveries p
      set worker = null, claim = p.claim + 1
-     from (select l.row from ${ownedRows('pending_deliveries')}) l
+     from (select l.row from ${ownedRows('pending_deliveries', '', ':claims')}) l
      where p.ctid = l.row
      returning id, target_id, due_at
    ), target as (
@@ -116,7 +116,7 @@ const freeDeliveries = preparedStatement<{ id: string }>(
  * with the ids of the changed rows; rows that another transaction has locked, and those of newer claims, stay unchanged.
  */
 export const releaseClaims = async (sql: Sql, claims: readonly Claim[]): Promise<Set<string>> => {
-  const rows = await sql(freeDeliveries, [claimsJson(claims)])
+  const rows = await sql(freeDeliveries, { claims: claimsJson(claims) })
   return new Set(rows.map(({ id }) => id))
 }
 

@@ -1,6 +1,7 @@
 import { askedQuietMs, nextRetryMs, timeoutBackoffMs } from '../../lib/backoff.ts'
 import type { PostOutcome } from '../../net/http.ts'
 import { ownedRows, splitByOutcome } from '../../queue/claims.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { CallEnd } from '../deliveries.cancel.ts'
@@ -63,29 +64,29 @@ const encode = (results: readonly Result[]): string =>
   )
 
 /** A delivery after its attempt was recorded. */
-interface Row {
-  id: string
+const recorded = {
+  id: 'text',
   /** Number of attempts. */
-  attempts: number
+  attempts: 'int4',
   /** The time of the next attempt, in microseconds since the epoch; null if there is none. */
-  dueAt: number | null
-}
+  dueAt: 'int8?',
+} as const
 
 const resultColumns = ', tries int, status text, "waitMs" float8, attempt jsonb, "ageMs" float8'
 
 /**
- * Records results (`$1`, as `encode` returns them): a failed attempt with tries left sets the due time of the next one, every other
+ * Records results, as `encode` returns them: a failed attempt with tries left sets the due time of the next one, every other
  * result moves the delivery to history. Skips rows that another transaction has locked, so that no other result waits for them.
  */
-const recordDeliveries = preparedStatement<Row>(
+const recordDeliveries = preparedStatement(
   'record-deliveries',
-  { id: 'text', attempts: 'int4', dueAt: 'int8' },
+  { row: recorded, parameters: { results: 'jsonb' } },
   `with clock as materialized (
      select svc_now() as now
    ), result as materialized (
      select l.row, c.id, c.tries, c.status, c."waitMs",
        c.attempt || jsonb_build_object('at', (extract(epoch from clock.now) * 1000)::int8 - c."ageMs"::int8) as attempt
-     from clock, ${ownedRows('pending_deliveries', resultColumns)}
+     from clock, ${ownedRows('pending_deliveries', resultColumns, ':results')}
    ), retried as (
      update pending_deliveries p
      set tries = r.tries,
@@ -115,14 +116,14 @@ const recordDeliveries = preparedStatement<Row>(
 )
 
 export interface Recorded {
-  written: { result: Result; row: Row }[]
+  written: { result: Result; row: RowOf<typeof recorded> }[]
   /** Another transaction has locked the rows: try again. A result in neither array belongs to a newer claim, or was cancelled. */
   locked: Result[]
 }
 
 /** Records results in one statement, or two if a row is locked or belongs to another worker. It waits for no lock. */
 export const recordResults = async (sql: Sql, results: readonly Result[]): Promise<Recorded> => {
-  const found = await sql(recordDeliveries, [encode(results)])
+  const found = await sql(recordDeliveries, { results: encode(results) })
   const rows = new Map(found.map((row) => [row.id, row]))
   const changed = new Set(rows.keys())
   const { done, locked } = await splitByOutcome(sql, 'pending_deliveries', results, ({ claimed }) => claimed, changed)
@@ -156,7 +157,7 @@ const agesOf = ({ deliveredAt, failedAt, ...summary }: Summary) => {
 }
 
 /**
- * Writes summaries (`$1`, as `agesOf` returns them). A quiet time puts off the next due time, and a retry lowers it to its own but
+ * Writes summaries, as `agesOf` returns them. A quiet time puts off the next due time, and a retry lowers it to its own but
  * not below a quiet time. A changed due time has a new version, so that no claim overwrites it with what it computed before.
  */
 const summarizeTargets = preparedStatement(

@@ -7,7 +7,7 @@
 import type { Sql } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
-import { cancelling } from '../deliveries.cancel.ts'
+import { cancelWhere } from '../deliveries.cancel.ts'
 import { announceTargetsChanged } from '../deliveries.notices.ts'
 
 /*
@@ -85,9 +85,9 @@ export const deleteTarget = async (work: Work, id: string): Promise<number> => {
 
 const revive = statement(
   'revive-target',
-  {},
+  { parameters: { accountId: 'text', id: 'text' } },
   `update delivery_targets set status = 'active', disabled_reason = null, timeouts = 0, quiet_until = null
-   where account_id = $1 and id = $2`,
+   where account_id = :accountId and id = :id`,
 )
 
 /** Makes a target active again. Deliveries that were pending when it ended stay cancelled. */
@@ -95,17 +95,14 @@ export const reviveTarget = async (work: Work, id: string): Promise<void> => {
   const { sql, accountId } = work
   await lockTargets(sql, accountId, [id])
   for (let count = atOnce; count === atOnce; ) count = await cancelPending(work, [id])
-  await sql(revive, [accountId, id])
+  await sql(revive, { accountId, id })
 }
 
-const cancelSome = cancelling(
-  'cancel-deliveries-of-targets',
-  `p.account_id = $1 and p.target_id = any($2) limit ${atOnce} for update`,
-)
+const cancelSome = cancelWhere('cancel-deliveries-of-targets', `p.target_id = any(:ids) limit ${atOnce} for update`)
 
 /** Cancels at most 10,000 pending deliveries of targets that the caller has ended; the jobs cancel the rest. Returns the number. */
 const cancelPending = async (work: Work, ids: readonly string[]): Promise<number> => {
-  const [row] = await work.sql(cancelSome, [work.accountId, ids])
+  const [row] = await work.sql(cancelSome, { accountId: work.accountId, ids })
   announceTargetsChanged(work, ids)
   return row!.count
 }

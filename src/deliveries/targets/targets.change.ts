@@ -1,7 +1,9 @@
 import { parseCidrs } from '../../net/addresses.ts'
 import { checkWebhookUrl } from '../../net/webhook-url.ts'
 import { statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
+import { deliveryTargets } from '../deliveries.columns.ts'
 import type { DeliveryTarget } from '../deliveries.entities.ts'
 import { announceTargetsChanged } from '../deliveries.notices.ts'
 
@@ -27,11 +29,11 @@ export const createTarget = async (work: Work, target: NewTarget): Promise<void>
   await em.flush()
 }
 
-const redirect = statement<{ sealed: string }>(
+const redirect = statement(
   'redirect-target',
-  { sealed: 'text' },
-  `update delivery_targets set url = $3, timeouts = 0, quiet_until = null
-   where account_id = $1 and id = $2 and status <> 'deleted' returning sealed_secret as sealed`,
+  { row: { sealed: 'text' }, parameters: types(deliveryTargets, 'accountId', 'id', 'url') },
+  `update delivery_targets set url = :url, timeouts = 0, quiet_until = null
+   where account_id = :accountId and id = :id and status <> 'deleted' returning sealed_secret as sealed`,
 )
 
 /**
@@ -39,7 +41,7 @@ const redirect = statement<{ sealed: string }>(
  * sealed secret; undefined for a deleted target, which stays as it is.
  */
 export const redirectTarget = async (work: Work, id: string, url: string): Promise<string | undefined> => {
-  const [row] = await work.sql(redirect, [work.accountId, id, url])
+  const [row] = await work.sql(redirect, { accountId: work.accountId, id, url })
   if (row) announceTargetsChanged(work, [id])
   return row?.sealed
 }
@@ -47,25 +49,33 @@ export const redirectTarget = async (work: Work, id: string, url: string): Promi
 // The assignments read the row as it was: the current secret becomes the former one.
 const reseal = statement(
   'reseal-target',
-  {},
-  `update delivery_targets set sealed_secret = $3, url = coalesce($4, url),
-     former_sealed_secret = case when $5::timestamptz is not null then sealed_secret end, former_secret_until = $5
-   where account_id = $1 and id = $2`,
+  {
+    parameters: {
+      ...types(deliveryTargets, 'accountId', 'id'),
+      sealedSecret: 'text',
+      url: 'text?',
+      overlapUntil: 'timestamptz?',
+    },
+  },
+  `update delivery_targets set sealed_secret = :sealedSecret, url = coalesce(:url, url),
+     former_sealed_secret = case when :overlapUntil::timestamptz is not null then sealed_secret end,
+     former_secret_until = :overlapUntil
+   where account_id = :accountId and id = :id`,
 )
 
 interface Resealing {
   sealedSecret: string
-  url?: string
+  url?: string | null
   /** Until then the secret that it replaces signs too. An earlier one signs nothing any more. */
-  overlapUntil?: Date
+  overlapUntil?: Date | null
 }
 
 /** Changes the sealed secret, and the URL if one is given, from the next attempt on. */
 export const resealTarget = async (
   work: Work,
   id: string,
-  { sealedSecret, url, overlapUntil }: Resealing,
+  { sealedSecret, url = null, overlapUntil = null }: Resealing,
 ): Promise<void> => {
-  await work.sql(reseal, [work.accountId, id, sealedSecret, url ?? null, overlapUntil ?? null])
+  await work.sql(reseal, { accountId: work.accountId, id, sealedSecret, url, overlapUntil })
   announceTargetsChanged(work, [id])
 }

@@ -1,7 +1,8 @@
-import { typed } from '../../store/column-types.ts'
+import { type RowOf, typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
-import type { DeliveryTarget } from '../deliveries.entities.ts'
+import { deliveryTargets } from '../deliveries.columns.ts'
 
 /** SQL join: the target `t` of each row of `owner`, which has the target's account and id. */
 export const joinTarget = (owner: string) =>
@@ -36,21 +37,21 @@ export const endOfOverlap = async ({ sql, accountId, now }: Work, id: string): P
   return row?.until ?? null
 }
 
-export interface TargetState {
-  status: 'active' | 'disabled'
-  disabledReason: DeliveryTarget['disabledReason']
-  /** A delivery has been due since the given time, and no worker has claimed it. */
-  overdue: boolean
-}
+/** The status of a target that is not deleted. */
+const status = typed<'active' | 'disabled'>('text')
+
+const state = {
+  ...types(deliveryTargets, 'disabledReason'),
+  status,
+  /** Whether a delivery has been due since the given time, and no worker has claimed it. */
+  overdue: 'bool',
+} as const
+export type TargetState = RowOf<typeof state>
 
 const readState = statement(
   'read-target-state',
   {
-    row: {
-      status: typed<'active' | 'disabled'>('text'),
-      disabledReason: typed<DeliveryTarget['disabledReason']>('text'),
-      overdue: 'bool',
-    },
+    row: state,
     parameters: { accountId: 'text', id: 'text', overdueSince: 'timestamptz' },
   },
   `select status, disabled_reason as "disabledReason", exists (
@@ -65,28 +66,24 @@ export const readTargetState = async (
   id: string,
   overdueSince: Date,
 ): Promise<TargetState | null> => {
-  const [state] = await sql(readState, { accountId, id, overdueSince })
-  return state ?? null
+  const [row] = await sql(readState, { accountId, id, overdueSince })
+  return row ?? null
 }
 
+const projectTarget = { id: 'text', projectId: 'text', url: 'text', status } as const
 /** A project's own webhook. */
-export interface ProjectTarget {
-  id: string
-  projectId: string
-  url: string
-  status: 'active' | 'disabled'
-}
+export type ProjectTarget = RowOf<typeof projectTarget>
 
-const readingProjectTarget = (name: string, lock = '') =>
-  statement<ProjectTarget>(
+const selectProjectTarget = (name: string, lock = '') =>
+  statement(
     name,
-    { id: 'text', projectId: 'text', url: 'text', status: 'text' },
+    { row: projectTarget, parameters: { accountId: 'text', projectId: 'text' } },
     `select id, owner_id as "projectId", url, status from delivery_targets
-     where account_id = $1 and kind = 'project' and owner_id = $2 and status <> 'deleted' ${lock}`,
+     where account_id = :accountId and kind = 'project' and owner_id = :projectId and status <> 'deleted' ${lock}`,
   )
 
-const readProjectTarget = readingProjectTarget('read-project-target')
-const lockProjectTarget = readingProjectTarget('lock-project-target', 'for no key update')
+const readProjectTarget = selectProjectTarget('read-project-target')
+const lockProjectTarget = selectProjectTarget('lock-project-target', 'for no key update')
 
 /** Returns the target of a project; null if it has none. `lock` keeps other transactions from changing it. */
 export const findProjectTarget = async (
@@ -94,21 +91,22 @@ export const findProjectTarget = async (
   projectId: string,
   { lock }: { lock: boolean },
 ): Promise<ProjectTarget | null> => {
-  const [row] = await sql(lock ? lockProjectTarget : readProjectTarget, [accountId, projectId])
+  const [row] = await sql(lock ? lockProjectTarget : readProjectTarget, { accountId, projectId })
   return row ?? null
 }
 
-const activeOfProjects = `from delivery_targets where account_id = $1 and kind = 'project' and status = 'active'`
+const activeOfProjects = (account: string) =>
+  `from delivery_targets where account_id = ${account} and kind = 'project' and status = 'active'`
 
 /** SQL condition: whether a project of the account `$1` has an active target. */
-export const hasProjectTargets = `exists (select ${activeOfProjects})`
+export const hasProjectTargets = `exists (select ${activeOfProjects('$1')})`
 
-const projectTargets = preparedStatement<Pick<ProjectTarget, 'id' | 'projectId'>>(
+const readProjectTargets = preparedStatement(
   'project-targets',
-  { id: 'text', projectId: 'text' },
-  `select id, owner_id as "projectId" ${activeOfProjects}`,
+  { row: { id: 'text', projectId: 'text' }, parameters: { accountId: 'text' } },
+  `select id, owner_id as "projectId" ${activeOfProjects(':accountId')}`,
 )
 
 /** Returns the active targets of the account's projects. */
 export const listProjectTargets = ({ sql, accountId }: Work): Promise<Pick<ProjectTarget, 'id' | 'projectId'>[]> =>
-  sql(projectTargets, [accountId])
+  sql(readProjectTargets, { accountId })

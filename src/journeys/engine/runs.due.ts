@@ -6,8 +6,10 @@ import type { QueueView } from '../../queue/loop.ts'
 import { type RowOf, typed } from '../../store/column-types.ts'
 import type { Database, Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import type { Cursor } from '../definition/definition.ts'
+import { journeyRuns } from '../journeys.columns.ts'
 import { due, open } from './runs.rows.ts'
 
 /*
@@ -20,32 +22,11 @@ import { due, open } from './runs.rows.ts'
  * planner settings disable the others in these transactions.
  */
 
-/** A run whose next step is due. */
-export interface DueRun {
-  accountId: string
-  id: string
-  journeyId: string
-  /** Its version and cursor: runs with the same place do the same step. */
-  place: string
-}
-
-/** How many runs may be taken, in total and by account; `accountDefault` is for accounts not in `accounts`. `except`: runs to skip. */
-export interface Capacity {
-  total: number
-  accounts: ReadonlyMap<string, number>
-  accountDefault: number
-  except: readonly string[]
-}
-
 const off = (...names: string[]) => names.map((name) => `set_config('${name}', 'off', true)`).join(', ')
 const rowByRow = off('enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin')
 const inOrder = off('enable_sort', 'enable_incremental_sort')
 
-/** The same value, in the form of the index by account. */
-const dueByAccount = 'greatest(retry_at, due_at)'
-const columns = `account_id as "accountId", id, journey_id as "journeyId", version || ' ' || cursor as place`
-
-/** Excludes the runs of accounts that are being deleted, or are exported. */
+/** SQL: excludes the runs of accounts that are being deleted, or are exported. */
 const isAlive = `account_id <> all(array${closedAccountIds})`
 
 /** The queue of journey runs, for depths and metrics. */
@@ -53,37 +34,6 @@ export const journeysQueue: QueueView = {
   name: 'journeys',
   due: `select ${due} as due_at from clock, journey_runs where ${open} and ${due} <= clock.now and ${isAlive}`,
 }
-
-const dueTypes = { accountId: 'text', id: 'text', journeyId: 'text', place: 'text' } as const
-
-// An account that is being deleted may have any number of due runs, which `oldest-due` would read and skip.
-const walkInOrder = preparedStatement(
-  'walk-in-order',
-  { row: { isClosing: 'bool', isHeld: 'bool', set_config: 'text' } },
-  `select exists ${closedAccountIds} as "isClosing", ${isHeld('journeys')} as "isHeld", ${rowByRow}, ${inOrder}`,
-)
-
-const oldest = preparedStatement<DueRun>(
-  'oldest-due',
-  dueTypes,
-  `select ${columns} from journey_runs
-   where ${open} and ${due} <= $1 and ${isAlive} and id not in (select unnest($2::text[])) order by ${due} limit $3`,
-)
-
-// Each account with due runs contributes its oldest ones, at most
-// twice its even share: that limits unneeded rows, and fills the capacity that accounts with few runs leave.
-const fair = preparedStatement<DueRun>(
-  'fair-due',
-  dueTypes,
-  `with recursive ${turnOfAccounts('journey_runs', dueByAccount, open)}, waiting as materialized (
-     select account_id, ceil(2.0 * $3::int / count(*) over ()) as share from turn where due <= $1 and ${isAlive}
-   )
-   select d."accountId", d.id, d."journeyId", d.place from waiting w cross join lateral (
-     select ${columns}, row_number() over (order by ${dueByAccount}) as nth from journey_runs
-     where account_id = w.account_id and ${open} and ${dueByAccount} <= $1 and id not in (select unnest($2::text[]))
-     order by ${dueByAccount} limit least(w.share, coalesce(($4::jsonb ->> w.account_id)::int, $5::int))
-   ) d order by d.nth limit $3`,
-)
 
 const firstDue = statement(
   'first-due',
@@ -100,6 +50,64 @@ export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
   return first?.isDue ?? false
 }
 
+/** How many runs may be taken, in total and by account; `accountDefault` is for accounts not in `accounts`. `except`: runs to skip. */
+export interface Capacity {
+  total: number
+  accounts: ReadonlyMap<string, number>
+  accountDefault: number
+  except: readonly string[]
+}
+
+const dueRun = {
+  ...types(journeyRuns, 'accountId', 'id', 'journeyId'),
+  /** Its version and cursor: runs with the same place do the same step. */
+  place: 'text',
+} as const
+/** A run whose next step is due. */
+export type DueRun = RowOf<typeof dueRun>
+const dueColumns = `account_id as "accountId", id, journey_id as "journeyId", version || ' ' || cursor as place`
+
+// An account that is being deleted may have any number of due runs, which `oldest-due` would read and skip.
+const walkInOrder = preparedStatement(
+  'walk-in-order',
+  { row: { isClosing: 'bool', isHeld: 'bool', set_config: 'text' } },
+  `select exists ${closedAccountIds} as "isClosing", ${isHeld('journeys')} as "isHeld", ${rowByRow}, ${inOrder}`,
+)
+
+const findOldest = preparedStatement(
+  'oldest-due',
+  { row: dueRun, parameters: { now: 'timestamptz', except: '_text', total: 'int8' } },
+  `select ${dueColumns} from journey_runs
+   where ${open} and ${due} <= :now and ${isAlive} and id not in (select unnest(:except::text[])) order by ${due} limit :total`,
+)
+
+/** SQL: the same time as `due`, in the form of the index by account. */
+const dueByAccount = 'greatest(retry_at, due_at)'
+
+// Each account with due runs contributes its oldest ones, at most twice its even share: that limits unneeded rows, and fills the
+// capacity that accounts with few runs leave.
+const findFair = preparedStatement(
+  'fair-due',
+  {
+    row: dueRun,
+    parameters: { now: 'timestamptz', except: '_text', total: 'int4', accounts: 'jsonb', accountDefault: 'int4' },
+  },
+  `with recursive ${turnOfAccounts('journey_runs', dueByAccount, open)}, waiting as materialized (
+     select account_id, ceil(2.0 * :total::int / count(*) over ()) as share from turn where due <= :now and ${isAlive}
+   )
+   select d."accountId", d.id, d."journeyId", d.place from waiting w cross join lateral (
+     select ${dueColumns}, row_number() over (order by ${dueByAccount}) as nth from journey_runs
+     where account_id = w.account_id and ${open} and ${dueByAccount} <= :now and id not in (select unnest(:except::text[]))
+     order by ${dueByAccount} limit least(w.share, coalesce((:accounts::jsonb ->> w.account_id)::int, :accountDefault::int))
+   ) d order by d.nth limit :total`,
+)
+
+/** Returns whether no account has more of the runs than it may take. */
+const isFair = (runs: readonly DueRun[], { accounts, accountDefault }: Capacity): boolean => {
+  const counts = Map.groupBy(runs, ({ accountId }) => accountId)
+  return [...counts].every(([id, { length }]) => length <= (accounts.get(id) ?? accountDefault))
+}
+
 /**
  * Returns due runs within the capacity, oldest first, or none while the queue is paused. If more are due than fit, the
  * accounts take turns; only then does the cost depend on the number of accounts. Result `isAll`: no other run is due.
@@ -108,59 +116,69 @@ export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
 export const findDue = (
   { transaction }: Database,
   now: Date,
-  { total, accounts, accountDefault, except }: Capacity,
+  capacity: Capacity,
   isLong = false,
 ): Promise<{ runs: DueRun[]; isAll: boolean }> =>
   transaction(async (sql) => {
-    const [state] = await sql(walkInOrder)
-    if (state!.isHeld) return { runs: [], isAll: true }
-    const first = isLong || state!.isClosing ? null : await sql(oldest, [now, except, total])
-    const counts = Map.groupBy(first ?? [], ({ accountId }) => accountId)
-    const isWithin = [...counts].every(([id, { length }]) => length <= (accounts.get(id) ?? accountDefault))
-    if (first && first.length < total && isWithin) return { runs: first, isAll: true }
-    const params = [now, except, total, JSON.stringify(Object.fromEntries(accounts)), accountDefault]
-    const runs = await sql(fair, params)
+    const [queue] = await sql(walkInOrder)
+    if (queue!.isHeld) return { runs: [], isAll: true }
+    const { total, accounts, accountDefault, except } = capacity
+    if (!isLong && !queue!.isClosing) {
+      const runs = await sql(findOldest, { now, except, total })
+      if (runs.length < total && isFair(runs, capacity)) return { runs, isAll: true }
+    }
+    const limits = { accounts: JSON.stringify(Object.fromEntries(accounts)), accountDefault }
     // Each account's share is limited, so this result is never known to be complete.
-    return { runs, isAll: false }
+    return { runs: await sql(findFair, { now, except, total, ...limits }), isAll: false }
   })
-
-const openRun = {
-  id: 'text',
-  journeyId: 'text',
-  version: 'int4',
-  listId: 'text',
-  rowId: 'text',
-  email: 'text',
-  status: typed<'running' | 'waiting'>('text'),
-  cursor: typed<Cursor>('jsonb'),
-  stepNo: 'int4',
-  revision: 'int4',
-  /** The awaited event type; null at a waiting `wait-for`: the event has happened. */
-  awaited: 'text?',
-  context: typed<Record<string, unknown>>('jsonb'),
-  depth: 'int4',
-  rootId: 'text?',
-  dueAt: 'timestamptz',
-  enteredAt: 'timestamptz',
-  /** Whether the journey was deleted. */
-  isOrphan: 'bool',
-} as const
-/** A run as a unit of work reads it, with the data for its next step. */
-export type OpenRun = RowOf<typeof openRun>
 
 /** A unit of work that waits longer for a lock fails, so that the worker continues with other runs. */
 const lockTimeout = '1s'
 
-const takingIf = (name: string, condition: string) =>
-  preparedStatement<{ id: string }>(
+const lockRunsIf = (name: string, condition: string) =>
+  preparedStatement(
     name,
-    { id: 'text' },
+    { row: { id: 'text' }, parameters: { accountId: 'text', ids: '_text' } },
     `with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
-     select i.id from settings, unnest($2::text[]) as i(id)
-     where ${condition} and pg_try_advisory_xact_lock(${lockKey('run', '$1 || i.id')})`,
+     select i.id from settings, unnest(:ids::text[]) as i(id)
+     where ${condition} and pg_try_advisory_xact_lock(${lockKey('run', ':accountId || i.id')})`,
   )
-const taking = takingIf('take-runs', `not ${isHeld('journeys')}`)
-const takingHeld = takingIf('take-runs-of-rehearsal', 'true')
+const lockDueRuns = lockRunsIf('lock-due-runs', `not ${isHeld('journeys')}`)
+const lockRehearsedRuns = lockRunsIf('lock-rehearsed-runs', 'true')
+
+const ofRun = columns(
+  journeyRuns,
+  [
+    'id',
+    'journeyId',
+    'version',
+    'listId',
+    'rowId',
+    'email',
+    'stepNo',
+    'revision',
+    'awaited',
+    'context',
+    'depth',
+    'rootId',
+    'dueAt',
+    'enteredAt',
+  ],
+  'r',
+)
+
+const openRun = {
+  ...ofRun.types,
+  status: typed<'running' | 'waiting'>('text'),
+  cursor: typed<Cursor>('jsonb'),
+  /** Whether the journey was deleted. */
+  isOrphan: 'bool',
+} as const
+/**
+ * A run as a unit of work reads it, with the data for its next step. `awaited`: the awaited event type; null at a waiting `wait-for`
+ * if the event has happened.
+ */
+export type OpenRun = RowOf<typeof openRun>
 
 // A later statement than the one that locks: it sees all that was committed before the locks were released.
 const readRuns = preparedStatement(
@@ -169,9 +187,8 @@ const readRuns = preparedStatement(
     row: openRun,
     parameters: { accountId: 'text', ids: '_text', now: 'timestamptz', journeyId: 'text' },
   },
-  `select r.id, r.journey_id as "journeyId", r.version, r.list_id as "listId", r.row_id as "rowId", r.email, r.status,
-     r.cursor, r.step_no as "stepNo", r.revision, r.awaited, r.context, r.depth, r.root_id as "rootId", r.due_at as "dueAt",
-     r.entered_at as "enteredAt", not exists (select from journeys where account_id = :accountId and id = :journeyId) as "isOrphan"
+  `select ${ofRun.list}, r.status, r.cursor,
+     not exists (select from journeys where account_id = :accountId and id = :journeyId) as "isOrphan"
    from unnest(:ids::text[]) as i(id) cross join lateral (
      select * from journey_runs where account_id = :accountId and id = i.id limit 1
    ) r where ${open} and ${due} <= :now`,
@@ -187,6 +204,6 @@ export const takeRuns = async (
   ids: readonly string[],
   { isRehearsal = false } = {},
 ): Promise<OpenRun[]> => {
-  const taken = await sql(isRehearsal ? takingHeld : taking, [accountId, ids])
-  return sql(readRuns, { accountId, ids: taken.map(({ id }) => id), now, journeyId })
+  const locked = await sql(isRehearsal ? lockRehearsedRuns : lockDueRuns, { accountId, ids })
+  return sql(readRuns, { accountId, ids: locked.map(({ id }) => id), now, journeyId })
 }

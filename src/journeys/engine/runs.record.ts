@@ -18,22 +18,25 @@ export interface StepDone {
 export class StaleRun extends Error {}
 
 // Rows are updated by ctid, so that the only plan looks the runs up one by one, in the given order.
-const recording = preparedStatement<{ moved: number }>(
+const recordRuns = preparedStatement(
   'record-moves',
-  { moved: 'int8' },
+  {
+    row: { moved: 'int8' },
+    parameters: { accountId: 'text', now: 'timestamptz', done: 'jsonb', moves: 'jsonb' },
+  },
   `with done as (
      insert into journey_step_log (account_id, run_id, step_no, at, step, kind, outcome)
-     select $1, d."runId", d."stepNo", $2, d.step, d.kind, d.outcome
-     from jsonb_to_recordset($3::jsonb) as d("runId" text, "stepNo" int, step text, kind text, outcome text)
+     select :accountId, d."runId", d."stepNo", :now, d.step, d.kind, d.outcome
+     from jsonb_to_recordset(:done::jsonb) as d("runId" text, "stepNo" int, step text, kind text, outcome text)
    ), moved as (
      update journey_runs r
      set status = m.status, reason = m.reason, cursor = m.cursor, step_no = m."stepNo", revision = r.revision + 1,
        due_at = to_timestamp(m."dueAt" / 1000.0), retry_at = null, tries = 0, last_fault = null, awaited = m.awaited,
        awaited_where = m."awaitedWhere", delivery_id = m."deliveryId", context = m.context,
-       ended_at = case when m.cursor is null then $2::timestamptz end
-     from jsonb_to_recordset($4::jsonb) as m(id text, revision int, status text, reason text, cursor jsonb, "stepNo" int,
+       ended_at = case when m.cursor is null then :now::timestamptz end
+     from jsonb_to_recordset(:moves::jsonb) as m(id text, revision int, status text, reason text, cursor jsonb, "stepNo" int,
        "dueAt" float8, awaited text, "awaitedWhere" jsonb, "deliveryId" text, context jsonb)
-     cross join lateral (select ctid as place from journey_runs where account_id = $1 and id = m.id limit 1) found
+     cross join lateral (select ctid as place from journey_runs where account_id = :accountId and id = m.id limit 1) found
      where r.ctid = found.place and r.revision = m.revision
      returning 1
    )
@@ -63,8 +66,9 @@ export const recordMoves = async (work: Work, done: readonly StepDone[], moves: 
   const { ended } = journeyStateOf(work)
   const open = moves.filter(({ id }) => !ended.has(id)).sort(byId)
   if (done.length === 0 && open.length === 0) return
-  const params = [work.accountId, work.now, JSON.stringify(withUnstarted(work, done)), JSON.stringify(open)]
-  const [row] = await work.sql(recording, params).catch((error) => {
+  const recorded = { done: JSON.stringify(withUnstarted(work, done)), moves: JSON.stringify(open) }
+  const { sql, accountId, now } = work
+  const [row] = await sql(recordRuns, { accountId, now, ...recorded }).catch((error) => {
     // The key of the step log: another unit of work has done the step.
     throw isDuplicate(error) ? new StaleRun() : error
   })

@@ -56,34 +56,46 @@ const lockRoots = statement(
 
 // `nth` numbers the entrants of one root; it is added to the runs that the root already has. The statement builds ids as newId
 // does, because only it knows how many runs there will be. It does not stay prepared, as in journeys/journeys.wake.ts.
-const entering = statement<{ id: string | null; causeId: string | null }>(
-  'enter-journey',
-  { id: 'text', causeId: 'text' },
+const enterContacts = statement(
+  'enter-contacts',
+  {
+    row: { id: 'text?', causeId: 'text?' },
+    parameters: {
+      accountId: 'text',
+      idStart: 'text',
+      journeyId: 'text',
+      version: 'int4',
+      cursor: 'jsonb',
+      entrants: 'jsonb',
+      reentry: 'text',
+      now: 'timestamptz',
+    },
+  },
   `with entrant as (
      select e.*, row_number() over (partition by e."rootId" order by e.place) as nth
-     from jsonb_to_recordset($6::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
+     from jsonb_to_recordset(:entrants::jsonb) as e("listId" text, "rowId" text, email text, context jsonb, depth int,
        "rootId" text, "causeId" text, place int)
-     where ${isContact({ account: '$1', rowId: 'e."rowId"', listId: 'e."listId"' })}
-       and ($7 = 'always' or not exists (
-         select from journey_runs r where r.account_id || '' = $1 and r.journey_id = $3 and r.row_id = e."rowId"
-           and r.list_id = e."listId" and ($7 = 'never' or r.status in ('running', 'waiting'))
+     where ${isContact({ account: ':accountId', rowId: 'e."rowId"', listId: 'e."listId"' })}
+       and (:reentry = 'always' or not exists (
+         select from journey_runs r where r.account_id || '' = :accountId and r.journey_id = :journeyId and r.row_id = e."rowId"
+           and r.list_id = e."listId" and (:reentry = 'never' or r.status in ('running', 'waiting'))
        ))
-       and ($7 <> 'never' or not exists (
+       and (:reentry <> 'never' or not exists (
          select from past_entries p
-         where p.account_id = $1 and p.list_id = e."listId" and p.row_id = e."rowId" and p.journey_id = $3 offset 0
+         where p.account_id = :accountId and p.list_id = e."listId" and p.row_id = e."rowId" and p.journey_id = :journeyId offset 0
        ))
    ), budgeted as (
      select e.*, e."rootId" is null or e.nth + 1 + (
-       select count(*) from journey_runs r where r.account_id || '' = $1 and r.root_id = e."rootId"
+       select count(*) from journey_runs r where r.account_id || '' = :accountId and r.root_id = e."rootId"
      ) <= ${maxRunsPerRoot} as "isStarted" from entrant e
    ), entered as (
      insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, reason, cursor, due_at,
        context, depth, root_id, entered_at, ended_at)
-     select $1, $2 || right(replace(gen_random_uuid()::text, '-', ''), 16), $3, $4, "listId", "rowId", email,
+     select :accountId, :idStart || right(replace(gen_random_uuid()::text, '-', ''), 16), :journeyId, :version, "listId", "rowId", email,
        case when depth > ${maxDepth} then 'failed' else 'running' end,
        case when depth > ${maxDepth} then 'a journey may start itself at most ${maxDepth} deep' end,
-       case when depth <= ${maxDepth} then $5::jsonb end, $8, coalesce(context, '{}'), depth, "rootId", $8,
-       case when depth > ${maxDepth} then $8::timestamptz end
+       case when depth <= ${maxDepth} then :cursor::jsonb end, :now, coalesce(context, '{}'), depth, "rootId", :now,
+       case when depth > ${maxDepth} then :now::timestamptz end
      from budgeted where "isStarted" returning id
    )
    select id, null as "causeId" from entered
@@ -119,9 +131,16 @@ export const enterLocked = async (
   const { actors, unstarted } = journeyStateOf(work)
   const roots = new Set(actors.map(({ id: actorId, rootId }) => rootId ?? actorId))
   if (roots.size > 0) await sql(lockRoots, { accountId, ids: [...roots] })
-  const cursor = JSON.stringify(firstCursor(definition))
-  const params = [accountId, idAt('run', now.getTime()), id, version, cursor, JSON.stringify(candidates), reentry, now]
-  const rows = await sql(entering, params)
+  const rows = await sql(enterContacts, {
+    accountId,
+    idStart: idAt('run', now.getTime()),
+    journeyId: id,
+    version,
+    cursor: JSON.stringify(firstCursor(definition)),
+    entrants: JSON.stringify(candidates),
+    reentry,
+    now,
+  })
   for (const { causeId } of rows) if (causeId) unstarted.set(causeId, (unstarted.get(causeId) ?? 0) + 1)
   const entered = rows.flatMap((row) => row.id ?? [])
   if (entered.length > 0) announce(journeysChannel, '', { ownFirst: true })

@@ -165,7 +165,7 @@ export const exceptions: readonly Exceptions[] = [
     names: 'set-slug',
   },
   {
-    finding: 'reaches others for a new account, reaches others by $6',
+    finding: 'reaches others for a new account, reaches others by :ids',
     why: 'Ids of targets are unique in the installation: the statement inserts none that another account has.',
     names: 'lock-call-targets',
   },
