@@ -8,7 +8,7 @@ import { oneLine } from '../lib/strings.ts'
 import { isThisMachine } from './dial.ts'
 import { sentenceOfCode } from './failure.ts'
 import { speedUpStreams } from './mail-streams.ts'
-import { encodeParts, type Mail } from './mime.ts'
+import { encodeMail, encodeParts, type Mail } from './mime.ts'
 import { dialSmtp } from './relay-socket.ts'
 import type { Resolver } from './resolver.ts'
 
@@ -226,15 +226,31 @@ interface Pool {
 
 const withdrawn = { kind: 'withdrawn' } as const
 
-/** Yields the content once `started` resolves to true. It is encoded meanwhile. */
-async function* contentOf({ mail, started }: Outgoing): AsyncGenerator<Buffer> {
-  // `start` loads the attachments. Messages without attachments are encoded meanwhile.
-  const encoded = mail.attachments ? null : [...encodeParts(mail)]
-  if (!(await started)) throw new Error('withdrawn')
-  for (const piece of encoded ?? encodeParts(mail)) {
+const notStarted = () => new Error('withdrawn')
+
+/** Yields the content once `started` resolves to true, after `start` has loaded the attachments. */
+async function* piecesOf({ mail, started }: Outgoing): AsyncGenerator<Buffer> {
+  if (!(await started)) throw notStarted()
+  for (const piece of encodeParts(mail)) {
     yield piece
-    if (!encoded) await setImmediate()
+    await setImmediate()
   }
+}
+
+/** Returns a stream of the content, which gives nothing until `started` resolves to true. */
+const contentOf = (sent: Outgoing): Readable => {
+  if (sent.mail.attachments) return Readable.from(piecesOf(sent), { objectMode: false })
+  return new Readable({
+    read() {
+      // It is encoded meanwhile.
+      const encoded = encodeMail(sent.mail)
+      void sent.started!.then((isOurs) => {
+        if (!isOurs) return this.destroy(notStarted())
+        this.push(encoded)
+        this.push(null)
+      })
+    },
+  })
 }
 
 /** Returns an SMTP client with a bounded pool of connections for each relay, which close when idle. */
@@ -268,11 +284,14 @@ export const createSmtpClient = (resolver: Pick<Resolver, 'addresses'>): SmtpCli
         message.createReadStream = (...args) => {
           waiting.delete(sent)
           sent.started ??= sent.start()
-          message.setRaw(Readable.from(contentOf(sent), { objectMode: false }))
-          const stream = create(...args)
-          // A stream of Node, which nodemailer's types describe by less.
-          sent.stream = stream as unknown as Readable
-          return stream
+          const content = contentOf(sent)
+          if (sent.mail.dkim) {
+            // Only what is signed needs nodemailer's own streams.
+            message.setRaw(content)
+            // A stream of Node, which nodemailer's types describe by less.
+            sent.stream = create(...args) as unknown as Readable
+          } else sent.stream = content
+          return sent.stream
         }
         done()
       })

@@ -19,6 +19,7 @@ const bodies = [
   `\r\n\r\n${lines(2)}\r\n\r\n\r\n${lines(2)}\r\n\r\n`,
   `A  line\twith blanks \r\n${lines(3)}.\r\n..\r\n.A\r\nb. c \r\n \r\n${lines(1)} \r\n`,
   `${lines(2)}no line end`,
+  'A dot. B.\r\nc.\r\n',
   '.\r\n',
   '\r\n',
 ]
@@ -54,3 +55,12 @@ test.each(sizes)(
     }
   },
 )
+
+// A relay that takes a lone CR or LF for a line end would see the end of the email, and commands behind it.
+test.each([
+  ['a.\n.\nb\r\n', 'a.\r\n..\r\nb\r\n.\r\n'],
+  ['a.\r.\rb\r\n', 'a.\r\n..\r\nb\r\n.\r\n'],
+  ['.\ra.\n', '..\r\na.\r\n.\r\n'],
+])('in text with dots, %j is sent as %j', async (body, sent) => {
+  expect(await textOf(Readable.from([Buffer.from(body)]).pipe(new DataStream()))).toBe(sent)
+})
