@@ -5,7 +5,7 @@ import { openDatabase } from '../../src/store/database.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { type Daemon, startDaemon } from '../support/daemon.ts'
 import { fill } from './lookup.ts'
-import { type Bench, benchAccount, interleaved, openBusyShare, type Row, row } from './support.ts'
+import { type Bench, benchAccount, interleaved, type Row, row } from './support.ts'
 import { openSink } from './webhooks.ts'
 
 interface Account {
@@ -97,7 +97,7 @@ export const openCommits = async (
 /** Fewer calls while commits take long. */
 const callsAt = (ms: number) => (ms < 50 ? 60 : 15)
 
-/** Compares two ways to post deals, with the share of the machine's CPU that was busy: at 100 % the CPU is the bound, not the commits. */
+/** Compares two ways to post deals. */
 export const compare = async (
   name: string,
   ms: number,
@@ -105,14 +105,13 @@ export const compare = async (
   limit: readonly Caller[],
   bar: { atLeast: number },
 ): Promise<Row> => {
-  const busy = await openBusyShare()
   const calls = callsAt(ms)
   const figures = await interleaved(
     3,
     () => postDeals(ours, calls),
     () => postDeals(limit, calls),
   )
-  return row(`${name}, ${ms} ms a commit, CPU ${Math.round(100 * (await busy()))} % busy`, 'calls/s', figures, bar)
+  return row(`${name}, ${ms} ms a commit`, 'calls/s', figures, bar)
 }
 
 /**

@@ -1,6 +1,6 @@
 // `npm run bench [name[=size] …]`: each figure of the product beside its limit, both measured in the same run.
 import { createOutput } from '../../src/cli/output.ts'
-import { type Bench, type Row, withBench } from './support.ts'
+import { type Bench, coresOfMachine, type Row, withBench } from './support.ts'
 
 const benches: Record<string, () => Promise<{ bench(bench: Bench, size?: number): Promise<Row[]> }>> = {
   startup: () => import('./startup.ts'),
@@ -49,11 +49,12 @@ const wanted = asked.length > 0 ? asked : Object.keys(benches).map((name): [stri
 for (const [name, size] of wanted) {
   process.stderr.write(`${name} …\n`)
   const { bench } = await benches[name]!()
-  for (const { name: title, ours, limit, unit, ratio, bar, ok } of await withBench((b) =>
+  for (const { name: title, ours, limit, unit, ratio, bar, ok, cores } of await withBench((b) =>
     bench(b, size === undefined ? undefined : Number(size)),
   )) {
     const number = (value: number) => value.toLocaleString('en', { maximumSignificantDigits: 4 })
-    const cells = [title, number(ours), number(limit), unit, ratio.toFixed(2), bar, ok ? 'ok' : 'MISSED']
+    const busy = cores && [cores.ours, cores.limit, cores.machine].map((count) => count.toFixed(2)).join(' · ')
+    const cells = [title, number(ours), number(limit), unit, ratio.toFixed(2), bar, ok ? 'ok' : 'MISSED', busy ?? '']
     process.stderr.write(`  ${cells.join('  ')}\n`)
     rows.push(cells)
   }
@@ -63,5 +64,8 @@ const { stdout, stderr } = process
 await createOutput({ format: 'table', stdout, stderr, isTerminal: true, columns: 200 }).list(
   'benches',
   rows,
-  ['bench', 'ours', 'limit', 'unit', 'ratio', 'bar', ''].map((heading, at) => [heading, (cells) => cells[at]]),
+  ['bench', 'ours', 'limit', 'unit', 'ratio', 'bar', '', `cores of ${coresOfMachine}`].map((heading, at) => [
+    heading,
+    (cells) => cells[at],
+  ]),
 )

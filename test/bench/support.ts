@@ -1,5 +1,5 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAccount, createKey } from '../../src/accounts/accounts.ts'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
@@ -26,6 +26,8 @@ export interface Row {
   unit: string
   /** ours / limit. The bar says whether more or less is better. */
   ratio: number
+  /** Who used the CPU meanwhile; absent where it was not measured. */
+  cores?: Cores | undefined
   bar: string
   ok: boolean
 }
@@ -61,43 +63,90 @@ export const timed = async (run: () => Promise<unknown>): Promise<number> => {
 /** The clock ticks of /proc are 1/100 s on Linux. */
 const ticksPerSecond = 100
 
-/** Returns the CPU time of a process so far, with all of its threads. */
-export const cpuSeconds = async (pid: number): Promise<number> => {
+const readStat = async (pid: number | string): Promise<{ parent: number; own: number; ended: number }> => {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+  const seconds = (at: number) => Number(fields[at]) / ticksPerSecond
+  return { parent: Number(fields[1]), own: seconds(11) + seconds(12), ended: seconds(13) + seconds(14) }
 }
 
-/** Returns a function that returns the share of the machine's CPU time that was busy since, with all that runs on it. */
-export const openBusyShare = async (): Promise<() => Promise<number>> => {
-  const read = async () => {
-    const [line = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')
-    const ticks = line.split(/\s+/).slice(1).map(Number)
-    // Idle, and waiting for a disk.
-    return { all: ticks.reduce((sum, one) => sum + one, 0), idle: ticks[3]! + ticks[4]! }
+/** Returns the CPU time of a process so far, with all of its threads. */
+export const cpuSeconds = async (pid: number): Promise<number> => (await readStat(pid)).own
+
+/** Returns the CPU time so far of this process and of all that it has started: daemons, callers, the embedded server. */
+const cpuOfBench = async (): Promise<number> => {
+  const stats = new Map<number, Awaited<ReturnType<typeof readStat>>>()
+  for (const name of await readdir('/proc')) {
+    // A process may end meanwhile.
+    const stat = /^\d+$/.test(name) ? await readStat(name).catch(() => null) : null
+    if (stat) stats.set(Number(name), stat)
   }
-  const before = await read()
-  return async () => {
-    const { all, idle } = await read()
-    return 1 - (idle - before.idle) / (all - before.all)
+  const isOurs = (pid: number): boolean => pid === process.pid || (stats.has(pid) && isOurs(stats.get(pid)!.parent))
+  return [...stats].reduce((sum, [pid, { own, ended }]) => (isOurs(pid) ? sum + own + ended : sum), 0)
+}
+
+/** Returns the time so far in which the machine's cores were busy, with all that runs on it. */
+const cpuOfMachine = async (): Promise<number> => {
+  const [line = ''] = (await readFile('/proc/stat', 'utf8')).split('\n')
+  // User, nice, system, then idle and waiting for a disk, then interrupts.
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = line.split(/\s+/).slice(1).map(Number)
+  return (user + nice + system + irq + softirq) / ticksPerSecond
+}
+
+/** How many cores were busy on average: for each side, with all of its processes, and on the whole machine, with other work. */
+export interface Cores {
+  ours: number
+  limit: number
+  machine: number
+}
+
+export const coresOfMachine = availableParallelism()
+
+/** Measures the CPU use of several runs of one side. */
+export const createMeter = () => {
+  let [seconds, bench, machine] = [0, 0, 0]
+  return {
+    async measure<T>(run: () => Promise<T>): Promise<T> {
+      const [benchBefore, machineBefore, start] = [await cpuOfBench(), await cpuOfMachine(), performance.now()]
+      const result = await run()
+      seconds += (performance.now() - start) / 1000
+      bench += (await cpuOfBench()) - benchBefore
+      machine += (await cpuOfMachine()) - machineBefore
+      return result
+    },
+    get used() {
+      return { seconds, bench, machine }
+    },
   }
 }
 
-/** Runs `ours` and `limit` in turns, so that both see the same machine; returns the median of each. */
+export type Meter = ReturnType<typeof createMeter>
+
+export const coresOf = ({ used: ours }: Meter, { used: limit }: Meter): Cores => ({
+  ours: ours.bench / ours.seconds,
+  limit: limit.bench / limit.seconds,
+  machine: (ours.machine + limit.machine) / (ours.seconds + limit.seconds),
+})
+
+/**
+ * Runs `ours` and `limit` in turns, so that both see the same machine; returns the median of each, and how many cores they kept
+ * busy.
+ */
 export const interleaved = async (rounds: number, ours: () => Promise<number>, limit: () => Promise<number>) => {
   const results = { ours: [] as number[], limit: [] as number[] }
+  const meters = { ours: createMeter(), limit: createMeter() }
   for (let round = 0; round < rounds; round++) {
-    results.limit.push(await limit())
-    results.ours.push(await ours())
+    results.limit.push(await meters.limit.measure(limit))
+    results.ours.push(await meters.ours.measure(ours))
   }
-  return { ours: median(results.ours), limit: median(results.limit) }
+  return { ours: median(results.ours), limit: median(results.limit), cores: coresOf(meters.ours, meters.limit) }
 }
 
 /** Returns a row whose bar is a minimum ratio (`atLeast`) or a maximum ratio (`atMost`). */
 export const row = (
   name: string,
   unit: string,
-  figures: { ours: number; limit: number },
+  figures: { ours: number; limit: number; cores?: Cores },
   bar: { atLeast?: number; atMost?: number },
 ): Row => {
   const ratio = figures.ours / figures.limit
