@@ -8,7 +8,7 @@ import { invalid } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { Timezone } from '../lib/timezone.ts'
 import type { Sql } from '../store/database.ts'
-import { preparedStatement, statement } from '../store/statement.ts'
+import { preparedStatement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
 import { brands } from './accounts.columns.ts'
@@ -35,7 +35,9 @@ const BrandChange = z.object({
   postalAddress: text(500).trim().min(1).nullable().optional(),
   privacyUrl: text(2_000).refine(isWebUrl, 'must be an http or https URL').nullable().optional(),
   timezone: Timezone.nullable().optional(),
-  lang: Lang.nullable().optional(),
+  lang: Lang.transform((lang) => Intl.getCanonicalLocales(lang)[0]!)
+    .nullable()
+    .optional(),
 })
 
 export type BrandChange = z.input<typeof BrandChange> & { logo?: Buffer | null }
@@ -99,66 +101,26 @@ export const readLocale = async (reader: { sql: Sql; accountId: string }, timezo
   return { lang: brand.lang, timezone: timezone ?? brand.timezone }
 }
 
-const saveRow = statement(
-  'save-brand',
-  {
-    parameters: {
-      accountId: 'text',
-      brandName: 'text?',
-      color: 'text?',
-      postalAddress: 'text?',
-      privacyUrl: 'text?',
-      timezone: 'text?',
-      canonical: 'text?',
-    },
-  },
-  `insert into brands (account_id, brand_name, color, postal_address, privacy_url, timezone, lang)
-   values (:accountId, :brandName, :color, :postalAddress, :privacyUrl, :timezone, :canonical)
-   on conflict (account_id) do update set brand_name = excluded.brand_name, color = excluded.color,
-     postal_address = excluded.postal_address, privacy_url = excluded.privacy_url, timezone = excluded.timezone,
-     lang = excluded.lang`,
-)
-
-const saveLogo = statement(
-  'save-logo',
-  {
-    parameters: {
-      accountId: 'text',
-      logo: 'bytea?',
-      logoType: 'text?',
-      logoHash: 'text?',
-      width: 'int4?',
-      height: 'int4?',
-    },
-  },
-  'update brands set logo = :logo, logo_type = :logoType, logo_hash = :logoHash, logo_width = :width, logo_height = :height where account_id = :accountId',
-)
+/** Returns the columns of a logo. Throws Problem `invalid`. */
+const logoValues = (logo: Buffer | null) => {
+  const logoType = logo && logoTypeOf(logo)
+  const size = logo && logoType ? imageSize(logo, logoType) : null
+  const logoHash = logo && hash('sha256', logo).slice(0, 12)
+  return { logo, logoType, logoHash, logoWidth: size?.width ?? null, logoHeight: size?.height ?? null }
+}
 
 /** Changes the named values of an account's brand. Throws Problem `invalid`. */
-export const changeBrand = async ({ sql }: Operation, accountId: string, change: BrandChange): Promise<Brand> => {
+export const changeBrand = async (operation: Operation, accountId: string, change: BrandChange): Promise<Brand> => {
   const { logo, ...given } = change
-  const named = Object.fromEntries(Object.entries(parse(BrandChange, given)).filter(([, value]) => value !== undefined))
-  const logoType = logo && logoTypeOf(logo)
-  await lockAccount({ sql, accountId })
-  const { brandName, color, postalAddress, privacyUrl, timezone, lang } = {
-    ...(await readBrand({ sql, accountId })),
-    ...named,
-  }
-  const canonical = lang && Intl.getCanonicalLocales(lang)[0]
-  await sql(saveRow, { accountId, brandName, color, postalAddress, privacyUrl, timezone, canonical: canonical ?? null })
-  if (logo !== undefined) {
-    const size = logo && logoType ? imageSize(logo, logoType) : null
-    const logoHash = logo && hash('sha256', logo).slice(0, 12)
-    await sql(saveLogo, {
-      accountId,
-      logo,
-      logoType: logoType ?? null,
-      logoHash,
-      width: size?.width ?? null,
-      height: size?.height ?? null,
-    })
-  }
-  return readBrand({ sql, accountId })
+  const named = { ...parse(BrandChange, given), ...(logo !== undefined && logoValues(logo)) }
+  const values = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined))
+  const account = { sql: operation.sql, accountId }
+  await lockAccount(account)
+  const [em, { Brand }] = await operation.em(import('./accounts.entities.ts'))
+  await em.upsert(Brand, { accountId, ...values })
+  // If this unit of work has written the row before, `upsert` has only changed the entity.
+  await em.flush()
+  return readBrand(account)
 }
 
 const readLogo = preparedStatement(

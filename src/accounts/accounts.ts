@@ -10,6 +10,7 @@ import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
 import { type Brand, type BrandChange, changeBrand, readBrand } from './accounts.brand.ts'
 import { accounts } from './accounts.columns.ts'
+import { showPlan } from './accounts.plans.ts'
 import { takeSlug } from './accounts.slug.ts'
 
 export { type Admission, admit, purgeRateWindows, requireAdmission, requirePublicWrite } from './accounts.admission.ts'
@@ -91,35 +92,19 @@ const view = ({ createdAt, ...account }: RowOf<typeof accountColumns.types>): Ac
 // SQL instead of entities: every command of an account runs these first, and would otherwise have to load MikroORM.
 const selecting = `select ${accountColumns.list} from accounts where deleted_at is null`
 
-const findPlan = statement('find-plan', { parameters: { name: 'text' } }, 'select from plans where name = :name')
-
-const requirePlan = async ({ sql }: Operation, name: string): Promise<void> => {
-  const known = await sql(findPlan, { name })
-  if (known.length === 0) throw noSuch('plan', name, { hint: 'svc plans list' })
-}
-
-const insertAccount = statement(
-  'insert-account',
-  { row: accountColumns.types, parameters: { id: 'text', name: 'text', plan: 'text', now: 'timestamptz' } },
-  `insert into accounts (id, name, plan, created_at) values (:id, :name, :plan, :now) on conflict (name) do nothing returning ${accountColumns.list}`,
-)
-
-const findClosedByName = statement(
-  'find-closed-account-by-name',
-  { row: { id: 'text' }, parameters: { name: 'text' } },
-  'select id from accounts where name = :name and deleted_at is not null',
-)
+const entitiesOf = (operation: Operation) => operation.em(import('./accounts.entities.ts'))
 
 /** Throws Problem `conflict` if the name is taken, also by an account that is still being deleted; `not_found` for an unknown plan. */
 export const createAccount = async (operation: Operation, input: z.input<typeof NewAccount>): Promise<AccountView> => {
   const { name, plan } = parse(NewAccount, input)
-  await requirePlan(operation, plan)
-  const { sql, now } = operation
-  const [account] = await sql(insertAccount, { id: newId('acc', now.getTime()), name, plan, now })
-  if (account) return view(account)
-  const [namesake] = await sql(findClosedByName, { name })
-  throw namesake
-    ? conflict(`The account ${shown(name)} is still being deleted`, { hint: `svc accounts delete ${namesake.id}` })
+  await showPlan(operation, plan)
+  const { now } = operation
+  const account = { id: newId('acc', now.getTime()), name, slug: null, plan, contactCount: 0, createdAt: now }
+  const [em, { Account }] = await entitiesOf(operation)
+  const found = await em.upsert(Account, account, { onConflictFields: ['name'], onConflictAction: 'ignore' })
+  if (found.id === account.id) return view(account)
+  throw found.deletedAt
+    ? conflict(`The account ${shown(name)} is still being deleted`, { hint: `svc accounts delete ${found.id}` })
     : conflict(`There is already an account named ${shown(name)}`)
 }
 
@@ -183,16 +168,11 @@ export const chooseAccount = async (operation: Operation, ref?: string): Promise
   })
 }
 
-const updatePlan = statement(
-  'set-plan-of-account',
-  { parameters: { id: 'text', plan: 'text' } },
-  'update accounts set plan = :plan where id = :id',
-)
-
 export const setPlan = async (operation: Operation, ref: string, plan: string): Promise<AccountView> => {
   const account = await findAccount(operation, ref)
-  await requirePlan(operation, plan)
-  await operation.sql(updatePlan, { id: account.id, plan })
+  await showPlan(operation, plan)
+  const [em, { Account }] = await entitiesOf(operation)
+  await em.nativeUpdate(Account, { id: account.id }, { plan })
   return { ...account, plan }
 }
 

@@ -115,7 +115,7 @@ export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): 
   return viewCourse(theCourse(rows, ref))
 }
 
-export const lessonColumns = columns(lessons, ['id', 'title', 'content', 'videoUrl', 'position'], 'l')
+const lessonColumns = columns(lessons, ['id', 'title', 'content', 'videoUrl', 'position'], 'l')
 type LessonRow = RowOf<typeof lessonColumns.types>
 
 export const viewLesson = ({ videoUrl, ...lesson }: LessonRow): LessonView => ({

@@ -7,15 +7,7 @@ import { VideoUrl } from '../lib/video.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { Title } from './courses.edit.ts'
-import {
-  findCourseNamed,
-  type LessonView,
-  lessonColumns,
-  lessonsOf,
-  noSuchCourse,
-  type Reader,
-  viewLesson,
-} from './courses.find.ts'
+import { findCourseNamed, type LessonView, lessonsOf, noSuchCourse, type Reader, viewLesson } from './courses.find.ts'
 import { renderMarkdown } from './courses.markdown.ts'
 
 /*
@@ -33,19 +25,14 @@ const LessonChange = NewLesson.partial()
 /** A lesson as the terminal shows it. */
 export type CourseLesson = LessonView & { courseId: string }
 
-const touchCourse = statement(
-  'touch-course',
-  { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
-  'update courses set updated_at = :now where account_id = :accountId and id = :id returning id',
-)
-
 const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
 
 /** Finds a course by its id or unique title, and locks its lessons. Returns its id. Throws Problem `not_found`, `conflict`. */
 const lockCourse = async (work: Work, ref: string): Promise<string> => {
   const { id } = await findCourseNamed(work, ref)
   // It may have waited for the deletion of the course.
-  if ((await work.sql(touchCourse, { accountId: work.accountId, id, now: work.now })).length === 0) throw noSuchCourse()
+  const [em, { Course }] = await entitiesOf(work)
+  if ((await em.nativeUpdate(Course, { id }, { updatedAt: work.now })) === 0) throw noSuchCourse()
   return id
 }
 
@@ -59,34 +46,18 @@ const theLesson = (lessons: readonly LessonView[], courseId: string, ref: string
   return lesson
 }
 
-const insertLesson = statement(
-  'insert-lesson',
-  {
-    row: lessonColumns.types,
-    parameters: {
-      accountId: 'text',
-      courseId: 'text',
-      id: 'text',
-      title: 'text',
-      content: 'text',
-      html: 'text',
-      videoUrl: 'text?',
-    },
-  },
-  `insert into lessons as l (account_id, course_id, id, title, content, html, video_url, position)
-   select :accountId, :courseId, :id, :title, :content, :html, :videoUrl, coalesce(max(position), 0) + 1 from lessons where account_id = :accountId and course_id = :courseId
-   returning ${lessonColumns.list}`,
-)
-
 /** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `not_found`, `conflict`. */
 export const addLesson = async (work: Work, ref: string, input: z.input<typeof NewLesson>): Promise<CourseLesson> => {
   const { title, content, videoUrl = '' } = parse(NewLesson, input)
-  const { sql, accountId, now } = work
+  const { accountId, now } = work
   const html = await renderMarkdown(content)
   const courseId = await lockCourse(work, ref)
-  const id = newId('les', now.getTime())
-  const [row] = await sql(insertLesson, { accountId, courseId, id, title, content, html, videoUrl: videoUrl || null })
-  return { ...viewLesson(row!), courseId }
+  const [em, { Lesson }] = await entitiesOf(work)
+  const position = (await em.count(Lesson, { courseId })) + 1
+  const lesson = { id: newId('les', now.getTime()), title, content, videoUrl: videoUrl || null, position }
+  em.create(Lesson, { ...lesson, accountId, courseId, html })
+  await em.flush()
+  return { ...viewLesson(lesson), courseId }
 }
 
 /** Finds a lesson by its id or unique title in its course (id or title). Throws Problem `not_found`, `conflict`. */

@@ -111,24 +111,12 @@ const lockPipelines = statement(
   'select from pipelines where account_id = :accountId order by id for no key update',
 )
 
-const clearDefault = statement(
-  'clear-default-pipeline',
-  { parameters: types(pipelines, 'accountId', 'id') },
-  'update pipelines set is_default = false where account_id = :accountId and is_default and id <> :id',
-)
-
-const setDefault = statement(
-  'set-default-pipeline',
-  { parameters: types(pipelines, 'accountId', 'id') },
-  'update pipelines set is_default = true where account_id = :accountId and id = :id',
-)
-
 /** Makes a pipeline (id or name) the default for new deals. Throws Problem `not_found`. */
 export const setDefaultPipeline = async (work: Work, ref: string): Promise<PipelineView> => {
-  const { sql, accountId } = work
   const { id } = await findPipeline(work, ref)
-  await sql(lockPipelines, { accountId })
-  await sql(clearDefault, { accountId, id })
-  await sql(setDefault, { accountId, id })
+  await work.sql(lockPipelines, { accountId: work.accountId })
+  const [em, { Pipeline }] = await work.em(import('./deals.entities.ts'))
+  await em.nativeUpdate(Pipeline, { isDefault: true, id: { $ne: id } }, { isDefault: false })
+  await em.nativeUpdate(Pipeline, { id }, { isDefault: true })
   return findPipeline(work, id)
 }

@@ -18,8 +18,6 @@ import { tallyingDeals } from './deals.stats.ts'
  * deleted or changes its kind, the board is locked too (deals.board.ts).
  */
 
-const stageId = types(stages, 'accountId', 'id')
-
 /** A stage with its pipeline. */
 export interface FoundStage extends StageView {
   pipeline: PipelineView
@@ -109,7 +107,7 @@ const savedPipeline = async (work: Work, pipelineId: string): Promise<PipelineVi
 // for the board rereads the stage.
 const lockStageRow = statement(
   'lock-stage',
-  { parameters: stageId },
+  { parameters: types(stages, 'accountId', 'id') },
   'select from stages where account_id = :accountId and id = :id for update',
 )
 
@@ -185,12 +183,6 @@ export const reorderStages = async (
   return savedPipeline(work, pipelineId)
 }
 
-const updateKind = statement(
-  'set-stage-kind',
-  { parameters: { ...stageId, ...types(stages, 'kind') } },
-  'update stages set kind = :kind where account_id = :accountId and id = :id',
-)
-
 const updateStatuses = statement(
   'set-status-of-stage',
   {
@@ -221,7 +213,8 @@ export const setStageKind = async (
   const stage = await lockStage(work, found)
   if (kind !== 'open') requireOtherOpen(stage)
   const { sql, accountId, now } = work
-  await sql(updateKind, { accountId, id: stage.id, kind })
+  const [em, { Stage }] = await entitiesOf(work)
+  await em.nativeUpdate(Stage, { id: stage.id }, { kind })
   const [changed] = await sql(updateStatuses, { accountId, id: stage.id, kind, now })
   return { pipeline: await findPipeline(work, stage.pipeline.id), deals: changed!.deals }
 }
@@ -237,12 +230,6 @@ export const countDeals = async ({ sql, accountId }: Work, stageId: string): Pro
   const [row] = await sql(countOfStage, { accountId, stageId })
   return row!.deals
 }
-
-const deleteStageRow = statement(
-  'delete-stage',
-  { parameters: stageId },
-  'delete from stages where account_id = :accountId and id = :id',
-)
 
 /**
  * Deletes a stage. Its deals move to `to`, a stage of the same pipeline, each with a history entry and a `deal.stage_changed`
@@ -260,7 +247,8 @@ export const deleteStage = async (
   if (deals > 0 && to === null)
     throw invalid(`${stage.name} has ${quantity(deals, 'deal')}: name the stage that gets them`)
   const moved = to === null ? 0 : await moveTo(work, stage, to)
-  await work.sql(deleteStageRow, { accountId: work.accountId, id: stage.id })
+  const [em, { Stage }] = await entitiesOf(work)
+  await em.nativeDelete(Stage, { id: stage.id })
   return { pipeline: await findPipeline(work, stage.pipeline.id), moved }
 }
 

@@ -2,7 +2,7 @@ import { countUse } from '../accounts/accounts.ts'
 import { conflict } from '../lib/problem.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import { statement } from '../store/statement.ts'
-import { columns, types } from '../store/tables.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { planOutcome } from './attendance/attendance.ts'
 import { type MailApp, notifyAttendees } from './emails/emails.ts'
@@ -15,22 +15,15 @@ import {
   type WebinarRow,
   type WebinarView,
 } from './sessions/sessions.ts'
-import { webinarRegistrations, webinars } from './webinars.columns.ts'
+import { webinarRegistrations } from './webinars.columns.ts'
 
 type Change = Partial<Pick<WebinarRow, 'status' | 'startedAt' | 'endedAt' | 'streamUrl' | 'sequence'>>
 
-const stateColumns = columns(webinars, ['status', 'startedAt', 'endedAt', 'streamUrl', 'updatedAt'])
-
-const updateState = statement(
-  'update-webinar-state',
-  { parameters: { ...types(webinars, 'accountId', 'id'), ...stateColumns.types } },
-  `update webinars set ${stateColumns.set} where account_id = :accountId and id = :id`,
-)
-
-const change = async ({ sql, accountId, now }: Work, webinar: WebinarRow, to: Change): Promise<WebinarView> => {
-  const changed = { ...webinar, ...to, updatedAt: now }
-  await sql(updateState, { ...changed, accountId })
-  return viewWebinar(changed)
+const change = async (work: Work, webinar: WebinarRow, to: Change): Promise<WebinarView> => {
+  const [em, { Webinar }] = await work.em(import('./webinars.entities.ts'))
+  const values = { ...to, updatedAt: work.now }
+  await em.nativeUpdate(Webinar, { id: webinar.id }, values)
+  return viewWebinar({ ...webinar, ...values })
 }
 
 const closedTexts: Partial<Record<WebinarRow['status'], string>> = {

@@ -65,6 +65,11 @@ test('confirmation and move carry an invitation of the sender, cancelling a seat
   expect(new Set(all.map((calendar) => property(calendar, 'UID'))).size).toBe(1)
   const sequences = all.map((calendar) => Number(property(calendar, 'SEQUENCE')))
   expect(sequences).toEqual([...new Set(sequences)].toSorted((a, b) => a - b))
+  const [{ sequence } = { sequence: 0 }] = await t.app.sql<{ sequence: number }>(
+    'select sequence from webinars where id = $1',
+    [id],
+  )
+  expect(sequence).toBe(sequences.at(-1))
 })
 
 test('a webinar has a page to register, which answers the same for known addresses', async () => {
