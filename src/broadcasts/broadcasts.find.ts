@@ -5,11 +5,13 @@ import { senderShown } from '../messages/identity/senders.rows.ts'
 import { batchKeyPrefix } from '../messages/messages.ts'
 import { batchCounts } from '../messages/outbox/batches.rows.ts'
 import { filterOfSegment } from '../segments/segments.rows.ts'
-import { typedRow } from '../store/column-types.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import { projectNameOf } from '../studio/studio.ts'
 import { type Audience, inputOf } from './broadcasts.audience.ts'
+import { broadcasts } from './broadcasts.columns.ts'
 
 /**
  * A broadcast (docs/reference/mail.md#broadcasts); times in epoch ms. `queued`, `sent`, `failed` and `suppressed` count its messages
@@ -60,16 +62,6 @@ export interface BroadcastView {
   reason?: string
 }
 
-type Optional = 'segmentId' | 'where' | 'topicId' | 'reason'
-type Shown = { email: string; name: string; replyTo: string | null }
-type Row = Omit<BroadcastView, Optional | 'from' | 'replyTo' | 'listId' | keyof AudienceView> &
-  Record<Optional, string | null> & {
-    shown: Shown | null
-    replyTo: string | null
-    audience: Audience | null
-    listId: string
-  }
-
 type AudienceView = Pick<
   BroadcastView,
   'listId' | 'where' | 'all' | 'listIds' | 'segmentIds' | 'excludeListIds' | 'excludeSegmentIds'
@@ -88,17 +80,6 @@ const viewOfAudience = (audience: Audience): AudienceView => {
   }
 }
 
-const view = ({ segmentId, where, topicId, reason, shown, replyTo, audience, ...row }: Row): BroadcastView => ({
-  ...row,
-  from: shown && { email: shown.email, name: shown.name },
-  replyTo: replyTo ?? shown?.replyTo ?? null,
-  ...(reason !== null && { reason }),
-  ...(segmentId !== null && { segmentId }),
-  ...(where !== null && { where }),
-  ...(topicId !== null && { topicId }),
-  ...(audience && viewOfAudience(audience)),
-})
-
 // Adds the counters that the broadcast's row does not include yet, so that the numbers are exact without counting messages.
 const selecting = `
   select b.id, b.name, case when b.paused_at is null then b.status else 'paused' end as status, b.list_id as "listId", b.segment_id as "segmentId",
@@ -114,36 +95,47 @@ const selecting = `
     b.reason
   from broadcasts b cross join lateral ${batchCounts('b.account_id', 'b.id')} t`
 
-const types = {
-  id: 'text',
-  name: 'text',
-  status: 'text',
-  listId: 'text',
-  segmentId: 'text',
-  where: 'text',
-  audience: 'jsonb',
-  projectId: 'text',
-  topicId: 'text',
-  projectVersion: 'int4',
-  subject: 'text',
-  shown: 'json',
-  replyTo: 'text',
-  rate: 'int4',
-  scheduledAt: 'int8',
-  recipients: 'int4',
-  queued: 'int4',
-  sent: 'int4',
-  failed: 'int4',
-  suppressed: 'int4',
+const rowTypes = {
+  ...types(
+    broadcasts,
+    'id',
+    'name',
+    'listId',
+    'segmentId',
+    'audience',
+    'projectId',
+    'topicId',
+    'subject',
+    'replyTo',
+    'rate',
+  ),
+  status: typed<BroadcastView['status']>('text'),
+  where: 'text?',
+  projectVersion: 'int4?',
+  shown: typed<{ email: string; name: string; replyTo: string | null } | null>('json'),
+  scheduledAt: 'int8?',
+  ...types(broadcasts, 'recipients', 'queued', 'sent', 'failed', 'suppressed', 'reason'),
   createdAt: 'int8',
-  startedAt: 'int8',
-  endedAt: 'int8',
-  reason: 'text',
+  startedAt: 'int8?',
+  endedAt: 'int8?',
 } as const
+
+type Row = RowOf<typeof rowTypes>
+
+const view = ({ segmentId, where, topicId, reason, shown, replyTo, audience, ...row }: Row): BroadcastView => ({
+  ...row,
+  from: shown && { email: shown.email, name: shown.name },
+  replyTo: replyTo ?? shown?.replyTo ?? null,
+  ...(reason !== null && { reason }),
+  ...(segmentId !== null && { segmentId }),
+  ...(where !== null && { where }),
+  ...(topicId !== null && { topicId }),
+  ...(audience && viewOfAudience(audience)),
+})
 
 const readPage = statement(
   'list-broadcasts',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text', before: 'text?', limit: 'int8' } },
+  { row: rowTypes, parameters: { accountId: 'text', before: 'text?', limit: 'int8' } },
   `${selecting} where b.account_id = :accountId and (:before::text is null or b.id < :before) order by b.id desc limit :limit`,
 )
 
@@ -159,7 +151,7 @@ export const listBroadcasts = async (
 
 const readBroadcast = statement(
   'read-broadcast',
-  { row: typedRow<Row>(types), parameters: { accountId: 'text', id: 'text' } },
+  { row: rowTypes, parameters: { accountId: 'text', id: 'text' } },
   `${selecting} where b.account_id = :accountId and b.id = :id`,
 )
 

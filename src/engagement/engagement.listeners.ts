@@ -6,8 +6,6 @@ import {
   listProjectTargets,
 } from '../deliveries/deliveries.ts'
 import type { EventData } from '../events/shapes.ts'
-import type { MachineActions } from '../messages/messages.ts'
-import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
@@ -37,10 +35,7 @@ export const deliverToProjects: Listener = {
 
 const countMachines = statement(
   'count-machine-actions',
-  {
-    row: typedRow<MachineActions>({ opens: 'int8', clicks: 'int8' }),
-    parameters: { accountId: 'text', messageId: 'text' },
-  },
+  { row: { opens: 'int8', clicks: 'int8' }, parameters: { accountId: 'text', messageId: 'text' } },
   `select count(*) filter (where kind = 'open') as opens, count(*) filter (where kind = 'click') as clicks
    from interactions where account_id = :accountId and message_id = :messageId and is_bot`,
 )

@@ -1,8 +1,10 @@
 import { readContacts } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
+import { leadScores } from './engagement.columns.ts'
 import type { Interaction } from './engagement.entities.ts'
 
 /** Points for each interaction (docs/reference/studio.md#lead-score). */
@@ -22,11 +24,9 @@ const hotAt = 50
 /** A hot lead whose score falls below this can become hot again. */
 const coldBelow = 40
 
-interface Score {
-  points: number
-  at: Date
-  isHot: boolean
-}
+const scoreColumns = columns(leadScores, ['points', 'at', 'isHot'])
+
+type Score = RowOf<typeof scoreColumns.types>
 
 /** Returns the points that remain at `now`. */
 const decayed = ({ points: full, at }: Score, now: Date): number =>
@@ -34,21 +34,21 @@ const decayed = ({ points: full, at }: Score, now: Date): number =>
 
 const shown = (score: number): number => Math.round(score * 100) / 100
 
-const types = { points: 'float8', at: 'timestamptz', isHot: 'bool' } as const
+const ofAddress = types(leadScores, 'accountId', 'email')
 
 const lockOrCreate = preparedStatement(
   'lock-lead-score',
-  { row: typedRow<Score>(types), parameters: { accountId: 'text', email: 'text', now: 'timestamptz' } },
+  { row: scoreColumns.types, parameters: { ...ofAddress, now: 'timestamptz' } },
   `insert into lead_scores (account_id, email, points, at, is_hot)
    values (:accountId, :email, 0, :now, false)
    on conflict (account_id, email) do update set is_hot = lead_scores.is_hot
-   returning points, at, is_hot as "isHot"`,
+   returning ${scoreColumns.list}`,
 )
 
 const updateScore = preparedStatement(
   'set-lead-score',
-  { parameters: { accountId: 'text', email: 'text', points: 'float8', now: 'timestamptz', isHot: 'bool' } },
-  'update lead_scores set points = :points, at = :now, is_hot = :isHot where account_id = :accountId and email = :email',
+  { parameters: { ...ofAddress, ...scoreColumns.types } },
+  `update lead_scores set ${scoreColumns.set} where account_id = :accountId and email = :email`,
 )
 
 /** Locks the score's row, and creates it if it is missing. */
@@ -70,7 +70,7 @@ const changeScore = async (work: Work, email: string, changed: (before: number) 
   // Compared as displayed: ten votes within a minute are 50, although the first ones have decayed a little.
   const isHot = shown(score) >= hotAt
   const wasHot = stored.isHot && before >= coldBelow
-  await sql(updateScore, { accountId, email, points: score, now, isHot: wasHot || isHot })
+  await sql(updateScore, { accountId, email, points: score, at: now, isHot: wasHot || isHot })
   if (wasHot || !isHot) return score
   const [contact] = await readContacts(work, email)
   // An address that is in no list is not a lead.
@@ -88,7 +88,7 @@ export const addToScore = async (work: Work, email: string, kind: Interaction['k
 
 const lockRow = statement(
   'lock-lead-score-row',
-  { parameters: { accountId: 'text', email: 'text' } },
+  { parameters: ofAddress },
   'select from lead_scores where account_id = :accountId and email = :email for update',
 )
 
@@ -108,8 +108,8 @@ interface ScoreView {
 
 const readScore = statement(
   'read-lead-score',
-  { row: typedRow<Score>(types), parameters: { accountId: 'text', email: 'text' } },
-  'select points, at, is_hot as "isHot" from lead_scores where account_id = :accountId and email = :email',
+  { row: scoreColumns.types, parameters: ofAddress },
+  `select ${scoreColumns.list} from lead_scores where account_id = :accountId and email = :email`,
 )
 
 /** Returns the score of a normalised address at `work.now`; 0 for an unknown address. */

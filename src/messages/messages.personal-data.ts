@@ -1,20 +1,17 @@
 import { addressPattern } from '../lib/erased.ts'
-import { typed, typedRow } from '../store/column-types.ts'
+import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
-import { detailColumns, detailTypes, epochMs, type MessageDetail } from './messages.find.ts'
+import { detailList, detailTypes, epochMs } from './messages.find.ts'
 import { hasTopic, joinTopic } from './suppression/suppression.ts'
 
 const messagesTo = statement(
   'export-messages',
   {
-    row: typedRow<Omit<MessageDetail, 'queue'> & { reports: { kind: string; at: number }[] }>({
-      ...detailTypes,
-      reports: 'json',
-    }),
+    row: { ...detailTypes, reports: typed<{ kind: string; at: number }[]>('json') },
     parameters: { accountId: 'text', email: 'text' },
   },
-  `select ${detailColumns}, (
+  `select ${detailList}, (
      select coalesce(json_agg(json_build_object('kind', r.kind, 'at', ${epochMs('r.created_at')}) order by r.created_at), '[]')
      from message_reports r where r.account_id = m.account_id and r.message_id = m.id
    ) as reports

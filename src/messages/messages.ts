@@ -98,7 +98,7 @@ export {
   type MailStats,
   machineActions,
   mailStats,
-  type RecipientAction,
+  recipientAction,
   recountPerson,
   resultsOf,
   tallyingMachines,

@@ -40,6 +40,9 @@ export type Type = TypeName | `${TypeName}?` | Typed<unknown>
 /** Names with their types: the columns of a row, or the parameters of a statement. */
 export type TypeMap = Readonly<Record<string, Type>>
 
+/** Returns a type without its `?`, as pg_type names it. */
+export const bareType = (type: string): string => type.replace('?', '')
+
 /** Says which values a type has: those of a column that is restricted, or of JSON. */
 export const typed = <Value>(type: TypeName): Typed<Exclude<Value, undefined>> =>
   type as string as Typed<Exclude<Value, undefined>>

@@ -1,28 +1,23 @@
-interface Values {
-  text: string
-  int: number
-  boolean: boolean
-}
+import { bareType, type RowOf, type Typed, type TypeMap } from './column-types.ts'
+import { columnOf } from './tables.ts'
 
-/** A row with a value, or null, for each column. */
-type Row<Columns extends Readonly<Record<string, keyof Values>>> = {
-  readonly [Name in keyof Columns]: Values[Columns[Name]] | null
-}
+/** The parameters of a rowset: an array for each column. */
+type Arrays<Columns extends TypeMap> = { readonly [Name in keyof Columns]: Typed<RowOf<Columns>[Name][]> }
 
-/**
- * Declares rows that a statement takes as parameters: one array for each column, the first one as parameter number `first`. The
- * statement names the columns instead of counting parameters.
- */
-export const rowset = <const Columns extends Readonly<Record<string, keyof Values>>>(
-  first: number,
-  columns: Columns,
-) => {
+/** Rows that a statement takes as parameters: one array for each column, under the column's name. */
+export const rowset = <const Columns extends TypeMap>(columns: Columns) => {
   const names = Object.keys(columns)
-  const arrays = names.map((name, i) => `$${first + i}::${columns[name]}[]`).join(', ')
+  const arrays = names.map((name) => `:${name}::${bareType(columns[name]!)}[]`).join(', ')
   return {
+    /** The types of the arrays, for the statement's parameters. */
+    parameters: Object.fromEntries(names.map((name) => [name, `_${bareType(columns[name]!)}`])) as Arrays<Columns>,
     /** Returns an SQL from item: the rows, with their place from 1 on as the column `n`. */
-    as: (alias: string): string => `unnest(${arrays}) with ordinality as ${alias}(${names.join(', ')}, n)`,
-    /** Returns the parameters, in their order. */
-    params: (rows: readonly Row<Columns>[]): unknown[][] => names.map((name) => rows.map((row) => row[name])),
+    as: (alias: string): string =>
+      `unnest(${arrays}) with ordinality as ${alias}(${names.map(columnOf).join(', ')}, n)`,
+    /** Returns what a call passes for the parameters. */
+    values: (rows: readonly RowOf<Columns>[]) =>
+      Object.fromEntries(names.map((name) => [name, rows.map((row) => row[name])])) as {
+        [Name in keyof Columns]: RowOf<Columns>[Name][]
+      },
   }
 }

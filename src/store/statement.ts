@@ -1,4 +1,4 @@
-import type { ColumnType, RowOf, TypeMap, ValuesOf } from './column-types.ts'
+import { bareType, type ColumnType, type RowOf, type TypeMap, type ValuesOf } from './column-types.ts'
 
 /** A statement of fixed text. test/store/statements.test.ts prepares each declared one and compares its columns and parameters. */
 export interface Statement<Row extends object, Values extends object = readonly unknown[]> {
@@ -78,7 +78,7 @@ const isNamed = (declaration: object): declaration is Declaration<TypeMap, TypeM
   Object.values(declaration).some((value) => typeof value === 'object')
 
 const bare = (types: TypeMap): [name: string, type: string][] =>
-  Object.entries(types).map(([name, type]) => [name, type.replace('?', '')])
+  Object.entries(types).map(([name, type]) => [name, bareType(type)])
 
 const declareStatement = (isPrepared: boolean): Declare => {
   const declare = (name: string, declaration: object, text: string): Statement<object> => {

@@ -117,7 +117,8 @@ const effectOf = ({ text }: Statement<object>, { rows, changes }: Done): number 
 
 const valuesAt = (declared: Statement<object>, parameters: Parameters, k: number, isNew: boolean): unknown[] => {
   const own = given[declared.name]?.(k) ?? {}
-  return valuesOf(parameters, content, k, isNew).map((value, i) => (i + 1 in own ? own[i + 1] : value))
+  const nameAt = (i: number) => declared.parameters?.[i]?.[0] ?? ''
+  return valuesOf(parameters, content, k, isNew).map((value, i) => own[nameAt(i)] ?? own[i + 1] ?? value)
 }
 
 /** Returns parameters of account m with which the statement has an effect, or the error of the last try. */

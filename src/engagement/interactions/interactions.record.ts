@@ -14,16 +14,18 @@ import {
   countActions,
   joinMessage,
   type MessageKey,
-  type RecipientAction,
+  recipientAction,
   recountPerson,
   tallyingMachines,
 } from '../../messages/messages.ts'
 import { opaqueArray } from '../../store/arrays.ts'
-import { typed, typedRow } from '../../store/column-types.ts'
+import { typed } from '../../store/column-types.ts'
 import { isSharedFailure } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { columns, types } from '../../store/tables.ts'
 import { utcDay } from '../../store/tallies.ts'
 import type { App, Work } from '../../store/work.ts'
+import { interactions } from '../engagement.columns.ts'
 import type { Interaction } from '../engagement.entities.ts'
 import { addToScore, holdScore } from '../engagement.score.ts'
 import type { SentMail } from '../engagement.sent.ts'
@@ -49,51 +51,74 @@ export type InteractionValue = Scalar | Record<string, Scalar>
 /** `same`: nothing was written. */
 export type Recorded = 'first' | 'changed' | 'same'
 
-const before = `(select i.at from interactions i where i.account_id = $1 and i.message_id = $2 and i.kind = $3 and i.block_id = $4
-  and i.link = $5 and i.is_bot = $6)`
-
 /** SQL expression: the metric of the results in which an interaction of this kind counts. */
 const metricOf = (of: string) => `case ${of} when 'open' then 'opened' when 'click' then 'clicked' else 'answered' end`
 
-const record = (name: string, onConflict: string, changedAt: string) =>
-  preparedStatement<{ isNew: boolean; before: Date | null }>(
-    name,
-    { isNew: 'bool', before: 'timestamptz' },
-    `with recorded as (
-       insert into interactions (account_id, message_id, kind, block_id, link, is_bot, id, project_id, email, value, at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-       on conflict (account_id, message_id, kind, block_id, link, is_bot) ${onConflict}
+/** What counts once. */
+const keyColumns = columns(interactions, ['accountId', 'messageId', 'kind', 'blockId', 'link', 'isBot'])
+const newColumns = columns(interactions, [
+  'accountId',
+  'messageId',
+  'kind',
+  'blockId',
+  'link',
+  'isBot',
+  'id',
+  'projectId',
+  'email',
+  'value',
+  'at',
+])
+
+const row = { isNew: 'bool', before: 'timestamptz?' } as const
+const parameters = { ...newColumns.types, value: typed<string>('jsonb'), cause: 'text?', written: 'text?' } as const
+
+const recording = (onConflict: string, changedAt: string) =>
+  `with recorded as (
+       insert into interactions (${newColumns.names}) values (${newColumns.values})
+       on conflict (${keyColumns.names}) ${onConflict}
        returning account_id, project_id, email, at, kind, is_bot, xmax = 0 as "isNew", ${changedAt} as before
      ), counted as (
        ${countActions({
          from: 'recorded',
-         cause: '$12::text',
+         cause: ':cause::text',
          metric: metricOf('kind'),
-         url: '$13::text',
+         url: ':written::text',
          where: '"isNew" and not is_bot',
        })}
      ), machines as (
-       ${tallyingMachines('recorded', '$12::text', '"isNew" and is_bot')}
-     ) select "isNew", before from recorded`,
-  )
+       ${tallyingMachines('recorded', ':cause::text', '"isNew" and is_bot')}
+     ) select "isNew", before from recorded`
 
-const recordOnce = record('record-interaction-once', 'do nothing', 'null::timestamptz')
+const recordOnce = preparedStatement(
+  'record-interaction-once',
+  { row, parameters },
+  recording('do nothing', 'null::timestamptz'),
+)
 
-const recordLatest = record(
+const recordLatest = preparedStatement(
   'record-interaction-latest',
-  `do update set id = excluded.id, value = excluded.value, at = excluded.at, changes = interactions.changes + 1
-   where interactions.value is distinct from excluded.value and (interactions.changes < $14::int or $14::int is null)`,
-  before,
+  { row, parameters: { ...parameters, maxChanges: 'int4?' } },
+  recording(
+    `do update set id = excluded.id, value = excluded.value, at = excluded.at, changes = interactions.changes + 1
+     where interactions.value is distinct from excluded.value
+       and (interactions.changes < :maxChanges::int or :maxChanges::int is null)`,
+    `(select i.at from interactions i where i.account_id = :accountId and i.message_id = :messageId and i.kind = :kind
+      and i.block_id = :blockId and i.link = :link and i.is_bot = :isBot)`,
+  ),
 )
 
 /** How often a recipient can change an answer. Each change fires an event, with its webhooks. */
 const maxChanges = 20
 
-const isOther = preparedStatement<{ isOther: boolean }>(
+const isOther = preparedStatement(
   'is-other-answer',
-  { isOther: 'bool' },
-  `select value is distinct from $5::jsonb as "isOther" from interactions
-   where account_id = $1 and message_id = $2 and kind = $3 and block_id = $4 and not is_bot`,
+  {
+    row: { isOther: 'bool' },
+    parameters: { ...types(interactions, 'accountId', 'messageId', 'kind', 'blockId'), value: typed<string>('jsonb') },
+  },
+  `select value is distinct from :value::jsonb as "isOther" from interactions
+   where account_id = :accountId and message_id = :messageId and kind = :kind and block_id = :blockId and not is_bot`,
 )
 
 const upsert = async (
@@ -102,27 +127,25 @@ const upsert = async (
   id: string,
   { kind, blockId, value, link, written, isBot = false, onOther = 'replace' }: NewInteraction,
 ): Promise<{ recorded: Recorded; before: Date | null }> => {
-  const isKept = onOther === 'keep'
-  const [row] = await sql(isKept ? recordOnce : recordLatest, [
-    accountId,
-    sent.id,
-    kind,
-    blockId ?? '',
-    link === undefined ? '' : String(link),
+  const answer = { accountId, messageId: sent.id, kind, blockId: blockId ?? '', value: JSON.stringify(value) }
+  const recorded = {
+    ...answer,
+    link: link === undefined ? '' : String(link),
     isBot,
     id,
-    sent.projectId,
-    sent.email,
-    JSON.stringify(value),
-    now,
-    sent.cause,
-    written ?? null,
-    // A moved booking has limits of its own.
-    ...(isKept ? [] : [onOther === 'replace' ? maxChanges : null]),
-  ])
+    projectId: sent.projectId,
+    email: sent.email,
+    at: now,
+    cause: sent.cause,
+    written: written ?? null,
+  }
+  const [row] =
+    onOther === 'keep'
+      ? await sql(recordOnce, recorded)
+      : // A moved booking has limits of its own.
+        await sql(recordLatest, { ...recorded, maxChanges: onOther === 'replace' ? maxChanges : null })
   if (!row) {
-    const key = [accountId, sent.id, kind, blockId ?? '', JSON.stringify(value)]
-    if (onOther === 'replace' && kind !== 'click' && (await sql(isOther, key))[0]?.isOther)
+    if (onOther === 'replace' && kind !== 'click' && (await sql(isOther, answer))[0]?.isOther)
       throw conflict("This answer can't be changed any more")
     return { recorded: 'same', before: null }
   }
@@ -132,7 +155,7 @@ const upsert = async (
 const readActions = statement(
   'actions-of-address',
   {
-    row: typedRow<RecipientAction>({ day: 'text', projectId: 'text', cause: 'text', kind: 'text' }),
+    row: recipientAction,
     parameters: { accountId: 'text', email: 'text' },
   },
   `select distinct ${utcDay('i.at')}::text as day, i.project_id as "projectId", ${causeOf('m')} as cause,

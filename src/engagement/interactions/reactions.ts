@@ -1,17 +1,16 @@
-import { typedRow } from '../../store/column-types.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
+const reactionTypes = { opened: 'bool', clicked: 'bool' } as const
+
 /** What the recipient of an email did. */
-export interface Reactions {
-  opened: boolean
-  clicked: boolean
-}
+export type Reactions = RowOf<typeof reactionTypes>
 
 const readOfMessages = statement(
   'read-reactions',
   {
-    row: typedRow<Reactions & { id: string }>({ id: 'text', opened: 'bool', clicked: 'bool' }),
+    row: { id: 'text', ...reactionTypes },
     parameters: { accountId: 'text', ids: '_text' },
   },
   `select message_id as id, true as opened, bool_or(kind = 'click') as clicked from interactions

@@ -2,9 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { Problem } from '../../lib/problem.ts'
 import { isHeld } from '../../queue/holds.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { isSharedFailure, isUnavailable, unavailable } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import { columns } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
+import { messages } from '../messages.columns.ts'
 import { isLeftOut } from '../messages.queue.ts'
 import { senderOf } from '../outbox/outbox.ts'
 import { type Call, quotaProblem, type Reserved, reserve } from './reserve.ts'
@@ -42,19 +45,10 @@ const reserveCalls = async ({ app, accountId, actor }: Caller, calls: readonly C
 
 const reserveCall = coalesceCalls(maxBatch, reserveCalls, { isShared: isSharedFailure })
 
-interface StoredResult {
-  id: string
-  status: SendResult['status']
-  reason: string | null
-  error: string | null
-  /** The recipients of copies that were left out; null if the call had one recipient. */
-  suppressed: string[] | null
-}
+const keptResult = columns(messages, ['id', 'status', 'reason', 'error'], 'm')
 
-interface KeyRow extends StoredResult {
-  /** Its scheduled time has not come, or sends are paused. */
-  isWaiting: boolean
-}
+/** What a message became. `suppressed`: the recipients of copies that were left out; null if the call had one recipient. */
+type StoredResult = RowOf<typeof keptResult.types> & { suppressed: string[] | null }
 
 const resultOf = ({ id, status, reason, error, suppressed }: StoredResult): SendResult => ({
   id,
@@ -64,20 +58,19 @@ const resultOf = ({ id, status, reason, error, suppressed }: StoredResult): Send
   ...(suppressed?.length && { suppressed }),
 })
 
-const readOfKey = preparedStatement<KeyRow>(
+// A message waits if its scheduled time has not come, or if sends are paused.
+const readOfKey = preparedStatement(
   'message-of-key',
-  { id: 'text', status: 'text', reason: 'text', error: 'text', suppressed: '_text', isWaiting: 'bool' },
-  `select m.id, m.status, m.reason, m.error, case when m.copy is not null then array(
+  {
+    row: { ...keptResult.types, suppressed: '_text?', isWaiting: 'bool' },
+    parameters: { accountId: 'text', key: 'text' },
+  },
+  `select ${keptResult.list}, case when m.copy is not null then array(
      select c.email from messages c
-     where c.account_id = $1 and c.copy_of = m.id and c.email <> '' and ${isLeftOut('c')} order by c.id
+     where c.account_id = :accountId and c.copy_of = m.id and c.email <> '' and ${isLeftOut('c')} order by c.id
    ) end as suppressed, coalesce(m.scheduled_at > svc_now(), false) or ${isHeld('sends')} as "isWaiting"
-   from messages m where m.account_id = $1 and m.key = $2`,
+   from messages m where m.account_id = :accountId and m.key = :key`,
 )
-
-const rowOfKey = async ({ sql }: App, accountId: string, key: string): Promise<KeyRow | null> => {
-  const [row] = await sql(readOfKey, [accountId, key])
-  return row ?? null
-}
 
 const keyOf = (idempotencyKey: string): string => `api:${idempotencyKey}`
 
@@ -88,8 +81,9 @@ const keyOf = (idempotencyKey: string): string => `api:${idempotencyKey}`
 export const resultOfKey = async (app: App, accountId: string, idempotencyKey: string): Promise<SendResult | null> => {
   const endsAt = performance.now() + replayMs
   for (;;) {
-    const row = await rowOfKey(app, accountId, keyOf(idempotencyKey))
-    if (row?.status !== 'pending' || row.isWaiting || performance.now() >= endsAt) return row && resultOf(row)
+    const [row] = await app.sql(readOfKey, { accountId, key: keyOf(idempotencyKey) })
+    if (!row) return null
+    if (row.status !== 'pending' || row.isWaiting || performance.now() >= endsAt) return resultOf(row)
     await sleep(replayPollMs)
   }
 }
@@ -138,12 +132,10 @@ export const sendMessage = async (
   }
   const { inserted, claims, suppressed } = reserved
   const { id, status, reason } = inserted
-  if (status !== 'pending')
-    return { result: resultOf({ id, status, reason, error: null, suppressed }), isReplay: false }
-  if (claims.length === 0) return { result: resultOf({ id, status, reason, error: null, suppressed }), isReplay: false }
+  const result = resultOf({ id, status, reason, error: null, suppressed })
+  if (status !== 'pending' || claims.length === 0) return { result, isReplay: false }
   const sender = senderOf(app)
   const [sent] = await Promise.all(claims.map((message) => sender.carry(message, answerMs)))
-  if (!sent || sent.status === 'queued')
-    return { result: resultOf({ id, status: 'pending', reason: null, error: null, suppressed }), isReplay: false }
+  if (!sent || sent.status === 'queued') return { result, isReplay: false }
   return { result: resultOf({ ...sent, id, status: sent.status, suppressed }), isReplay: false }
 }

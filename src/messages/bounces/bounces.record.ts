@@ -1,7 +1,9 @@
 import { Problem } from '../../lib/problem.ts'
-import { typedRow } from '../../store/column-types.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { columns } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
+import { messages } from '../messages.columns.ts'
 import { countReport } from '../results/results.ts'
 import { lockRecipient, suppressAndFlag } from '../suppression/suppression.ts'
 import type { Report } from './report.ts'
@@ -9,10 +11,9 @@ import type { Report } from './report.ts'
 /** The outcome of a message that was read. `known`: the report was recorded before, or needs no action. */
 export type ReportOutcome = 'bounced' | 'delayed' | 'complained' | 'unmatched' | 'known'
 
-interface Reported {
-  accountId: string
-  id: string
-}
+const reported = columns(messages, ['accountId', 'id'])
+
+type Reported = RowOf<typeof reported.types>
 
 const outcomes = {
   hard: 'bounced',
@@ -29,10 +30,10 @@ const softDays = 7
 const readReported = preparedStatement(
   'message-of-report',
   {
-    row: typedRow<Reported & { domain: string }>({ accountId: 'text', id: 'text', domain: 'text' }),
+    row: { ...reported.types, domain: 'text' },
     parameters: { id: 'text', accountId: 'text?' },
   },
-  `select account_id as "accountId", id, split_part(from_email, '@', -1) as domain from messages
+  `select ${reported.list}, split_part(from_email, '@', -1) as domain from messages
    where id = :id and (:accountId::text is null or account_id = :accountId) limit 1`,
 )
 

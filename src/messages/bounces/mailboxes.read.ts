@@ -3,11 +3,11 @@ import { lockClasses } from '../../lib/locks.ts'
 import { MailboxFailure, withMailbox } from '../../net/imap.ts'
 import { createBell, repeatUntil } from '../../queue/loop.ts'
 import { defineJob } from '../../store/background.ts'
-import { typedRow } from '../../store/column-types.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Report } from '../../store/work.ts'
-import { accessOf, mailboxColumns, mailboxTypes, type StoredMailbox } from './mailboxes.ts'
+import { accessOf, mailboxColumns } from './mailboxes.ts'
 import { maxMessageBytes } from './split.ts'
 
 /*
@@ -26,9 +26,7 @@ const limitMs = 50_000
 /** Mailboxes that are read in parallel, so that a server that hangs delays few others. */
 const concurrency = 16
 
-interface DueMailbox extends StoredMailbox {
-  accountId: string
-}
+type DueMailbox = RowOf<typeof mailboxColumns.types>
 
 /** Reads the unread messages of a mailbox: records, then marks each one. The connection is closed when `signal` is aborted. */
 const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, report: Report): Promise<void> => {
@@ -57,10 +55,10 @@ const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, r
 const findUnread = statement(
   'find-due-mailboxes',
   {
-    row: typedRow<DueMailbox>({ accountId: 'text', ...mailboxTypes }),
+    row: mailboxColumns.types,
     parameters: { before: 'timestamptz', accountId: 'text?' },
   },
-  `select b.account_id as "accountId", ${mailboxColumns} from bounce_mailboxes b
+  `select ${mailboxColumns.list} from bounce_mailboxes b
    join ${activeAccounts} a on a.id = b.account_id
    where (b.read_at is null or b.read_at <= :before) and (:accountId::text is null or b.account_id = :accountId)
    order by b.read_at nulls first, b.account_id`,

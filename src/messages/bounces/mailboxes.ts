@@ -1,8 +1,10 @@
 import { invalid, notFound } from '../../lib/problem.ts'
 import { type ImapAccess, MailboxFailure, withMailbox } from '../../net/imap.ts'
-import { typedRow } from '../../store/column-types.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
+import { columns } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
+import { bounceMailboxes } from '../messages.columns.ts'
 
 interface MailboxView {
   /** Without its password. */
@@ -14,23 +16,13 @@ interface MailboxView {
   error: string | null
 }
 
-/** A mailbox as it is stored. */
-export interface StoredMailbox extends Omit<ImapAccess, 'password'> {
-  sealedPassword: string | null
-}
+const stored = ['host', 'port', 'isSecure', 'username', 'folder', 'sealedPassword'] as const
+const shownColumns = columns(bounceMailboxes, [...stored, 'readAt', 'error'])
 
-export const mailboxColumns = `b.host, b.port, b.is_secure as "isSecure", b.username, b.folder,
-  b.sealed_password as "sealedPassword"`
+/** The columns of a mailbox as it is stored, from `bounce_mailboxes b`. */
+export const mailboxColumns = columns(bounceMailboxes, ['accountId', ...stored], 'b')
 
-/** The types of `mailboxColumns`. */
-export const mailboxTypes = {
-  host: 'text',
-  port: 'int4',
-  isSecure: 'bool',
-  username: 'text',
-  folder: 'text',
-  sealedPassword: 'text',
-} as const
+export type StoredMailbox = Omit<RowOf<typeof mailboxColumns.types>, 'accountId'>
 
 const contextOf = (accountId: string): string => `bounces ${accountId}`
 
@@ -94,15 +86,13 @@ export const setMailbox = async (
   return { url: urlOf(mailbox), password: password !== null, readAt: null, error: null }
 }
 
-type Row = StoredMailbox & Pick<MailboxView, 'error'> & { readAt: Date | null }
-
 const readMailbox = statement(
   'read-mailbox',
-  { row: typedRow<Row>({ ...mailboxTypes, readAt: 'timestamptz', error: 'text' }), parameters: { accountId: 'text' } },
-  `select ${mailboxColumns}, b.read_at as "readAt", b.error from bounce_mailboxes b where b.account_id = :accountId`,
+  { row: shownColumns.types, parameters: { accountId: 'text' } },
+  `select ${shownColumns.list} from bounce_mailboxes where account_id = :accountId`,
 )
 
-const requireMailbox = async ({ sql, accountId }: Work): Promise<Row> => {
+const requireMailbox = async ({ sql, accountId }: Work) => {
   const [mailbox] = await sql(readMailbox, { accountId })
   if (!mailbox) throw notFound('There is no mailbox for reports', { hint: 'svc bounces mailbox set' })
   return mailbox

@@ -3,11 +3,12 @@ import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
 import { isEmailSyntax } from '../../lib/email.ts'
 import { conflict, invalid, noSuch, shown } from '../../lib/problem.ts'
-import { typedRow } from '../../store/column-types.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { isDuplicate } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
+import { columns, types } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
-import type { Domain } from '../messages.entities.ts'
+import { domains } from '../messages.columns.ts'
 import { showRelay } from './relays.ts'
 
 type RecordPurpose = 'ownership' | 'dkim' | 'spf' | 'dmarc'
@@ -27,9 +28,9 @@ export interface DomainView {
   records: DomainRecord[]
 }
 
-type Row = Pick<Domain, 'domain' | 'status' | 'token' | 'publicKey' | 'found'>
+const recordColumns = columns(domains, ['domain', 'status', 'token', 'publicKey', 'found'])
 
-const columns = 'domain, status, token, public_key as "publicKey", found'
+type Row = RowOf<typeof recordColumns.types>
 
 const dnsMs = 5000
 
@@ -108,18 +109,16 @@ export const addDomain = async (app: App, accountId: string, actor: string, text
 
 const domainNotFound = (domain: string) => noSuch('domain', domain, { hint: 'svc domains list' })
 
-const columnTypes = { domain: 'text', status: 'text', token: 'text', publicKey: 'text', found: '_text' } as const
-
 const readDomain = statement(
   'read-domain',
-  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', domain: 'text' } },
-  `select ${columns} from domains where account_id = :accountId and domain = :domain`,
+  { row: recordColumns.types, parameters: types(domains, 'accountId', 'domain') },
+  `select ${recordColumns.list} from domains where account_id = :accountId and domain = :domain`,
 )
 
 const readDomains = statement(
   'read-domains',
-  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text' } },
-  `select ${columns} from domains where account_id = :accountId order by domain`,
+  { row: recordColumns.types, parameters: { accountId: 'text' } },
+  `select ${recordColumns.list} from domains where account_id = :accountId order by domain`,
 )
 
 /** Throws Problem `not_found`. */

@@ -47,7 +47,7 @@ const reading = preparedStatement(
     parameters: { accountId: 'text', ids: '_text', emails: '_text', domains: '_text' },
   },
   `select
-    (select row_to_json(r) from (select ${relayColumns} from relays r where r.account_id = :accountId) r) as relay,
+    (select row_to_json(r) from (select ${relayColumns.list} from relays r where r.account_id = :accountId) r) as relay,
     (select coalesce(json_agg(s), '[]') from (
       select id, email, name, reply_to as "replyTo", is_default as "isDefault" from senders
       where account_id = :accountId and (is_default or id = any(:ids) or email = any(:emails))

@@ -1,10 +1,9 @@
 import { activeAccounts } from '../../accounts/accounts.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
-import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
 import { accessOf, relayOfUrl } from './access.ts'
-import { relayColumns, relayTypes, type StoredRelay } from './relays.rows.ts'
+import { relayColumns } from './relays.rows.ts'
 
 export interface KnownRelay {
   /** null: the platform's. */
@@ -18,13 +17,9 @@ export interface KnownRelay {
 const readRelays = statement(
   'read-relays',
   {
-    row: typedRow<StoredRelay & { accountId: string; account: string }>({
-      accountId: 'text',
-      account: 'text',
-      ...relayTypes,
-    }),
+    row: { accountId: 'text', account: 'text', ...relayColumns.types },
   },
-  `select r.account_id as "accountId", a.name as account, ${relayColumns} from relays r
+  `select r.account_id as "accountId", a.name as account, ${relayColumns.list} from relays r
    join ${activeAccounts} a on a.id = r.account_id order by r.account_id`,
 )
 

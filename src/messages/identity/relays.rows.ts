@@ -1,25 +1,13 @@
-/** A relay as it is stored; its password is sealed with the account's id as context. */
-export interface StoredRelay {
-  host: string
-  port: number
-  isSecure: boolean
-  isTlsOptional: boolean
-  username: string | null
-  sealedPassword: string | null
-  bounceAddress: string | null
-}
+import type { RowOf } from '../../store/column-types.ts'
+import { columns } from '../../store/tables.ts'
+import { relays } from '../messages.columns.ts'
 
 /** The columns of a `StoredRelay`, for `from relays r`. */
-export const relayColumns = `r.host, r.port, r.is_secure as "isSecure", r.is_tls_optional as "isTlsOptional", r.username,
-  r.sealed_password as "sealedPassword", r.bounce_address as "bounceAddress"`
+export const relayColumns = columns(
+  relays,
+  ['host', 'port', 'isSecure', 'isTlsOptional', 'username', 'sealedPassword', 'bounceAddress'],
+  'r',
+)
 
-/** The types of `relayColumns`. */
-export const relayTypes = {
-  host: 'text',
-  port: 'int4',
-  isSecure: 'bool',
-  isTlsOptional: 'bool',
-  username: 'text',
-  sealedPassword: 'text',
-  bounceAddress: 'text',
-} as const
+/** A relay as it is stored; its password is sealed with the account's id as context. */
+export type StoredRelay = RowOf<typeof relayColumns.types>

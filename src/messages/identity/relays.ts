@@ -2,13 +2,12 @@ import { emailDomain, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { parse } from '../../lib/parse.ts'
 import { invalid, notFound } from '../../lib/problem.ts'
 import type { RelayAccess, SendOutcome, Verified } from '../../net/smtp.ts'
-import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { Recipient } from '../messages.shapes.ts'
 import { accessOf, relayOfUrl } from './access.ts'
 import { readMethod } from './method.ts'
-import { relayColumns, relayTypes, type StoredRelay } from './relays.rows.ts'
+import { relayColumns } from './relays.rows.ts'
 
 interface RelayView {
   /** Without its password. */
@@ -88,8 +87,8 @@ export const setRelay = async ({ box }: Pick<App, 'box'>, work: Work, input: Rel
 
 const readOwn = statement(
   'read-relay',
-  { row: typedRow<StoredRelay>(relayTypes), parameters: { accountId: 'text' } },
-  `select ${relayColumns} from relays r where r.account_id = :accountId`,
+  { row: relayColumns.types, parameters: { accountId: 'text' } },
+  `select ${relayColumns.list} from relays r where r.account_id = :accountId`,
 )
 
 const none = () =>

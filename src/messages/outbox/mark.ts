@@ -1,9 +1,12 @@
 import { postalAddressOf } from '../../accounts/accounts.rows.ts'
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
+import { typed } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import { columns } from '../../store/tables.ts'
 import { projectNameOf } from '../../studio/studio.ts'
+import { messages } from '../messages.columns.ts'
 import { isLeftOut, isPaused } from '../messages.queue.ts'
 import { suppressedReason } from '../suppression/suppression.ts'
 import { isTopic } from '../topics/topics.ts'
@@ -20,51 +23,63 @@ export type Loaded = Content & {
   isWithoutTopic: boolean
 }
 
-const loadMessages = preparedStatement<Loaded>(
+const content = columns(
+  messages,
+  [
+    'accountId',
+    'id',
+    'type',
+    'email',
+    'fromEmail',
+    'fromName',
+    'replyTo',
+    'subject',
+    'html',
+    'text',
+    'calendar',
+    'projectId',
+    'projectVersion',
+    'mergeData',
+    'headers',
+    'createdAt',
+  ],
+  'm',
+)
+
+const loadMessages = preparedStatement(
   'load-messages',
   {
-    accountId: 'text',
-    id: 'text',
-    type: 'text',
-    email: 'text',
-    fromEmail: 'text',
-    fromName: 'text',
-    replyTo: 'text',
-    subject: 'text',
-    html: 'text',
-    text: 'text',
-    calendar: 'text',
-    projectId: 'text',
-    projectVersion: 'int4',
-    mergeData: 'jsonb',
-    headers: 'jsonb',
-    addressees: 'json',
-    attachmentsOf: 'text',
-    senders: '_text',
-    isWithoutProject: 'bool',
-    isWithoutTopic: 'bool',
-    createdAt: 'timestamptz',
-    dueAt: 'timestamptz',
-    domain: 'text',
-    postalAddress: 'text',
-    reason: 'text',
-    sealedKey: 'text',
+    row: {
+      ...content.types,
+      // A message without a sender failed when it was inserted.
+      fromEmail: 'text',
+      fromName: 'text',
+      addressees: typed<Content['addressees']>('json'),
+      attachmentsOf: 'text?',
+      dueAt: 'timestamptz',
+      domain: 'text',
+      postalAddress: 'text?',
+      senders: '_text?',
+      isWithoutProject: 'bool',
+      isWithoutTopic: 'bool',
+      reason: 'text?',
+      sealedKey: 'text?',
+    },
+    parameters: { claims: 'jsonb' },
   },
   `
   select m.*, d.sealed_key as "sealedKey"
-  from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text, claim int, worker int) cross join lateral (
+  from jsonb_to_recordset(:claims::jsonb) as c("accountId" text, id text, claim int, worker int) cross join lateral (
     select from message_queue
     where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker limit 1
   ) q cross join lateral (
-    select m.account_id as "accountId", m.id, m.type, m.email, m.from_email as "fromEmail", m.from_name as "fromName",
-      m.reply_to as "replyTo", m.subject, m.html, m.text, m.calendar, m.project_id as "projectId",
-      m.project_version as "projectVersion", m.merge_data as "mergeData", m.headers,
-      case when m.copy is not null then json_build_object(
+    select ${content.list}, case when m.copy is not null then json_build_object(
         'to', (select t.email from messages t where t.account_id = m.account_id and t.id = coalesce(m.copy_of, m.id)),
         'cc', (select coalesce(json_agg(c.email order by c.id), '[]') from messages c
                where c.account_id = m.account_id and c.copy_of = coalesce(m.copy_of, m.id) and c.copy = 'cc'
                  and c.email <> '' and not ${isLeftOut('c')})
-      ) end as addressees, case when m.attachments > 0 then coalesce(m.copy_of, m.id) end as "attachmentsOf", m.created_at as "createdAt", coalesce(m.scheduled_at, m.created_at) as "dueAt", split_part(m.from_email, '@', -1) as domain,
+      ) end as addressees, case when m.attachments > 0 then coalesce(m.copy_of, m.id) end as "attachmentsOf",
+      coalesce(m.scheduled_at, m.created_at) as "dueAt", split_part(m.from_email, '@', -1) as domain,
       case when m.type = 'marketing' and m.project_id is not null then ${postalAddressOf('m.account_id')} end as "postalAddress",
       case when m.scheduled_at is not null then array(
         select s.email from senders s where s.account_id = m.account_id
@@ -88,7 +103,7 @@ const loadMessages = preparedStatement<Loaded>(
  * accounts that are being deleted.
  */
 export const loadContents = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Map<string, Loaded>> => {
-  const rows = await sql(loadMessages, [claimsJson(claims)])
+  const rows = await sql(loadMessages, { claims: claimsJson(claims) })
   return new Map(rows.map((row) => [row.id, row]))
 }
 

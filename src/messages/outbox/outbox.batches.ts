@@ -1,7 +1,9 @@
 import { invalidEmails } from '../../contacts/contacts.ts'
 import { scanList } from '../../segments/segments.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { messageQueue, messageTallies } from '../messages.columns.ts'
 import { heldUntil } from '../messages.queue.ts'
 import { countEnded, endedColumns } from '../results/results.ts'
 import { mailChannel, noticeOf } from './outbox.claim.ts'
@@ -18,31 +20,33 @@ interface BatchCounts {
   suppressed: number
 }
 
-const takeCounts = preparedStatement<{ status: keyof BatchCounts; count: number }>(
+const ofBatch = types(messageQueue, 'accountId', 'batch')
+
+const takeCounts = preparedStatement(
   'take-tally',
-  { status: 'text', count: 'int4' },
-  `with taken as (delete from message_tallies where account_id = $1 and batch = $2 returning status, count)
+  { row: types(messageTallies, 'status', 'count'), parameters: ofBatch },
+  `with taken as (delete from message_tallies where account_id = :accountId and batch = :batch returning status, count)
    select status, sum(count)::int as count from taken group by status`,
 )
 
 /** Returns the messages of a batch that ended since the last call, and deletes these counters: each message is reported once. */
 export const takeBatchCounts = async ({ sql, accountId }: Work, batch: string): Promise<BatchCounts> => {
-  const rows = await sql(takeCounts, [accountId, batch])
+  const rows = await sql(takeCounts, { accountId, batch })
   return { sent: 0, failed: 0, suppressed: 0, ...Object.fromEntries(rows.map((row) => [row.status, row.count])) }
 }
 
-const releaseHeld = statement<{ dueAt: number | null }>(
+const releaseHeld = statement(
   'release-held-messages',
-  { dueAt: 'int8' },
+  { row: { dueAt: 'int8?' }, parameters: { ...ofBatch, count: 'int4', most: 'int8' } },
   `with clock as materialized (
      select svc_now() as now
    ), waiting as materialized (
      select count(*) as count from (
-       select from message_queue where account_id = $1 and batch = $2 and due_at < ${heldUntil} limit $4
+       select from message_queue where account_id = :accountId and batch = :batch and due_at < ${heldUntil} limit :most
      ) w
    ), held as materialized (
-     select ctid as row from message_queue where account_id = $1 and batch = $2 and due_at = ${heldUntil}
-     limit (select greatest(least($3::int, $4::int - count), 0) from waiting) for update skip locked
+     select ctid as row from message_queue where account_id = :accountId and batch = :batch and due_at = ${heldUntil}
+     limit (select greatest(least(:count::int, :most - count), 0) from waiting) for update skip locked
    ), numbered as (
      select row, row_number() over () as nth from held
    ), released as (
@@ -61,35 +65,39 @@ export const releaseMails = async (
   batch: string,
   { count, most }: { count: number; most: number },
 ): Promise<void> => {
-  const [released] = await sql(releaseHeld, [accountId, batch, count, most])
+  const [released] = await sql(releaseHeld, { accountId, batch, count, most })
   if (released!.dueAt !== null)
     announce(mailChannel, noticeOf({ accountId, batch }, released!.dueAt), { ownFirst: true })
 }
 
 const insertPause = statement(
   'pause-batch',
-  {},
-  'insert into message_pauses (account_id, batch) values ($1, $2) on conflict do nothing',
+  { parameters: ofBatch },
+  'insert into message_pauses (account_id, batch) values (:accountId, :batch) on conflict do nothing',
 )
 
 /** Holds the messages of a batch back, except those that a connection has taken, until `resumeBatch`. */
 export const pauseBatch = async ({ sql, accountId }: Work, batch: string): Promise<void> => {
-  await sql(insertPause, [accountId, batch])
+  await sql(insertPause, { accountId, batch })
 }
 
-const deletePause = statement('resume-batch', {}, 'delete from message_pauses where account_id = $1 and batch = $2')
+const deletePause = statement(
+  'resume-batch',
+  { parameters: ofBatch },
+  'delete from message_pauses where account_id = :accountId and batch = :batch',
+)
 
 /** Ends a pause, if there is one. */
 export const resumeBatch = async ({ sql, accountId, announce }: Work, batch: string): Promise<void> => {
-  await sql(deletePause, [accountId, batch])
+  await sql(deletePause, { accountId, batch })
   announce(mailChannel)
 }
 
-const dropWaiting = statement<{ count: number }>(
+const dropWaiting = statement(
   'drop-messages-of-batch',
-  { count: 'int8' },
+  { row: { count: 'int8' }, parameters: ofBatch },
   `with gone as (
-     delete from message_queue where account_id = $1 and batch = $2 and not is_handing returning 1
+     delete from message_queue where account_id = :accountId and batch = :batch and not is_handing returning 1
    ) select count(*) as count from gone`,
 )
 
@@ -98,31 +106,35 @@ const dropWaiting = statement<{ count: number }>(
  * then ends them.
  */
 export const dropBatch = async ({ sql, accountId }: Work, batch: string): Promise<number> => {
-  const [row] = await sql(dropWaiting, [accountId, batch])
+  const [row] = await sql(dropWaiting, { accountId, batch })
   return row!.count
 }
 
 const findQueued = statement(
   'find-message-of-batch',
-  {},
-  'select from message_queue where account_id = $1 and batch = $2 limit 1',
+  { parameters: ofBatch },
+  'select from message_queue where account_id = :accountId and batch = :batch limit 1',
 )
 
 /** Returns whether the queue has no message of a batch any more. All its results are in the counters then. */
 export const isBatchOut = async ({ sql, accountId }: Work, batch: string): Promise<boolean> =>
-  (await sql(findQueued, [accountId, batch])).length === 0
+  (await sql(findQueued, { accountId, batch })).length === 0
 
 const pageSize = 1000
 
-const failPage = statement<{ last: string | null; size: number; month: string | null; count: number }>(
+const failPage = statement(
   'fail-dropped-messages',
-  { last: 'text', size: 'int8', month: 'text', count: 'int8' },
+  {
+    row: { last: 'text?', size: 'int8', month: 'text?', count: 'int8' },
+    parameters: { accountId: 'text', after: 'text', end: 'text', error: 'text', now: 'timestamptz' },
+  },
   `with page as materialized (
-     select id, key, status from messages where account_id = $1 and key > $2 and key < $3 order by key limit ${pageSize}
+     select id, key, status from messages where account_id = :accountId and key > :after and key < :end
+     order by key limit ${pageSize}
    ), ended as (
-     update messages m set status = 'failed', error = $4, finished_at = $5 from page p
-     where m.account_id = $1 and m.id = p.id and p.status = 'pending' and m.status = 'pending'
-       and not exists (select from message_queue q where q.account_id = $1 and q.id = p.id)
+     update messages m set status = 'failed', error = :error, finished_at = :now from page p
+     where m.account_id = :accountId and m.id = p.id and p.status = 'pending' and m.status = 'pending'
+       and not exists (select from message_queue q where q.account_id = :accountId and q.id = p.id)
      returning m.created_at, ${endedColumns('m')}
    ), counted as (
      ${countEnded('select account_id, project_id, cause, day, metric, count from ended')}
@@ -144,7 +156,8 @@ export const failDropped = async (
   after: string,
   error: string,
 ): Promise<{ last: string | null; failed: number; months: { month: string; count: number }[] }> => {
-  const rows = await sql(failPage, [accountId, after > prefix ? after : prefix, `${prefix}\u{10FFFF}`, error, now])
+  const keys = { after: after > prefix ? after : prefix, end: `${prefix}\u{10FFFF}` }
+  const rows = await sql(failPage, { accountId, ...keys, error, now })
   const { last, size } = rows[0]!
   return {
     last: size < pageSize ? null : last,

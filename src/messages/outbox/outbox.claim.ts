@@ -10,10 +10,13 @@
 import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Adapter } from '../../queue/engine.ts'
+import { typed } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
-import { preparedStatement } from '../../store/statement.ts'
+import { preparedStatement, statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
 import { relayColumns, type StoredRelay } from '../identity/relays.rows.ts'
+import { messageQueue } from '../messages.columns.ts'
 import { countEnds, isPaused } from '../messages.queue.ts'
 import { countEnded, endedColumns } from '../results/results.ts'
 
@@ -98,28 +101,25 @@ export interface Found extends Stream {
   last: number
 }
 
-/** A claimed message, with what was found in its stream. `id` null: nothing in the stream could be claimed. */
-type ClaimedRow = Found & Omit<ClaimedMessage, 'id' | 'worker' | 'content' | 'retryMs'> & { id: string | null }
-
-// Rows are addressed by ctid and joined laterally, as in deliveries, so that the planner can only choose the index scan.
-const claimMessages = preparedStatement<ClaimedRow>(
+// `id` is null if nothing in the stream could be claimed. Rows are addressed by ctid and joined laterally, as in deliveries, so that the planner can only choose the index scan.
+const claimMessages = preparedStatement(
   'claim-messages',
   {
-    accountId: 'text',
-    batch: 'text',
-    found: 'int8',
-    last: 'int8',
-    id: 'text',
-    claim: 'int4',
-    tries: 'int4',
-    isPatient: 'bool',
-    relay: 'json',
+    row: {
+      ...types(messageQueue, 'accountId', 'batch'),
+      found: 'int8',
+      last: 'int8',
+      id: 'text?',
+      ...types(messageQueue, 'claim', 'tries', 'isPatient'),
+      relay: typed<StoredRelay | null>('json'),
+    },
+    parameters: { worker: 'int4', requests: 'jsonb', total: 'int8' },
   },
   `
   with clock as materialized (
     select svc_now() as now
   ), ask as materialized (
-    select * from jsonb_to_recordset($2::jsonb) as a("accountId" text, batch text, capacity int, since float8)
+    select * from jsonb_to_recordset(:requests::jsonb) as a("accountId" text, batch text, capacity int, since float8)
     where exists (select from ${activeAccounts} o where o.id = a."accountId")
       and not ${isPaused('a."accountId"', 'a.batch')}
   ), due as materialized (
@@ -133,9 +133,9 @@ const claimMessages = preparedStatement<ClaimedRow>(
     ) d
   ), locked as materialized (
     select ctid as row from message_queue
-    where ctid = any(array(select row from due order by turn, due_at limit $3)) and worker is null for update skip locked
+    where ctid = any(array(select row from due order by turn, due_at limit :total)) and worker is null for update skip locked
   ), taken as (
-    update message_queue set worker = $1, claim = claim + 1 where ctid = any(array(select row from locked))
+    update message_queue set worker = :worker, claim = claim + 1 where ctid = any(array(select row from locked))
     returning account_id, id, batch, claim, tries, is_patient, due_at
   )
   select f.account as "accountId", f.batch, f.found, (extract(epoch from f.last) * 1e6)::int8 as last, t.id, t.claim, t.tries,
@@ -143,7 +143,7 @@ const claimMessages = preparedStatement<ClaimedRow>(
   from (select account, batch, count(*) as found, max(due_at) as last from due group by account, batch) f
     left join taken t on t.account_id = f.account and t.batch = f.batch
     left join lateral (
-      select row_to_json(r) as relay from (select ${relayColumns} from relays r where r.account_id = f.account limit 1) r
+      select row_to_json(r) as relay from (select ${relayColumns.list} from relays r where r.account_id = f.account limit 1) r
     ) r on true
   order by t.due_at`,
 )
@@ -158,21 +158,23 @@ export const claimDue = async (
   requests: readonly ClaimRequest[],
   total: number,
 ): Promise<{ claims: ClaimedMessage[]; found: Map<string, Found> }> => {
-  const rows = await sql(claimMessages, [worker, JSON.stringify(requests), total])
+  const rows = await sql(claimMessages, { worker, requests: JSON.stringify(requests), total })
   return {
     claims: rows.flatMap(({ found: _, last: __, id, ...row }) => (id === null ? [] : { ...row, id, worker })),
     found: new Map(rows.map((row) => [streamKey(row), row])),
   }
 }
 
-/** Releases claims (`$1`), due again after `$2` ms. */
-const releaseMessages = preparedStatement<Stream & { id: string; dueAt: number }>(
+const releaseMessages = preparedStatement(
   'release-messages',
-  { id: 'text', accountId: 'text', batch: 'text', dueAt: 'int8' },
+  {
+    row: { ...types(messageQueue, 'id', 'accountId', 'batch'), dueAt: 'int8' },
+    parameters: { claims: 'jsonb', retryMs: 'float8' },
+  },
   `
   update message_queue q set worker = null, is_handing = false, claim = q.claim + 1,
-    due_at = case when $2::float8 > 0 then svc_now() + $2 * interval '1 ms' else q.due_at end
-  from (select l.row from ${ownedRows(queueTable)}) l where q.ctid = l.row
+    due_at = case when :retryMs::float8 > 0 then svc_now() + :retryMs * interval '1 ms' else q.due_at end
+  from (select l.row from ${ownedRows(queueTable, '', ':claims')}) l where q.ctid = l.row
   returning q.id, q.account_id as "accountId", q.batch, (extract(epoch from q.due_at) * 1e6)::int8 as "dueAt"`,
 )
 
@@ -186,7 +188,7 @@ const releaseClaims = async (
 ): Promise<Set<string>> => {
   const released = new Set<string>()
   for (const [retryMs, same] of Map.groupBy(claims, (claim) => claim.retryMs ?? 0)) {
-    const rows = await sql(releaseMessages, [claimsJson(same), retryMs])
+    const rows = await sql(releaseMessages, { claims: claimsJson(same), retryMs })
     for (const [, own] of Map.groupBy(rows, streamKey)) {
       database.notices.announce(mailChannel, noticeOf(own[0]!, Math.min(...own.map(({ dueAt }) => dueAt))))
     }
@@ -198,9 +200,12 @@ const releaseClaims = async (
 /** The error of a message whose worker died while the relay may have received it. */
 export const unknownState = 'delivery state unknown'
 
-const freeing = `
+const freeMessages = statement(
+  'free-messages',
+  { row: { failed: 'int8' }, parameters: { claims: 'jsonb' } },
+  `
   with locked as materialized (
-    select l.row from ${ownedRows(queueTable)}
+    select l.row from ${ownedRows(queueTable, '', ':claims')}
   ), gone as (
     delete from message_queue where ctid = any(array(select row from locked)) and is_handing returning account_id, id, batch
   ), tallied as (
@@ -214,7 +219,8 @@ const freeing = `
   ), counted as (
     ${countEnded('select * from ended')}
   )
-  select count(*) as failed from gone`
+  select count(*) as failed from gone`,
+)
 
 /**
  * Frees the claims of a dead worker: marked messages fail with `unknownState`, the others can be claimed again. Rows that another
@@ -224,7 +230,7 @@ export const freeClaims = async (
   { sql, counters, database }: Pick<App, 'sql' | 'counters' | 'database'>,
   claims: readonly Claim[],
 ): Promise<void> => {
-  const [row] = await sql<{ failed: number }>(freeing, [claimsJson(claims)])
+  const [row] = await sql(freeMessages, { claims: claimsJson(claims) })
   counters.count('sends', 'failed', row!.failed)
   database.notices.announce(mailChannel)
 }
@@ -238,9 +244,9 @@ export const mailQueue = (app: App): Pick<Adapter<ClaimedMessage>, 'job' | 'queu
   free: (claims) => freeClaims(app, claims),
 })
 
-const findDueMessages = preparedStatement<Stream & { since: number }>(
+const findDueMessages = preparedStatement(
   'find-due-messages',
-  { accountId: 'text', batch: 'text', since: 'int8' },
+  { row: { ...types(messageQueue, 'accountId', 'batch'), since: 'int8' } },
   `with recursive waiting as (
      (select account_id, batch from message_queue order by account_id, batch limit 1)
      union all

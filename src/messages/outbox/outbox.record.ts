@@ -92,14 +92,14 @@ const suppressingLater = (ended: string) => `
 // Skips locked rows of both tables, so that no other result waits for them. A connection that has finished one message takes the
 // next at once. Recording the one and marking the other in the same statement saves a commit, and after a crash at most one message
 // of the connection is in an unknown state.
-const recordMessages = preparedStatement<{ id: string }>(
+const recordMessages = preparedStatement(
   'record-messages',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { results: 'jsonb', taken: 'jsonb' } },
   `
   with clock as materialized (
     select svc_now() as now
   ), mine as materialized (
-    select l.row, c.* from ${ownedRows(queueTable, resultColumns)}
+    select l.row, c.* from ${ownedRows(queueTable, resultColumns, ':results')}
   ), result as materialized (
     select mine.*, m.message from mine cross join lateral (
       select ctid as message from messages where account_id = mine."accountId" and id = mine.id for no key update skip locked
@@ -121,18 +121,18 @@ const recordMessages = preparedStatement<{ id: string }>(
     returning ${endedColumns('m')}
   ), counted as (
     ${countEnded('select * from ended')}
-  ), ${marking('$2')}
+  ), ${marking(':taken')}
   select id from result union all select id from sendable`,
 )
 
 // Records a relay's reply that arrives after another worker presumed this one dead and ended the message. Only the worker that
 // marked the message can have a reply, and no other worker claims a marked message, so the reply belongs to this row.
-const correctMessages = preparedStatement<{ id: string }>(
+const correctMessages = preparedStatement(
   'correct-messages',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { results: 'jsonb' } },
   `
   with late as materialized (
-    select c.*, m.* from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text${resultColumns}) cross join lateral (
+    select c.*, m.* from jsonb_to_recordset(:results::jsonb) as c("accountId" text, id text${resultColumns}) cross join lateral (
       select ctid as message, project_id, ${causeOf('messages')} as cause, ${utcDay('finished_at')} as day from messages
       where account_id = c."accountId" and id = c.id and status = 'failed' and error = '${unknownState}'
         and not exists (select from message_queue q where q.account_id = c."accountId" and q.id = c.id)
@@ -173,10 +173,10 @@ const encode = (results: readonly Result[]): string =>
     ),
   )
 
-const findUnknown = statement<{ id: string }>(
+const findUnknown = statement(
   'find-messages-of-unknown-state',
-  { id: 'text' },
-  `select c.id from jsonb_to_recordset($1::jsonb) as c("accountId" text, id text)
+  { row: { id: 'text' }, parameters: { results: 'jsonb' } },
+  `select c.id from jsonb_to_recordset(:results::jsonb) as c("accountId" text, id text)
    join messages m on m.account_id = c."accountId" and m.id = c.id
    where m.status = 'failed' and m.error = '${unknownState}'`,
 )
@@ -184,13 +184,13 @@ const findUnknown = statement<{ id: string }>(
 /** Returns the ids of messages that still have the error `unknownState`, because their rows were locked. */
 const stillUnknown = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
   if (results.length === 0) return new Set()
-  const rows = await sql(findUnknown, [encode(results)])
+  const rows = await sql(findUnknown, { results: encode(results) })
   return new Set(rows.map(({ id }) => id))
 }
 
 const correct = async (sql: Sql, results: readonly Result[]): Promise<Set<string>> => {
   if (results.length === 0) return new Set()
-  const rows = await sql(correctMessages, [encode(results)])
+  const rows = await sql(correctMessages, { results: encode(results) })
   return new Set(rows.map(({ id }) => id))
 }
 
@@ -214,7 +214,7 @@ export const recordResults = async (
   results: readonly Result[],
   taken: readonly ClaimedMessage[],
 ): Promise<Recorded> => {
-  const rows = await sql(recordMessages, [encode(results), claimsJson(taken)])
+  const rows = await sql(recordMessages, { results: encode(results), taken: claimsJson(taken) })
   const marked = new Set(rows.map(({ id }) => id))
   const { done: written, locked } = await splitByOutcome(sql, queueTable, results, ({ claimed }) => claimed, marked)
   if (written.length + locked.length === results.length) return { written, corrected: [], locked, marked }
@@ -233,17 +233,17 @@ export const recordResults = async (
   }
 }
 
-const limitLockWait = statement<{ set_config: string }>(
+const limitLockWait = statement(
   'limit-lock-wait-of-volume',
-  { set_config: 'text' },
+  { row: { set_config: 'text' } },
   `select set_config('lock_timeout', '500ms', true)`,
 )
 
-const countByMonth = statement<{ month: string; count: number }>(
+const countByMonth = statement(
   'months-of-messages',
-  { month: 'text', count: 'int8' },
+  { row: { month: 'text', count: 'int8' }, parameters: { accountId: 'text', ids: '_text' } },
   `select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from messages
-   where account_id = $1 and id = any($2) group by 1`,
+   where account_id = :accountId and id = any(:ids) group by 1`,
 )
 
 const none: Recorded = { written: [], corrected: [], locked: [], marked: new Set() }
@@ -254,7 +254,7 @@ const recordOfAccount = async (app: App, accountId: string, results: readonly Re
       await work.sql(limitLockWait)
       const recorded = await recordResults(work.sql, results, [])
       const ids = recorded.written.map(({ claimed }) => claimed.id)
-      for (const { month, count } of await work.sql(countByMonth, [accountId, ids]))
+      for (const { month, count } of await work.sql(countByMonth, { accountId, ids }))
         await returnQuota(work, 'sends', month, count)
       return recorded
     })

@@ -7,9 +7,12 @@
 
 import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import { Problem } from '../../lib/problem.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { isUnavailable } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { columns } from '../../store/tables.ts'
 import type { App, Report } from '../../store/work.ts'
+import { pendingSuppressions } from '../messages.columns.ts'
 
 /*
  * A bounce is recorded first, with a row in `pending_suppressions`. A second transaction suppresses the address and deletes that
@@ -31,33 +34,32 @@ export interface Suppressor {
   close(): Promise<void>
 }
 
-interface Pending {
-  accountId: string
-  messageId: string
-}
+const pendingColumns = columns(pendingSuppressions, ['accountId', 'messageId'])
 
-const findPending = preparedStatement<Pending>(
+type Pending = RowOf<typeof pendingColumns.types>
+
+const findPending = preparedStatement(
   'pending-suppressions',
-  { accountId: 'text', messageId: 'text' },
-  `select account_id as "accountId", message_id as "messageId" from pending_suppressions
-   where message_id <> all($1::text[]) and account_id <> all(array${closedAccountIds}) order by account_id, message_id limit ${batchSize}`,
+  { row: pendingColumns.types, parameters: { except: '_text' } },
+  `select ${pendingColumns.list} from pending_suppressions
+   where message_id <> all(:except::text[]) and account_id <> all(array${closedAccountIds}) order by account_id, message_id limit ${batchSize}`,
 )
 
-const limitLockWait = statement<{ set_config: string }>(
+const limitLockWait = statement(
   'limit-lock-wait-of-suppression',
-  { set_config: 'text' },
+  { row: { set_config: 'text' } },
   `select set_config('lock_timeout', '${lockWait}', true)`,
 )
 
-const takePending = statement<{ email: string }>(
+const takePending = statement(
   'take-pending-suppression',
-  { email: 'text' },
+  { row: { email: 'text' }, parameters: pendingColumns.types },
   `with taken as (
      delete from pending_suppressions where ctid = (
-       select ctid from pending_suppressions where account_id = $1 and message_id = $2 for update skip locked
+       select ctid from pending_suppressions where account_id = :accountId and message_id = :messageId for update skip locked
      ) returning message_id
    )
-   select m.email from taken join messages m on m.account_id = $1 and m.id = taken.message_id where m.email <> ''`,
+   select m.email from taken join messages m on m.account_id = :accountId and m.id = taken.message_id where m.email <> ''`,
 )
 
 export const createSuppressor = (app: App, report: Report): Suppressor => {
@@ -73,7 +75,7 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
     const { suppressAndFlag } = await import('../suppression/suppression.ts')
     await app.work(accountId, 'job:mail', async (work) => {
       await work.sql(limitLockWait)
-      const rows = await work.sql(takePending, [accountId, messageId])
+      const rows = await work.sql(takePending, { accountId, messageId })
       for (const { email } of rows) await suppressAndFlag(work, email, 'bounced')
     })
   }
@@ -91,7 +93,7 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
   const pass = async (): Promise<void> => {
     for (const [id, until] of retryAt) if (until <= performance.now()) retryAt.delete(id)
     for (let found = batchSize; found === batchSize && !isClosed; ) {
-      const rows = await app.sql(findPending, [[...retryAt.keys()]])
+      const rows = await app.sql(findPending, { except: [...retryAt.keys()] })
       found = rows.length
       for (const row of rows) if (!isClosed) await attempt(row)
     }

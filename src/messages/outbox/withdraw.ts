@@ -1,35 +1,42 @@
 import { returnQuota } from '../../accounts/accounts.ts'
 import { conflict, noSuch } from '../../lib/problem.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { messages } from '../messages.columns.ts'
 import { cancelledError, countEnded, endedColumns } from '../results/results.ts'
 import { unknownState } from './outbox.claim.ts'
 
-/** A message that was withdrawn. */
-export interface Withdrawn {
-  email: string
-  /** The id of its source. */
-  sourceId: string
+const withdrawnTypes = {
+  email: 'text',
+  sourceId: 'text',
   /** A connection had taken it, so that it may be sent. */
-  isTaken: boolean
-}
+  isTaken: 'bool',
+} as const
+
+/** A message that was withdrawn. */
+export type Withdrawn = RowOf<typeof withdrawnTypes>
 
 const counting = 'select account_id, project_id, cause, day, metric, count from ended'
 
 /** Makes a statement that ends queued messages: `found` is a query of their rows in the queue, as `q`. */
 const withdrawing = (name: string, found: string) =>
-  statement<Withdrawn & { month: string }>(
+  statement(
     name,
-    { email: 'text', sourceId: 'text', isTaken: 'bool', month: 'text' },
+    {
+      row: { ...withdrawnTypes, month: 'text' },
+      parameters: { accountId: 'text', names: '_text', error: 'text', now: 'timestamptz' },
+    },
     // The rows are locked in the order of their ids (docs/locking.md), which a deletion by itself does not promise.
     `with held as materialized (
        ${found} order by q.id for update of q
      ), gone as (
-       delete from message_queue q using held where q.account_id = $1 and q.id = held.id returning q.id, q.is_handing
+       delete from message_queue q using held where q.account_id = :accountId and q.id = held.id returning q.id, q.is_handing
      ), ended as (
-       update messages m set status = 'failed', error = case when g.is_handing then '${unknownState}' else $3 end,
-         finished_at = $4
-       from gone g where m.account_id = $1 and m.id = g.id
+       update messages m set status = 'failed', error = case when g.is_handing then '${unknownState}' else :error end,
+         finished_at = :now
+       from gone g where m.account_id = :accountId and m.id = g.id
        returning m.created_at, m.email, m.source_id, g.is_handing, ${endedColumns('m')}
      ), counted as (
        ${countEnded(counting)}
@@ -41,16 +48,16 @@ const withdrawing = (name: string, found: string) =>
 
 const byKeys = withdrawing(
   'withdraw-messages',
-  `select q.id from messages m join message_queue q on q.account_id = $1 and q.id = m.id
-   where m.account_id = $1 and m.key = any($2)`,
+  `select q.id from messages m join message_queue q on q.account_id = :accountId and q.id = m.id
+   where m.account_id = :accountId and m.key = any(:names)`,
 )
 
 // From the queue, which is short: no index of messages has the source.
 const bySources = withdrawing(
   'withdraw-messages-of-sources',
   `select q.id from message_queue q cross join lateral (
-     select from messages where account_id = $1 and id = q.id and source_kind = 'lifecycle' and source_id = any($2) limit 1
-   ) m where q.account_id = $1 and q.batch = ''`,
+     select from messages where account_id = :accountId and id = q.id and source_kind = 'lifecycle' and source_id = any(:names) limit 1
+   ) m where q.account_id = :accountId and q.batch = ''`,
 )
 
 const withdraw = async (
@@ -60,7 +67,7 @@ const withdraw = async (
   error: string,
 ): Promise<Withdrawn[]> => {
   const { sql, accountId, now, count } = work
-  const rows = await sql(statement, [accountId, names, error, now])
+  const rows = await sql(statement, { accountId, names, error, now })
   if (rows.length > 0) count('sends', 'failed', rows.length)
   const waited = Map.groupBy(
     rows.filter(({ isTaken }) => !isTaken),
@@ -92,13 +99,15 @@ export const withdrawMailsOfSources = (work: Work, sourceIds: readonly string[],
 
 const pageSize = 1000
 
-const queuedOf = statement<{ id: string; key: string | null }>(
+const ofSource = { accountId: 'text', kind: 'text', id: 'text' } as const
+
+const findQueuedOf = statement(
   'queued-messages-of-source',
-  { id: 'text', key: 'text' },
+  { row: types(messages, 'id', 'key'), parameters: { ...ofSource, after: 'text' } },
   `select q.id, m.key from (
-     select id from message_queue where account_id = $1 and batch = '' and id > $4 order by id limit ${pageSize}
+     select id from message_queue where account_id = :accountId and batch = '' and id > :after order by id limit ${pageSize}
    ) q left join lateral (
-     select key from messages where account_id = $1 and id = q.id and source_kind = $2 and source_id = $3 limit 1
+     select key from messages where account_id = :accountId and id = q.id and source_kind = :kind and source_id = :id limit 1
    ) m on true order by q.id`,
 )
 
@@ -112,63 +121,67 @@ export const withdrawMailsOf = async (
   after: string,
   error: string,
 ): Promise<{ emails: number; last: string | null }> => {
-  const page = await work.sql(queuedOf, [work.accountId, kind, id, after])
+  const page = await work.sql(findQueuedOf, { accountId: work.accountId, kind, id, after })
   const keys = page.flatMap(({ key }) => key ?? [])
   const emails = keys.length > 0 ? await withdrawMails(work, keys, error) : 0
   return { emails, last: page.length < pageSize ? null : page.at(-1)!.id }
 }
 
-const countQueuedOf = statement<{ emails: number }>(
+const countQueuedOf = statement(
   'count-queued-of-source',
-  { emails: 'int8' },
+  { row: { emails: 'int8' }, parameters: ofSource },
   `select count(*) as emails from message_queue q join messages m on m.account_id = q.account_id and m.id = q.id
-   where q.account_id = $1 and q.batch = '' and not q.is_handing
-     and m.source_kind = $2 and m.source_id = $3 and m.key is not null`,
+   where q.account_id = :accountId and q.batch = '' and not q.is_handing
+     and m.source_kind = :kind and m.source_id = :id and m.key is not null`,
 )
 
 /** Counts the messages that `withdrawMailsOf` would withdraw. */
 export const countMailsOf = async ({ sql, accountId }: Work, { kind, id }: Source): Promise<number> =>
-  (await sql(countQueuedOf, [accountId, kind, id]))[0]!.emails
+  (await sql(countQueuedOf, { accountId, kind, id }))[0]!.emails
 
-const findScheduled = statement<{ status: string; isScheduled: boolean; first: string }>(
+const findScheduled = statement(
   'find-scheduled-message',
-  { status: 'text', isScheduled: 'bool', first: 'text' },
+  {
+    row: { ...types(messages, 'status'), isScheduled: 'bool', first: 'text' },
+    parameters: types(messages, 'accountId', 'id'),
+  },
   `select status, scheduled_at is not null as "isScheduled", coalesce(copy_of, id) as first
-   from messages where account_id = $1 and id = $2`,
+   from messages where account_id = :accountId and id = :id`,
 )
 
-const cancelling = statement<{ month: string; count: number }>(
+const cancelCall = statement(
   'cancel-scheduled-messages',
-  { month: 'text', count: 'int8' },
+  {
+    row: { month: 'text', count: 'int8' },
+    parameters: { accountId: 'text', first: 'text', now: 'timestamptz' },
+  },
   `with call as materialized (
-     select id from messages where account_id = $1 and id = $2
+     select id from messages where account_id = :accountId and id = :first
      union all
-     select id from messages where account_id = $1 and copy_of = $2
+     select id from messages where account_id = :accountId and copy_of = :first
    ), gone as (
-     delete from message_queue q using call where q.account_id = $1 and q.id = call.id and not q.is_handing returning q.id
+     delete from message_queue q using call where q.account_id = :accountId and q.id = call.id and not q.is_handing returning q.id
    ), ended as (
-     update messages m set status = 'failed', error = '${cancelledError}', finished_at = $3
-     from gone where m.account_id = $1 and m.id = gone.id returning m.created_at, ${endedColumns('m')}
+     update messages m set status = 'failed', error = '${cancelledError}', finished_at = :now
+     from gone where m.account_id = :accountId and m.id = gone.id returning m.created_at, ${endedColumns('m')}
    ), counted as (
      ${countEnded(counting)}
    )
    select to_char(created_at at time zone 'UTC', 'YYYY-MM-01') as month, count(*) as count from ended group by 1`,
 )
 
-/** A message of a cancelled call that is being sent, or has been. */
-export interface Uncancelled {
-  id: string
-  to: string
-  status: string
-}
+const uncancelledTypes = { id: 'text', to: 'text', ...types(messages, 'status') } as const
 
-const readUncancelled = statement<Uncancelled>(
+/** A message of a cancelled call that is being sent, or has been. */
+export type Uncancelled = RowOf<typeof uncancelledTypes>
+
+const readUncancelled = statement(
   'read-uncancelled-messages',
-  { id: 'text', to: 'text', status: 'text' },
+  { row: uncancelledTypes, parameters: { accountId: 'text', first: 'text' } },
   `select id, email as "to", status from (
-     select id, email, status, error from messages where account_id = $1 and id = $2
+     select id, email, status, error from messages where account_id = :accountId and id = :first
      union all
-     select id, email, status, error from messages where account_id = $1 and copy_of = $2
+     select id, email, status, error from messages where account_id = :accountId and copy_of = :first
    ) m where status <> 'failed' or error <> '${cancelledError}' order by id`,
 )
 
@@ -179,15 +192,15 @@ const readUncancelled = statement<Uncancelled>(
  */
 export const cancelScheduled = async (work: Work, id: string): Promise<Uncancelled[]> => {
   const { sql, accountId, now, count } = work
-  const [message] = await sql(findScheduled, [accountId, id])
+  const [message] = await sql(findScheduled, { accountId, id })
   if (!message) throw noSuch('send', id, { hint: 'svc sends list' })
   if (message.status !== 'pending') throw conflict(`The send ${id} has ended: ${message.status}`)
   if (!message.isScheduled) throw conflict(`The send ${id} is not scheduled`)
-  const months = await sql(cancelling, [accountId, message.first, now])
+  const months = await sql(cancelCall, { accountId, first: message.first, now })
   if (months.length === 0) throw conflict(`The send ${id} is being sent`)
   for (const { count: units } of months) count('sends', 'failed', units)
   work.last(async () => {
     for (const { month, count: units } of months) await returnQuota(work, 'sends', month, units)
   })
-  return sql(readUncancelled, [accountId, message.first])
+  return sql(readUncancelled, { accountId, first: message.first })
 }

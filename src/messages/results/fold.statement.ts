@@ -9,13 +9,6 @@ import { dayScopes, type PersonMetric, personMetrics } from './results.count.ts'
 
 export const batchSize = 1000
 
-/** The parameters in their order. */
-const given = {
-  account: '$1',
-  /** Only changes by this person; null: all. */
-  person: '$2::text',
-} as const
-
 /** SQL: `sqlOf` of each metric of people, joined. */
 const forMetrics = (sqlOf: (metric: PersonMetric) => string, separator = ', '): string =>
   personMetrics.map(sqlOf).join(separator)
@@ -39,8 +32,8 @@ const taken = `
     where ctid = any(array(
       select ctid
       from message_result_changes
-      where account_id = ${given.account}
-        and (${given.person} is null or email = ${given.person})
+      where account_id = :accountId
+        and (:person::text is null or email = :person)
       limit ${batchSize}
       for update skip locked
     ))
@@ -53,7 +46,7 @@ const latest = `
     select e.email, (
       select max(scope)
       from message_people p
-      where p.account_id = ${given.account} and p.email = e.email and ${dayScopes('scope')}
+      where p.account_id = :accountId and p.email = e.email and ${dayScopes('scope')}
     )::date as day
     from (select distinct email from taken where email <> '') e
   )`
@@ -87,7 +80,7 @@ const fact = `
 const news = `
   news as (
     insert into message_people as p (account_id, email, scope, link, ${columns}, news)
-    select ${given.account}, email, scope, link, ${columns}, ${newsOf((metric) => `${metric} is not null`)}
+    select :accountId, email, scope, link, ${columns}, ${newsOf((metric) => `${metric} is not null`)}
     from fact
     order by email, scope, link
     on conflict (account_id, email, scope, link) do update
@@ -116,7 +109,7 @@ const earlier = `
       select max(q.scope)::date as since
       from message_people q
       where p.scope = ''
-        and q.account_id = ${given.account}
+        and q.account_id = :accountId
         and q.email = p.email
         and ${dayScopes('q.scope')}
         and q.scope < p.day::text
@@ -143,7 +136,7 @@ const change = `
 const folded = `
   folded as (
     insert into message_results (account_id, scope, day, metric, link, since, url, count)
-    select ${given.account}, scope, day, metric, link, since, max(url), sum(count)
+    select :accountId, scope, day, metric, link, since, max(url), sum(count)
     from change
     group by scope, day, metric, link, since
     order by scope, day, metric, link, since
@@ -151,10 +144,10 @@ const folded = `
     set count = message_results.count + excluded.count
   )`
 
-/** Adds up at most `batchSize` changes of the account; returns their number. */
-export const foldBatch = statement<{ count: number }>(
+/** Adds up at most `batchSize` changes of the account, with `person` (an address) only those by this person; returns their number. */
+export const foldBatch = statement(
   'fold-result-changes',
-  { count: 'int8' },
+  { row: { count: 'int8' }, parameters: { accountId: 'text', person: 'text?' } },
   `with ${[taken, latest, placed, fact, news, person, change, folded].join(',')}
   select count(*) as count from taken`,
 )

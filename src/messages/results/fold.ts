@@ -45,7 +45,7 @@ export const holdResults = async ({ sql, accountId }: Work): Promise<void> => {
 
 /** Adds up the changes by one person. The caller holds the results. */
 export const foldPerson = async ({ sql, accountId }: Work, email: string): Promise<void> => {
-  while ((await sql(foldBatch, [accountId, email]))[0]!.count === batchSize);
+  while ((await sql(foldBatch, { accountId, person: email }))[0]!.count === batchSize);
 }
 
 /**
@@ -58,7 +58,7 @@ export const foldResults = async (app: App, signal?: AbortSignal, report: Report
     const fold = () =>
       app.work(accountId, 'job:results', async ({ sql }) => {
         const [lock] = await sql(lockToFold, { accountId })
-        return lock!.isMine ? (await sql(foldBatch, [accountId, null]))[0]!.count : 0
+        return lock!.isMine ? (await sql(foldBatch, { accountId, person: null }))[0]!.count : 0
       })
     await inBatches(batchSize, fold, signal).catch((error) => {
       // The account is being deleted, and its rows with it.

@@ -1,6 +1,8 @@
-import { typedRow } from '../../store/column-types.ts'
+import { type RowOf, typed } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { messagePeople } from '../messages.columns.ts'
 import { foldPerson, holdResults } from './fold.ts'
 import { type PersonMetric, personMetrics } from './results.count.ts'
 
@@ -9,8 +11,17 @@ import { type PersonMetric, personMetrics } from './results.count.ts'
  * before and after, and the difference is added to the results.
  */
 
+const rowColumns = `scope, link, ${personMetrics.map((metric) => `${metric}::text as ${metric}`).join(', ')}`
+const rowTypes = {
+  ...types(messagePeople, 'scope', 'link'),
+  opened: 'text?',
+  clicked: 'text?',
+  answered: 'text?',
+  unsubscribed: 'text?',
+} as const
+
 /** The days on which a person was counted. `scope`: a project, a broadcast, a journey, or a UTC day of the account. */
-type PersonRow = { scope: string; link: string } & Record<PersonMetric, string | null>
+type PersonRow = RowOf<typeof rowTypes>
 
 interface Change {
   scope: string
@@ -59,22 +70,15 @@ const difference = (before: readonly PersonRow[], after: readonly PersonRow[]): 
   return [...byKey.values()].filter(({ count }) => count !== 0)
 }
 
-const rowColumns = `scope, link, ${personMetrics.map((metric) => `${metric}::text as ${metric}`).join(', ')}`
-const rowTypes = {
-  scope: 'text',
-  link: 'text',
-  ...({ opened: 'text', clicked: 'text', answered: 'text', unsubscribed: 'text' } as const),
-} as const
-
 const lockRows = statement(
   'lock-results-of-person',
-  { row: typedRow<PersonRow>(rowTypes), parameters: { accountId: 'text', email: 'text' } },
+  { row: rowTypes, parameters: { accountId: 'text', email: 'text' } },
   `select ${rowColumns} from message_people where account_id = :accountId and email = :email for update`,
 )
 
 const deleteRows = statement(
   'erase-results-of-person',
-  { row: typedRow<PersonRow>(rowTypes), parameters: { accountId: 'text', email: 'text' } },
+  { row: rowTypes, parameters: { accountId: 'text', email: 'text' } },
   `delete from message_people where account_id = :accountId and email = :email returning ${rowColumns}`,
 )
 
@@ -116,14 +120,17 @@ export const erasePerson = async (work: Work, email: string): Promise<void> => {
   await change(work, difference(await work.sql(deleteRows, { accountId: work.accountId, email }), []))
 }
 
-/** What a person did with a message, on a UTC day. */
-export interface RecipientAction {
-  day: string
-  projectId: string
+/** The columns of a `RecipientAction`. */
+export const recipientAction = {
+  day: 'text',
+  projectId: 'text',
   /** The broadcast or journey; null if there is none. */
-  cause: string | null
-  kind: 'opened' | 'clicked' | 'answered'
-}
+  cause: 'text?',
+  kind: typed<'opened' | 'clicked' | 'answered'>('text'),
+} as const
+
+/** What a person did with a message, on a UTC day. */
+type RecipientAction = RowOf<typeof recipientAction>
 
 /**
  * Counts a person again after an answer was withdrawn or changed on a later day: in the account and in `scopes`, the project and the

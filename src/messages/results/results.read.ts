@@ -1,4 +1,5 @@
 import { dateOf, datesBetween } from '../../lib/days.ts'
+import { type RowOf, typed } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { type MessageMetric, type PersonMetric, personMetrics } from './results.count.ts'
@@ -15,21 +16,23 @@ export interface MailStats extends Numbers {
 
 type Metric = MessageMetric | PersonMetric
 
-interface Result {
-  day: string
-  metric: Metric | 'clicks'
-  url: string
-  count: number
-}
+/** `day` is empty for a number of a link. */
+const resultTypes = { day: 'text', metric: typed<Metric | 'clicks'>('text'), url: 'text', count: 'int8' } as const
 
-// A person counts on the first day of the period: `since` is the previous day on which the person was counted. $5 and $6 are the
-// scopes of `message_people` that tell whether a person is counted already.
-const readResults = statement<Result>(
+type Result = RowOf<typeof resultTypes>
+
+// A person counts on the first day of the period: `since` is the previous day on which the person was counted. The scopes of
+// `message_people` from `first` to `last` say whether a person is counted already.
+const readResults = statement(
   'read-results',
-  { day: 'text', metric: 'text', url: 'text', count: 'int8' },
+  {
+    row: resultTypes,
+    parameters: { accountId: 'text', scope: 'text', from: 'date', to: 'date', first: 'text', last: 'text' },
+  },
   `with tail as materialized (
      select day, metric, email, url, count from message_result_changes
-     where account_id = $1 and ($2 = '' or project_id = $2 or cause = $2) and day >= $3::date and day <= $4::date
+     where account_id = :accountId and (:scope = '' or project_id = :scope or cause = :scope)
+       and day >= :from::date and day <= :to::date
    ), person as (
      select m.metric, l.link, max(l.url) as url, t.email, min(t.day) as day
      from tail t cross join lateral (values ('', ''), (md5(t.url), t.url)) l(link, url)
@@ -37,7 +40,8 @@ const readResults = statement<Result>(
      where t.email <> '' and l.link is not null and m.metric is not null group by m.metric, l.link, t.email
    ), result as (
      select day, metric, link, url, count from message_results
-     where account_id = $1 and scope = $2 and day >= $3::date and day <= $4::date and (since = '-infinity' or since < $3::date)
+     where account_id = :accountId and scope = :scope and day >= :from::date and day <= :to::date
+       and (since = '-infinity' or since < :from::date)
      union all
      select day, metric, '', '', count from tail where email is null
      union all
@@ -45,7 +49,7 @@ const readResults = statement<Result>(
      union all
      select day, metric, link, url, 1 from person t where not exists (
        select from message_people p
-       where p.account_id = $1 and p.email = t.email and p.scope >= $5 and p.scope <= $6 and p.link = t.link
+       where p.account_id = :accountId and p.email = t.email and p.scope >= :first and p.scope <= :last and p.link = t.link
          and case t.metric ${personMetrics.map((metric) => `when '${metric}' then p.${metric}`).join(' ')} end is not null
      )
    )
@@ -100,7 +104,7 @@ const statsOf = (rows: readonly Result[], from?: string, to?: string): MailStats
 
 /** Returns the results of a project, a broadcast or a journey (id), or of none: all numbers are 0. */
 export const resultsOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<MailStats> =>
-  statsOf(await sql(readResults, [accountId, id, '-infinity', 'infinity', id, id]))
+  statsOf(await sql(readResults, { accountId, scope: id, from: '-infinity', to: 'infinity', first: id, last: id }))
 
 /**
  * Returns the results of all emails of the account on the UTC days from that of `from` to that of `to`. A person counts on the first
@@ -111,5 +115,5 @@ export const mailStats = async (
   { from, to }: { from: Date; to: Date },
 ): Promise<MailStats> => {
   const [first, last] = [dateOf(from.getTime()), dateOf(to.getTime())]
-  return statsOf(await sql(readResults, [accountId, '', first, last, first, last]), first, last)
+  return statsOf(await sql(readResults, { accountId, scope: '', from: first, to: last, first, last }), first, last)
 }

@@ -1,6 +1,6 @@
 export { foldResults, runResults } from './fold.ts'
 export { type BesideResults, besideResults, type MachineActions, machineActions, tallyingMachines } from './machines.ts'
-export { erasePerson, type RecipientAction, recountPerson } from './people.ts'
+export { erasePerson, recipientAction, recountPerson } from './people.ts'
 export { countReport, countUnsubscribed } from './reports.ts'
 export { batchKeyPrefix, cancelledError, causeOf, countActions, countEnded, endedColumns } from './results.count.ts'
 export { type MailStats, mailStats, resultsOf } from './results.read.ts'

@@ -3,9 +3,10 @@ import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { shown } from '../../lib/problem.ts'
 import { shellWord } from '../../lib/shell.ts'
-import { typedRow } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { columns } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { suppressions } from '../messages.columns.ts'
 import { findTopic } from '../topics/topics.ts'
 import type { SuppressionReason } from './suppression.add.ts'
 
@@ -38,16 +39,12 @@ export const joinTopic =
 /** SQL condition on `joinTopic`: the row has no topic, or one that was not deleted. */
 export const hasTopic = `(s.topic_id = '' or t.id is not null)`
 
+const shownColumns = columns(suppressions, ['email', 'reason', 'createdAt'], 's')
+
 const readPage = statement(
   'list-suppressions',
   {
-    row: typedRow<Omit<SuppressionView, 'createdAt'> & { createdAt: Date }>({
-      email: 'text',
-      reason: 'text',
-      createdAt: 'timestamptz',
-      topicId: 'text',
-      topic: 'text',
-    }),
+    row: { ...shownColumns.types, topicId: 'text?', topic: 'text?' },
     parameters: {
       accountId: 'text',
       afterEmail: 'text',
@@ -59,7 +56,7 @@ const readPage = statement(
       limit: 'int8',
     },
   },
-  `select s.email, s.reason, s.created_at as "createdAt", t.id as "topicId", t.name as topic
+  `select ${shownColumns.list}, t.id as "topicId", t.name as topic
    from suppressions s ${joinTopic}
    where s.account_id = :accountId and (s.email, s.reason, s.topic_id) > (:afterEmail, :afterReason, :afterTopicId)
      and (:reason::text is null or s.reason = :reason) and (:email::text is null or s.email = :email)

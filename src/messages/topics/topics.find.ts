@@ -1,26 +1,22 @@
 import { byName } from '../../lib/names.ts'
 import { noSuch } from '../../lib/problem.ts'
-import { typedRow } from '../../store/column-types.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { columns } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { topics } from '../messages.columns.ts'
 
-/** A topic (docs/reference/mail.md#topics); times in epoch ms. */
-export interface TopicView {
-  id: string
-  name: string
-  /** '': none. */
-  description: string
-  createdAt: number
-}
+const viewColumns = columns(topics, ['id', 'name', 'description'])
+const viewList = `${viewColumns.list}, (extract(epoch from created_at) * 1000)::int8 as "createdAt"`
+const viewTypes = { ...viewColumns.types, createdAt: 'int8' } as const
 
-const columns = `id, name, description, (extract(epoch from created_at) * 1000)::int8 as "createdAt"`
-
-const types = { id: 'text', name: 'text', description: 'text', createdAt: 'int8' } as const
+/** A topic (docs/reference/mail.md#topics). `description` is empty if it has none; times in epoch ms. */
+export type TopicView = RowOf<typeof viewTypes>
 
 const readTopics = statement(
   'read-topics',
-  { row: typedRow<TopicView>(types), parameters: { accountId: 'text' } },
-  `select ${columns} from topics where account_id = :accountId and deleted_at is null order by id`,
+  { row: viewTypes, parameters: { accountId: 'text' } },
+  `select ${viewList} from topics where account_id = :accountId and deleted_at is null order by id`,
 )
 
 /** Returns the account's topics, by name. */
@@ -29,8 +25,8 @@ export const listTopics = async ({ sql, accountId }: Pick<Work, 'sql' | 'account
 
 const readTopic = statement(
   'read-topic',
-  { row: typedRow<TopicView>(types), parameters: { accountId: 'text', ref: 'text' } },
-  `select ${columns} from topics where account_id = :accountId and (id = :ref or name = :ref) and deleted_at is null
+  { row: viewTypes, parameters: { accountId: 'text', ref: 'text' } },
+  `select ${viewList} from topics where account_id = :accountId and (id = :ref or name = :ref) and deleted_at is null
    order by id = :ref desc limit 1`,
 )
 

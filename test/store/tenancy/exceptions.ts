@@ -13,8 +13,8 @@ const resealed: Record<string, (k: number) => string> = {
   'payment_providers-former_sealed_webhook_secret': () => accountOf('m'),
 }
 
-/** Parameters that do not follow from the text of a statement, by its name and their numbers, for set k. */
-export const given: Record<string, (k: number) => Record<number, unknown>> = {
+/** Parameters that do not follow from the text of a statement, by its name and their names or numbers, for set k. */
+export const given: Record<string, (k: number) => Record<string | number, unknown>> = {
   'add-contacts': () => ({
     3: ['new@m.example'],
     4: [idOf('row', 500)],
@@ -26,16 +26,16 @@ export const given: Record<string, (k: number) => Record<number, unknown>> = {
   'blank-deliveries-of-calls': (k) => ({ 2: [idOf('run', k)] }),
   'cancel-erased-calls': (k) => ({ 2: [idOf('run', k)] }),
   'claim-messages': (k) => ({
-    2: [{ accountId: accountOf('m'), batch: k % 2 ? idOf('broadcast', k) : '', capacity: 9, since: 0 }],
+    requests: [{ accountId: accountOf('m'), batch: k % 2 ? idOf('broadcast', k) : '', capacity: 9, since: 0 }],
   }),
-  'count-first-report': () => ({ 3: 'bounced' }),
+  'count-first-report': () => ({ metric: 'bounced' }),
   'delete-past-entries-of-address': () => ({ 3: 'gone@m.example' }),
-  'drop-contents': () => ({ 3: ['[]'] }),
+  'drop-contents': () => ({ kept: ['[]'] }),
   'export-deliveries-of-callers': (k) => ({ 2: [idOf('run', k)] }),
-  'find-failed-confirm-mails': () => ({ 1: now }),
+  'find-failed-confirm-mails': () => ({ mailedAt: now }),
   'find-absent-delivery': (k) => ({ 2: [idOf('dlv', k), idOf('dlv', 99)] }),
   'import-account': () => ({
-    1: { id: idOf('account', 1), name: 'new', plan: 'x', contact_count: 0, created_at: now },
+    row: { id: idOf('account', 1), name: 'new', plan: 'x', contact_count: 0, created_at: now },
   }),
   'insert-deliveries': () => ({
     3: [idOf('dlv', 500)],
@@ -44,25 +44,27 @@ export const given: Record<string, (k: number) => Record<number, unknown>> = {
     11: '{}',
   }),
   'insert-messages': () => ({
-    4: '',
-    6: [idOf('message', 500)],
-    7: ['new'],
-    8: ['send'],
-    10: ['marketing'],
-    22: [null],
-    26: [null],
-    27: [null],
+    batch: '',
+    id: [idOf('message', 500)],
+    key: ['new'],
+    sourceKind: ['send'],
+    type: ['marketing'],
+    mergeData: [null],
+    headers: [null],
+    copy: [null],
+    scheduledAt: [null],
+    error: [null],
   }),
-  'insert-rejects': () => ({ 3: [{ line: 500, email: emailOf(0), reason: 'x' }] }),
-  'limits-nearly-reached': () => ({ 2: 0.01 }),
+  'insert-rejects': () => ({ rejects: [{ line: 500, email: emailOf(0), reason: 'x' }] }),
+  'limits-nearly-reached': () => ({ share: 0.01 }),
   'lock-call-targets': (k) => ({ 5: ['new', 'x'], 6: [idOf('target', 500), idOf('target', k)] }),
   'lock-changed': (k) => ({ 3: [{ email: emailOf(k), fields: { x: 1 } }] }),
-  'next-in-doubt': (k) => ({ 1: `domain ${k} of m` }),
-  'read-attachment': () => ({ 4: 1 }),
+  'next-in-doubt': (k) => ({ domain: `domain ${k} of m` }),
+  'read-attachment': () => ({ from: 1 }),
   'record-moves': (k) => ({ 3: [{ runId: idOf('run', k), stepNo: 500, step: 'x', kind: 'x', outcome: 'x' }] }),
-  'record-presence': (k) => ({ 3: [timeOf(k)] }),
+  'record-presence': (k) => ({ times: [timeOf(k)] }),
   'take-quotas': () => ({ 3: [1] }),
-  'settle-calls': (k) => ({ 2: [{ id: idOf('dlv', k), delivery: { id: idOf('dlv', k) } }] }),
+  'settle-calls': (k) => ({ rows: [{ id: idOf('dlv', k), delivery: { id: idOf('dlv', k) } }] }),
   ...Object.fromEntries(
     Object.entries(resealed).map(([name, contextOf]) => [
       `reseal-${name}`,
