@@ -101,8 +101,8 @@ const fileData = async (file: string): Promise<Record<string, unknown>> => {
 }
 
 /**
- * Returns the fields of a repeated `--data`: `name=value`, or `@file` with a JSON object; later values win, and nested values are
- * ignored. Throws Problem `usage` for anything else.
+ * Returns the fields of a repeated `--data`: `name=value`, or `@file` with a JSON object; later values win. Throws Problem `usage` for
+ * anything else, and for a nested value, which no merge tag can show.
  */
 export const readData = async (given: readonly string[]): Promise<Record<string, string>> => {
   const entries = new Map<string, unknown>()
@@ -113,6 +113,11 @@ export const readData = async (given: readonly string[]): Promise<Record<string,
     } else if (at > 0) entries.set(text.slice(0, at), text.slice(at + 1))
     else throw new Problem('usage', `--data takes name=value, or @ and the name of a JSON file, not ${shown(text)}`)
   }
-  const flat = [...entries].filter(([, value]) => typeof value !== 'object' || value === null)
-  return Object.fromEntries(flat.map(([name, value]) => [name, String(value ?? '')]))
+  const [nested] = [...entries].filter(([, value]) => typeof value === 'object' && value !== null)
+  if (nested) {
+    const [name, value] = nested
+    const what = `the value of ${shown(name)} is ${Array.isArray(value) ? 'a list' : 'an object'}`
+    throw new Problem('usage', `--data takes text, numbers, true, false and null, but ${what}`)
+  }
+  return Object.fromEntries([...entries].map(([name, value]) => [name, String(value ?? '')]))
 }

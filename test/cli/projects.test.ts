@@ -144,7 +144,7 @@ test('the bare noun lists, most recently changed first', async () => {
 test('render prints HTML or text, filled with merge data; later values win', async () => {
   await apply(hello)
   const file = join(folder, 'data.json')
-  await writeFile(file, JSON.stringify({ name: 'Ada', city: 'Rome', nested: { a: 1 } }))
+  await writeFile(file, JSON.stringify({ name: 'Ada', city: 'Rome' }))
   const html = await run(['render', 'Hello', '--data', `@${file}`, '--data', 'name=<Bob>'])
   expect(html).toMatchObject({ status: 0, stderr: '' })
   expect(html.stdout).toMatch(/^<!doctype html>[\s\S]*Hello &lt;Bob&gt;, Rome![\s\S]*<\/html>\n$/)
@@ -168,6 +168,16 @@ test('invalid merge data is exit 2, a missing file exit 3', async () => {
   expect(await run(['render', 'Hello', '--data', 'name'])).toMatchObject({ status: 2, stdout: '' })
   expect(await run(['render', 'Hello', '--data', `@${file}`])).toMatchObject({ status: 2, stdout: '' })
   expect((await run(['render', 'Hello', '--data', '@nope.json'])).status).toBe(3)
+  await writeFile(file, '{ "name": "Ada", "home": { "city": "Rome" } }')
+  const nested = ['render', 'Hello', '--data', `@${file}`]
+  expect(await run(nested)).toMatchObject({
+    status: 2,
+    stdout: '',
+    stderr: expect.stringContaining(
+      '--data takes text, numbers, true, false and null, but the value of home is an object',
+    ),
+  })
+  expect((await run([...nested, '--data', 'home=Rome'])).status).toBe(0)
 })
 
 test('--out writes a file, --open opens it in the browser', async () => {

@@ -37,9 +37,9 @@ const startDev = async (target: Target, flags: string[] = []) => {
     },
     stdout,
     stderr: () => stderr,
-    api: /API\s+(\S+)/.exec(stdout)![1]!,
+    api: /^ {2}API\s+(\S+)/m.exec(stdout)![1]!,
     console: /Console\s+(\S+)/.exec(stdout)![1]!,
-    receiver: /Webhooks\s+(\S+)/.exec(stdout)![1]!,
+    receiver: /Console\s+(\S+)/.exec(stdout)![1]!,
     key: /Demo key\s+(\S+)/.exec(stdout)![1]!,
   }
 }
@@ -106,9 +106,12 @@ test('the first start brings everything up in the folder of --data-dir, prints t
   const { dev, port, answers, shown, status } = first
   expect(dev.api).toBe(`http://127.0.0.1:${port}/api/v1`)
   expect(dev.receiver).toBe(`http://127.0.0.1:${port + 1}`)
-  expect(dev.stdout).toContain(`http://127.0.0.1:${port}/openapi.json`)
+  expect(dev.stdout).toContain(`http://127.0.0.1:${port}/docs`)
+  // Half a screen of 24 lines, and one for the folder that this test sets.
+  expect(dev.stdout.trim().split('\n')).toHaveLength(13)
+  expect(dev.stdout.split('\n').filter((line) => line.length > 80 && !line.includes(source))).toEqual([])
   expect(dev.stdout).toContain(`embedded, in ${source}`)
-  expect(dev.stdout).toContain(`SVC_DATA_DIR=${source} svc send`)
+  expect(dev.stdout).toContain(`\n  export SVC_DATA_DIR=${source}\n  svc send`)
   expect(dev.stdout).not.toContain('\u001b')
   expect(answers).toEqual([
     200,
@@ -151,8 +154,9 @@ describe('while svc dev runs', () => {
 
   test('the commands that it prints work in another terminal', async () => {
     await svc(target, ['mail', 'clear', '--yes'])
-    const printed = dev.stdout.split('\n').filter((line) => line.startsWith(`  SVC_DATA_DIR=${folder} svc `))
-    const [sent, upserted, board] = printed.map((line) => line.split(' svc ')[1]!)
+    const [, commands] = dev.stdout.split(`  export SVC_DATA_DIR=${folder}\n`)
+    const printed = [...commands!.matchAll(/^ {2}svc (.*)$/gm)].map(([, words]) => words!)
+    const [sent, upserted, board] = printed
     expect(printed).toHaveLength(3)
     expect(await svc(target, sent!.split(' '))).toMatchObject({ status: 0 })
     const words = [...upserted!.matchAll(/"([^"]+)"|\S+/g)].map(([word, quoted]) => quoted ?? word)

@@ -39,6 +39,7 @@ export const goingOn: Record<string, RegExp> = {
 
 /** Commands that no test can run, and the reason. */
 export const left: Record<string, string> = {
+  'git clone ': 'the tests run in a checkout',
   'npm ci && npm start': 'the tests start svc dev themselves, as npm start does',
   'npm ci && npm test': 'it runs this test',
   'npm install ./svcd-engagement': '.ci/packed packs, installs and runs it',

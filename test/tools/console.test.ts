@@ -241,7 +241,7 @@ test('the links of an email are listed by what they lead to, and only this machi
   const port = (target.address() as AddressInfo).port
   const [here, own] = [`http://localhost:${port}`, c.daemonOrigin]
   const html = `<a href="${here}/gone">Gone</a> <a href="${here}/moved">Moved</a> <a href="${own}/t/c/x">Tracked</a>
-    <a href="${own}/t/h/${'token'.repeat(20)}"></a>
+    <a href="${own}/t/h/${'token'.repeat(20)}"></a> <a href="${own}/v/token?block=colour">View</a>
     <a href="${own}/u/token"><img alt="Leave" src="x"></a> <a href="https://elsewhere.org/?a=1&amp;b=2">Other</a>
     <a href="#">Later</a> <a>Never</a> <a href="javascript:alert(1)">Script</a> <a href="/pricing">Relative</a>
     <a href="https://example.com/start">Start</a> <a href="{{ url }}">Unfilled</a> <a href="mailto:a@b.example">Write</a>
@@ -262,6 +262,7 @@ test('the links of an email are listed by what they lead to, and only this machi
     ['Moved', 'this machine', ''],
     ['Tracked', 'page of svc, counts clicks', ''],
     ['(no text)', 'hidden, finds scanners', ''],
+    ['View', 'page of svc, counts clicks', ''],
     ['Leave', 'page of svc', ''],
     ['Other', 'other host, not called', ''],
     ['Later', 'leads nowhere', ''],
@@ -274,13 +275,36 @@ test('the links of an email are listed by what they lead to, and only this machi
     ['End', 'in this email', ''],
   ]
   expect(await rows()).toEqual(kinds)
-  expect((await get(`${path}?show=links`)).text).toContain('6 of 14 links to fix')
+  expect((await get(`${path}?show=links`)).text).toContain('6 of 15 links to fix')
   expect(asked).toEqual([])
   const answer = await post('/mail/links', { id: firstId(), back: `${path}?show=links` })
   expect([answer.status, answer.headers.get('location')]).toEqual([303, `${path}?show=links`])
   expect(asked.toSorted()).toEqual(['HEAD /gone', 'HEAD /moved'])
   const statuses = Object.fromEntries((await rows()).map(([name, , status]) => [name, status]))
   expect(statuses).toMatchObject({ Gone: '404', Moved: '302', Tracked: '', Leave: 'no answer', Other: '' })
+  await new Promise((resolve) => target.close(resolve))
+})
+
+test('the links of an email are checked eight at a time', async () => {
+  const waiting: (() => void)[] = []
+  let [asked, most] = [0, 0]
+  const target = createServer(async (incoming, answer) => {
+    const end = () => answer.writeHead(200).end()
+    if (incoming.url === '/after') return end()
+    asked++
+    waiting.push(end)
+    if (waiting.length < 8 && asked < 20) return
+    // A ninth check would arrive before this request.
+    await fetch(`http://localhost:${port}/after`)
+    most = Math.max(most, waiting.length)
+    for (const one of waiting.splice(0)) one()
+  })
+  await new Promise<void>((resolve) => target.listen(0, '127.0.0.1', resolve))
+  const { port } = target.address() as AddressInfo
+  const html = Array.from({ length: 20 }, (_, n) => `<a href="http://localhost:${port}/${n}">${n}</a>`).join(' ')
+  await c.mail({ subject: 'Many links', html })
+  await post('/mail/links', { id: firstId(), back: '/' })
+  expect([asked, most]).toEqual([20, 8])
   await new Promise((resolve) => target.close(resolve))
 })
 

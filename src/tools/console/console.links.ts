@@ -21,6 +21,8 @@ export interface MailLink {
 const maxLinks = 200
 const maxText = 120
 const timeoutMs = 5000
+/** Checks at a time: a daemon that answers 200 at once answers nobody else. */
+const maxChecks = 8
 
 type Node = DefaultTreeAdapterTypes.Node
 type Element = DefaultTreeAdapterTypes.Element
@@ -51,8 +53,8 @@ const textOf = (link: Element): string => {
 const isSample = (url: string, hostname: string): boolean =>
   /\{\{|\}\}|%7b%7b/i.test(url) || /(^|\.)(example(\.(com|org|net))?|test|invalid)$/.test(bareHost(hostname))
 
-/** The paths of links that count clicks, and of the one that no person sees, also under a prefix. */
-const tracked = /^(?:\/.+)?\/t\/(c|h)\//
+/** The paths of links that count clicks, of live views, which count them too, and of the link that no person sees, also under a prefix. */
+const tracked = /^(?:\/.+)?\/(?:t\/(c|h)|v)\//
 
 const kindOf = (url: string, ids: ReadonlySet<string>, ownOrigins: readonly string[]): LinkKind => {
   if (url.startsWith('#')) return ids.has(url.slice(1)) ? 'inside' : 'empty'
@@ -62,8 +64,8 @@ const kindOf = (url: string, ids: ReadonlySet<string>, ownOrigins: readonly stri
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return /\{\{/.test(url) ? 'sample' : 'empty'
   if (isSample(url, parsed.hostname)) return 'sample'
   if (ownOrigins.includes(parsed.origin)) {
-    const [, part] = tracked.exec(parsed.pathname) ?? []
-    return part === 'h' ? 'hidden' : part === 'c' ? 'tracked' : 'own'
+    const found = tracked.exec(parsed.pathname)
+    return !found ? 'own' : found[1] === 'h' ? 'hidden' : 'tracked'
   }
   return isThisMachine(parsed.hostname) ? 'here' : 'other'
 }
@@ -91,6 +93,13 @@ export const isCheckable = ({ kind, url }: MailLink): boolean =>
 
 /** Requests the links that lead to this machine. Returns the status of each URL; null if there is no answer. */
 export const checkLinks = async (links: readonly MailLink[]): Promise<Map<string, number | null>> => {
-  const urls = [...new Set(links.filter(isCheckable).map(({ url }) => url))]
-  return new Map(await Promise.all(urls.map(async (url) => [url, await statusHere(new URL(url), timeoutMs)] as const)))
+  const urls = new Set(links.filter(isCheckable).map(({ url }) => url))
+  const statuses = new Map<string, number | null>()
+  // All of them take from the same iterator.
+  const left = urls.values()
+  const check = async () => {
+    for (const url of left) statuses.set(url, await statusHere(new URL(url), timeoutMs))
+  }
+  await Promise.all(Array.from({ length: maxChecks }, check))
+  return statuses
 }

@@ -8,7 +8,8 @@ import { writeInside } from '../../embedded/folder.ts'
 import { eventTypes } from '../../events/events.ts'
 import { createForm, FormFile } from '../../forms/forms.ts'
 import { addSender, listSenders } from '../../messages/messages.ts'
-import { applyProjects, listProjects, sampleProject } from '../../studio/studio.ts'
+import type { Work } from '../../store/work.ts'
+import { applyProjects, listProjects, type loadTemplate, sampleProject } from '../../studio/studio.ts'
 import { createWebhook } from '../../webhooks/webhooks.ts'
 
 /** State of the demo that the database has only as hashes, or not at all. It is in a file that only its owner can read. */
@@ -31,6 +32,8 @@ export interface Demo {
   secret: string
   /** A list to write to, as a shell takes it: its name or its id; null where the user deleted them all. */
   list: string | null
+  /** The version of the sample project that this start wrote; null if none. Its template is not rendered yet. */
+  written: Parameters<typeof loadTemplate>[1] | null
 }
 
 const actor = 'cli:dev'
@@ -105,18 +108,22 @@ const addSamples = (app: OpenApp, accountId: string): Promise<void> =>
     await createForm(work, FormFile.parse(form))
   })
 
+const applySample = async (work: Work, picture: string): Promise<Demo['written']> => {
+  const [applied] = await applyProjects(work, [sampleProject(picture)])
+  return { accountId: work.accountId, id: applied!.id!, version: applied!.version }
+}
+
 /** Adds a project with every block, so that the first such email needs only one command. */
-const addSampleProject = (app: OpenApp, accountId: string, picture: string): Promise<void> =>
-  app.work(accountId, actor, async (work) => {
-    if ((await listProjects(work)).length > 0) return
-    await applyProjects(work, [sampleProject(picture)])
-  })
+const addSampleProject = (app: OpenApp, accountId: string, picture: string): Promise<Demo['written']> =>
+  app.work(accountId, actor, async (work) =>
+    (await listProjects(work)).length > 0 ? null : applySample(work, picture),
+  )
 
 /** Updates the picture's URL in the sample project if the user has not changed the project. */
-const followPicture = (app: OpenApp, accountId: string, before: string, picture: string): Promise<void> =>
+const followPicture = (app: OpenApp, accountId: string, before: string, picture: string): Promise<Demo['written']> =>
   app.work(accountId, actor, async (work) => {
     const [found] = await applyProjects(work, [sampleProject(before)], { dryRun: true })
-    if (found?.outcome === 'unchanged') await applyProjects(work, [sampleProject(picture)])
+    return found?.outcome === 'unchanged' ? applySample(work, picture) : null
   })
 
 /**
@@ -148,19 +155,21 @@ export const prepareDemo = async (
       ...(pictureNow !== undefined && { picture: pictureNow }),
     })
   keep(kept?.sampled ?? false, kept?.picture)
+  let written: Demo['written'] = null
   if (!kept?.sampled) {
     await addSamples(app, account.id)
     await addSampleSender(app, account.id)
-    await addSampleProject(app, account.id, picture)
+    written = await addSampleProject(app, account.id, picture)
     keep(true, picture)
   } else if (kept.picture === undefined) {
-    await addSampleProject(app, account.id, picture)
+    written = await addSampleProject(app, account.id, picture)
     keep(true, picture)
   } else if (kept.picture !== picture) {
-    await followPicture(app, account.id, kept.picture, picture)
+    written = await followPicture(app, account.id, kept.picture, picture)
     keep(true, picture)
   }
   const lists = await app.work(account.id, actor, listLists)
   const hasSample = lists.some(({ name }) => name === sampleList)
-  return { key: key.key, secret: webhook.secret, list: hasSample ? `"${sampleList}"` : (lists[0]?.id ?? null) }
+  const list = hasSample ? `"${sampleList}"` : (lists[0]?.id ?? null)
+  return { key: key.key, secret: webhook.secret, list, written }
 }

@@ -1,32 +1,36 @@
 import { once } from 'node:events'
-import { resolve } from 'node:path'
+import { relative, resolve } from 'node:path'
 import { type CommandSet, type Context, examples } from '../../cli/command.ts'
 import { invocation } from '../../cli/next.ts'
 import { span } from '../../cli/output.ts'
+import { shellWord } from '../../lib/shell.ts'
 import type { Development } from './dev.ts'
 
-/** Returns the settings that commands in another terminal need, if this environment sets the data folder. */
-const environmentPrefix = (): string => {
+/** Returns the setting that commands in another terminal need, if this environment sets the data folder. */
+const neededSetting = (): string => {
   const { SVC_DATA_DIR: dataDir, DATABASE_URL: databaseUrl } = process.env
-  return dataDir && !databaseUrl ? `SVC_DATA_DIR=${resolve(dataDir)} ` : ''
+  return dataDir && !databaseUrl ? `  export SVC_DATA_DIR=${shellWord(resolve(dataDir))}\n` : ''
 }
 
+const databaseOf = ({ databaseUrl, dataDir }: Development['config']): string => {
+  if (databaseUrl) return new URL(databaseUrl).host
+  const inside = relative('.', dataDir)
+  return `embedded, in ${inside.startsWith('..') ? dataDir : `./${inside}`}`
+}
+
+/** Half a screen of 24 lines. */
 const introduction = ({ config, url, consoleUrl, catcherUrl, key, list, aheadMs }: Development): string => {
-  const svc = `${environmentPrefix()}${invocation()}`
+  const svc = invocation()
   const ahead = aheadMs > 0 ? `\n  Clock      ${span(aheadMs)} ahead of the system (svc clock reset)` : ''
   return `svc is ready
-
+  Console    ${consoleUrl}  (email, webhooks, API calls: start here)
   API        ${url}/api/v1
   Docs       ${url}/docs
-  OpenAPI    ${url}/openapi.json
-  Console    ${consoleUrl}  (email, webhooks, API calls: start here)
-  Webhooks   ${consoleUrl}  (each delivery, as it arrives)
-  Mail       ${catcherUrl ? `${catcherUrl}  (all email is caught: svc mail list)` : 'email leaves by SVC_SMTP_URL'}
-  Database   ${config.databaseUrl ? new URL(config.databaseUrl).host : `embedded, in ${config.dataDir}`}${ahead}
-  Account    demo
+  Email      ${catcherUrl ? `caught at ${catcherUrl}: nothing leaves this machine` : 'leaves by SVC_SMTP_URL'}
+  Database   ${databaseOf(config)}${ahead}
   Demo key   ${key}
-Try, in another terminal${invocation() === 'npx svc' ? ', in this folder' : ''}:
-  ${svc} send --project Welcome --to you@example.com
+Try, in another terminal${svc === 'npx svc' ? ', in this folder' : ''}:
+${neededSetting()}  ${svc} send --project Welcome --to you@example.com
   ${svc} ${list ? `contacts upsert --list ${list} --email ada@sample.example` : 'lists create --name Customers'}
   ${svc} deals board
 Ctrl-C stops it; the data stays. Requests are shown here as they arrive.`

@@ -38,18 +38,19 @@ const configOf = (env: Environment, defaults: Environment = {}): Config => {
  * schema and the sample data.
  */
 const loadParts = async (isFirst: boolean) => {
-  const [daemon, console, mail, demo, sample, clock] = await Promise.all([
+  const [daemon, console, mail, demo, sample, clock, template] = await Promise.all([
     import('../../app/daemon/daemon.ts'),
     import('../console/console.ts'),
     import('../catcher/catcher.ts'),
     import('./demo.ts'),
     import('./picture.ts'),
     import('../../store/clock.ts'),
+    import('./dev.template.ts'),
     import('../../http/server.ts'),
     import('../../app/features.ts').then(({ loadRoutes, loadPages }) => Promise.all([loadRoutes(), loadPages()])),
     isFirst && import('../../store/orm.ts'),
   ])
-  return { ...daemon, ...console, ...mail, ...demo, ...sample, ...clock }
+  return { ...daemon, ...console, ...mail, ...demo, ...sample, ...clock, ...template }
 }
 
 /** Opens a server on a port next to the API's, so that its URL stays the same; on any free port if that one is taken. */
@@ -145,6 +146,7 @@ export const startDevelopment = async (env: Environment): Promise<Development> =
     secret.resolve(demo.secret)
     const { offsetMs: aheadMs } = await parts.showClock(app.sql)
     await claim.publish(url!, console.url)
+    if (demo.written) opened.push(parts.renderBefore({ config: mailing, written: demo.written }).stop)
     return {
       config,
       url: url!,
