@@ -98,7 +98,7 @@ ${booked !== undefined && bookedLine(props, booked, { isOver, lang })}`
 `
     const preferred = enteredInto(entered, 'startAt') || chosen
     const data = html`data-starts="${stepsOf(slots)}" data-lang="${lang ?? 'en-GB'}" data-zone="${timezone}"
- data-minutes="${durationMinutes}"${preferred !== undefined && html` data-chosen="${preferred}"`}`
+ data-minutes="${durationMinutes}" data-now="${now}"${preferred !== undefined && html` data-chosen="${preferred}"`}`
     const picker = (label: string, finish: Html) => html`<div class="booking" ${data}>
 <fieldset>
 <legend>${label} <span class="quiet">(${timezone})</span></legend>
@@ -170,8 +170,9 @@ section .grid { table-layout: fixed; margin: 0; border-collapse: separate; borde
 section .grid :is(th, td) { padding: 0; text-align: center; font-size: .85rem; font-weight: 400 }
 section .grid td { font-size: 1rem }
 .grid button { width: 100%; padding: 0; border-radius: .5rem; font-variant-numeric: tabular-nums }
-.grid button:enabled { background: color-mix(in srgb, var(--act) 24%, transparent) }
-.grid button[aria-pressed=true] { background: var(--act); color: var(--on-act) }
+.grid [aria-current] { text-decoration: underline 2px; text-underline-offset: .3em; font-weight: 700 }
+.grid button:enabled { background: color-mix(in srgb, var(--act) 24%, transparent); box-shadow: inset 0 0 0 1px var(--edge) }
+.grid button[aria-pressed=true] { background: var(--act); color: var(--on-act); box-shadow: none }
 @media (hover: hover) { .grid :disabled:hover, .turn[aria-disabled=true]:hover { filter: none } }
 .summary:not(:empty) { padding: .75rem 1rem; border: 1px solid var(--edge); border-radius: .5rem }
 .finish[hidden] { display: none }

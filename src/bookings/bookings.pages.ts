@@ -3,7 +3,15 @@ import { cut } from '../lib/strings.ts'
 import { findProjectMail } from '../messages/messages.ts'
 import { addToCalendar, type CalendarEvent, calendarStyle } from '../pages/calendar.ts'
 import { type Html, html } from '../pages/html.ts'
-import { formStyle, notFoundPage, ownPath, type Page, type PageCall, type PageView } from '../pages/page.ts'
+import {
+  formStyle,
+  notFoundPage,
+  ownPath,
+  type Page,
+  type PageCall,
+  type PageView,
+  successMark,
+} from '../pages/page.ts'
 import type { App } from '../store/work.ts'
 import { calendarEntry } from './bookings.calendar.ts'
 import { findBooking } from './bookings.find.ts'
@@ -83,7 +91,7 @@ const bookedPage = (linked: LinkedBooking, file: string, isNew: boolean): PageVi
     title: heading,
     style,
     script: localTimeScript,
-    body: html`<h1>${heading}</h1>
+    body: html`${isNew && successMark}<h1>${heading}</h1>
 ${
   isNew &&
   html`<p class="notice" role="status">

@@ -1,11 +1,14 @@
+import { hour12Script } from '../pages/clock.ts'
+
 /**
- * Script of a booking block: replaces the list of days by months as a grid, and shows times in the visitor's zone, with a switch
- * to the host's. Every time is formatted by `Intl` from its instant, so changes of the clocks in either zone are right. The times
- * that it offers are radio buttons of the same form.
+ * Script of a booking block: replaces the list of days by months as a grid, and shows times in the visitor's zone and clock, with
+ * a switch to the host's zone. Every time is formatted by `Intl` from its instant, so changes of the clocks in either zone are
+ * right. The times that it offers are radio buttons of the same form.
  */
 export const bookingScript = `
+${hour12Script}
 for (const root of document.querySelectorAll('.booking[data-starts]')) {
-  const { lang, zone: hostZone, minutes, chosen: preferred } = root.dataset
+  const { lang, zone: hostZone, minutes, now, chosen: preferred } = root.dataset
   let last = 0
   const starts = root.dataset.starts.split(' ').map((step) => (last += Number(step)) * 60000)
   const make = (tag, attributes = {}, ...children) => {
@@ -29,7 +32,9 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
   /** The starts by local day, and their clock times, in a zone. */
   const read = (zone) => {
     const parts = new Intl.DateTimeFormat('en-US', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' })
-    const clock = { timeZone: zone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }
+    const clock = hour12
+      ? { timeZone: zone, hour: 'numeric', minute: '2-digit', hourCycle: 'h12' }
+      : { timeZone: zone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }
     const short = new Intl.DateTimeFormat(lang, clock)
     const long = new Intl.DateTimeFormat(lang, { ...clock, timeZoneName: 'short' })
     const days = new Map()
@@ -87,12 +92,13 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
   const cell = (key) => {
     if (key.slice(0, 7) !== month) return make('td')
     const count = zone.days.get(key)?.length
-    if (!count) return make('td', {}, make('button', { type: 'button', disabled: '' }, numberName(key)))
+    const today = { 'aria-current': key === zone.dayOf(Number(now)) && 'date' }
+    if (!count) return make('td', {}, make('button', { type: 'button', disabled: '', ...today }, numberName(key)))
     const label = fullName(key) + ', ' + times(count)
     const isShown = key === day
     const isReached = day.slice(0, 7) === month ? isShown : key === [...zone.days.keys()].find((one) => one.startsWith(month))
     return make('td', {}, make('button',
-      { type: 'button', 'data-day': key, 'aria-label': label, 'aria-pressed': String(isShown), tabindex: isReached ? '0' : '-1' },
+      { type: 'button', 'data-day': key, 'aria-label': label, 'aria-pressed': String(isShown), tabindex: isReached ? '0' : '-1', ...today },
       numberName(key)))
   }
   /** Shows a month. With \`key\`, the day gets the focus. */
@@ -141,6 +147,7 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
   list.addEventListener('change', (event) => {
     chosen = Number(event.target.value)
     showChosen()
+    finish.scrollIntoView({ block: 'nearest' })
   })
   body.addEventListener('click', ({ target }) => {
     if (target.dataset.day) pick(target.dataset.day)
@@ -199,11 +206,12 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
 
 /** Script of a booking's page: adds the time in the visitor's zone if it differs. */
 export const localTimeScript = `
+${hour12Script}
 const when = document.getElementById('when')
 if (when) {
   const { lang, zone, start, end } = when.dataset
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone
-  const style = { dateStyle: 'full', timeStyle: 'short', hourCycle: 'h23' }
+  const style = { dateStyle: 'full', timeStyle: 'short', hourCycle: hour12 ? 'h12' : 'h23' }
   const text = (timeZone) =>
     new Intl.DateTimeFormat(lang, { timeZone, ...style }).formatRange(Number(start), Number(end))
   if (text(own) !== text(zone)) {

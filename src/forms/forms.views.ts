@@ -1,5 +1,5 @@
 import { type Html, html } from '../pages/html.ts'
-import { failurePage, formStyle, type PageView } from '../pages/page.ts'
+import { failurePage, formStyle, type PageView, successMark } from '../pages/page.ts'
 import type { FormField } from '../studio/studio.ts'
 import { type AnswerFault, answerMaxLength, type Form, honeypotName, type Signup, type SignupStatus } from './forms.ts'
 
@@ -137,7 +137,7 @@ Check your spam folder, or sign up again after five minutes.</p>`,
       }
     : {
         title: `Thank you: ${name}`,
-        body: html`<h1>Thank you</h1>
+        body: html`${successMark}<h1>Thank you</h1>
 <p>You are signed up for ${name}.</p>`,
       }
 
@@ -150,6 +150,6 @@ export const questionPage = ({ email, formName }: Signup): PageView => ({
 
 export const confirmedPage = ({ email }: Signup): PageView => ({
   title: 'You are signed up',
-  body: html`<h1>You are signed up</h1>
+  body: html`${successMark}<h1>You are signed up</h1>
 <p><strong>${email}</strong> is confirmed. Thank you.</p>`,
 })

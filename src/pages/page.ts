@@ -137,6 +137,9 @@ export const failurePage = (status: number, title: string, advice: HtmlPart): Pa
 <p>${advice}</p>`,
 })
 
+/** Stands above the heading of a page that says that something succeeded. */
+export const successMark: Html = html`<p class="success" aria-hidden="true">✓</p>\n`
+
 export const tooLarge: PageView = failurePage(413, 'Your answer is too large', 'Please go back and shorten it.')
 
 /** Answers an unknown, changed or expired token. */

@@ -59,6 +59,17 @@ button, .act {
   border-radius: .5rem;
   background: color-mix(in srgb, var(--act) 9%, transparent)
 }
+.success {
+  display: grid;
+  place-items: center;
+  width: 3rem;
+  height: 3rem;
+  margin: 0 0 1rem;
+  border-radius: 50%;
+  background: var(--act);
+  color: var(--on-act);
+  font-size: 1.5rem
+}
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
 `
 

@@ -172,6 +172,21 @@ describePages('bookings', (openPage) => {
     expect((await bookingsOf(t, account.id))[0]!.startAt).toEqual(new Date('2026-11-02T08:00Z'))
   })
 
+  test('today is marked, and times have 12 hours where the visitor’s language writes them so', async () => {
+    now = monday
+    account = await engagedAccount(t, bookingProject({ availability: always, days: 60 }))
+    const mail = await sendProject(t, engaged.sink, account)
+    const page = await openPage({ timezoneId: 'Europe/Berlin', locale: 'en-US' })
+    await page.goto(`${origin}${mail.view}`)
+    const today = page.locator('[aria-current=date]')
+    expect(await today.textContent()).toBe('23')
+    expect(await clocks(page)).toContain('2:30 pm')
+    await time(page, '2:30 pm').check()
+    expect(await page.getByRole('status').textContent()).toContain('2:30 pm–3:00 pm (Europe/Berlin)')
+    await page.getByRole('button', { name: 'Next month' }).click()
+    expect(await today.count()).toBe(0)
+  })
+
   test('a time that comes twice on the day of the change says which one it is', async () => {
     now = Date.parse('2026-10-31T06:00Z')
     const page = await open({ timezone: 'UTC', days: 3 }, 'America/New_York')

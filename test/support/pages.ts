@@ -53,7 +53,7 @@ export const describePages = (what: string, tests: (openPage: OpenPage) => void)
   describe(what, needs('chromium', existsSync(executablePath)), () => {
     tests(async (options) => {
       browser ??= launch()
-      const page = await (await browser).newPage(options)
+      const page = await (await browser).newPage({ locale: 'en-GB', ...options })
       atEnd(() => page.close())
       page.setDefaultTimeout(waitLimitMs)
       const watch: Watch = { faults: [], requests: [] }

@@ -130,7 +130,10 @@ hr { border: 0; border-top: 1px solid var(--line); opacity: .4; margin: 0 0 1.5r
 .left { text-align: left }
 .center { text-align: center }
 .right { text-align: right }
-.problem { padding: .5rem .75rem; border: 2px solid currentColor; border-radius: .5rem; font-weight: 600 }
+.problem {
+  padding: .75rem 1rem; border-left: .25rem solid var(--mark); border-radius: .5rem; font-weight: 600; --mark: #d0453c;
+  background: color-mix(in srgb, var(--mark) 11%, transparent)
+}
 .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
 :focus-visible { outline-color: var(--ink) }
 section:focus { outline: 0 }

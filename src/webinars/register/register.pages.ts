@@ -15,6 +15,7 @@ import {
   type PageAnswer,
   type PageCall,
   type PageView,
+  successMark,
 } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
 import { calendarOf } from '../emails/emails.ts'
@@ -197,8 +198,7 @@ const thank: Page = {
       accountId: webinar.accountId,
       style,
       script: timeScript,
-      body: html`<p class="done" aria-hidden="true">✓</p>
-<h1>Thank you</h1>
+      body: html`${successMark}<h1>Thank you</h1>
 <p>We have sent you an email: it says whether you have a seat, and has your link to join.</p>
 <h2>${webinar.title}</h2>
 ${whenView(webinar)}${entry && addToCalendar(entry, `${page}/calendar.ics`)}

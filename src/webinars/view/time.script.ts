@@ -1,8 +1,11 @@
+import { hour12Script } from '../../pages/clock.ts'
+
 /**
- * Script of the pages that show when a webinar is. It shows the time in the visitor's zone, if that differs, and a countdown by the
- * server's clock. A page that asks for it reloads every 20 s from the start on, until the session is live.
+ * Script of the pages that show when a webinar is. It shows the time in the visitor's zone, if that differs, and in their clock, and a
+ * countdown by the server's clock. A page that asks for it reloads every 20 s from the start on, until the session is live.
  */
 export const timeScript = `
+${hour12Script}
 const time = document.getElementById('time')
 if (time) {
   const byId = (id) => document.getElementById(id)
@@ -11,7 +14,8 @@ if (time) {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
   const shown = (options) => new Intl.DateTimeFormat(lang, options)
   const dayIn = (timeZone) => shown({ dateStyle: 'full', timeZone }).format(at)
-  const timesIn = (timeZone) => shown({ timeStyle: 'short', timeZone }).formatRange(at, at + time.dataset.minutes * 60000)
+  const clock = hour12 ? { timeStyle: 'short', hourCycle: 'h12' } : { timeStyle: 'short' }
+  const timesIn = (timeZone) => shown({ ...clock, timeZone }).formatRange(at, at + time.dataset.minutes * 60000)
   const [day, times] = [dayIn(zone), timesIn(zone)]
   if (dayIn(time.dataset.zone) !== day || timesIn(time.dataset.zone) !== times) {
     const local = byId('local')
@@ -25,7 +29,7 @@ if (time) {
     byId('host').className = 'quiet'
     byId('month').textContent = shown({ month: 'short' }).format(at)
     byId('date').textContent = shown({ day: 'numeric' }).format(at)
-  }
+  } else if (hour12) time.lastChild.textContent = times + ' (' + time.dataset.zone + ')'
   const count = byId('count')
   if (count) {
     const ahead = Number(count.dataset.now) - Date.now()

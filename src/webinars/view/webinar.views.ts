@@ -59,17 +59,6 @@ export const sessionStyle = `${calendarStyle}${videoStyle}
 .count strong { display: block; font-size: 1.75rem; line-height: 1.2; font-variant-numeric: tabular-nums }
 .about { white-space: pre-line }
 .ways { display: flex; flex-wrap: wrap; gap: .75rem; align-items: center }
-.done {
-  display: grid;
-  place-items: center;
-  width: 3rem;
-  height: 3rem;
-  margin: 0 0 1rem;
-  border-radius: 50%;
-  background: var(--act);
-  color: var(--on-act);
-  font-size: 1.5rem
-}
 `
 
 const endOf = (start: Date, minutes: number): Date => new Date(start.getTime() + minutes * 60_000)
