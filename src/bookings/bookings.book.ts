@@ -35,7 +35,7 @@ const maxBookingsPerDay = 10
 interface BookingRequest {
   /** epoch ms */
   startAt: number
-  /** null: use the name in the email's merge data. */
+  /** It is null for the name in the email's merge data. */
   name: string | null
 }
 
@@ -63,7 +63,7 @@ const lockCurrentBooking = async (
 const otherSlots = types(bookings, 'accountId', 'projectId', 'blockId', 'id')
 
 // No booking is longer than a day (studio.blocks.ts).
-const readingOverlaps = preparedStatement(
+const findOverlaps = preparedStatement(
   'overlapping-bookings',
   { parameters: { ...otherSlots, from: 'timestamptz', until: 'timestamptz' } },
   `select from booking_slots
@@ -77,7 +77,7 @@ const lockCalendar = statement(
   `select from pg_advisory_xact_lock(${lockKey('calendar', ':calendar')})`,
 )
 
-const bookingsOfCalendarDay = preparedStatement(
+const readBookingsOfDay = preparedStatement(
   'bookings-of-calendar-day',
   { parameters: { ...otherSlots, from: 'timestamptz', until: 'timestamptz', limit: 'int8' } },
   `select from booking_slots
@@ -99,30 +99,22 @@ const requireFreeTime = async (
   const others = { accountId, projectId, blockId, id }
   const buffer = bufferOf(props)
   const [from, until] = [new Date(startAt - buffer), new Date(endAt + buffer)]
-  const taken = await sql(readingOverlaps, { ...others, from, until })
+  const taken = await sql(findOverlaps, { ...others, from, until })
   if (taken.length > 0) throw timeUnavailable()
   const { maxPerDay } = props
   if (maxPerDay === undefined) return
   const day = dayAround(props, startAt)
   const limits = { from: new Date(day.startAt), until: new Date(day.endAt), limit: maxPerDay }
-  const booked = await sql(bookingsOfCalendarDay, { ...others, ...limits })
+  const booked = await sql(readBookingsOfDay, { ...others, ...limits })
   if (booked.length >= maxPerDay) throw timeUnavailable()
 }
 
+const slot = columns(bookingSlots, ['accountId', 'projectId', 'blockId', 'startAt', 'endAt', 'bookingId'])
+
 const takeBookingTime = preparedStatement(
   'take-booking-time',
-  {
-    parameters: {
-      accountId: 'text',
-      projectId: 'text',
-      blockId: 'text',
-      startAt: 'timestamptz',
-      endAt: 'timestamptz',
-      id: 'text',
-    },
-  },
-  `insert into booking_slots (account_id, project_id, block_id, start_at, end_at, booking_id)
-   values (:accountId, :projectId, :blockId, :startAt, :endAt, :id)`,
+  { parameters: slot.types },
+  `insert into booking_slots (${slot.names}) values (${slot.values})`,
 )
 
 /** Writes the slot of a new booking. Throws Problem `conflict` if the time overlaps another booking. */
@@ -135,7 +127,7 @@ const reserveTime = async (work: Work, booking: BookingRow, block: BookingBlock)
     blockId,
     startAt: new Date(startAt),
     endAt: new Date(endAt),
-    id,
+    bookingId: id,
   })
 }
 
@@ -148,7 +140,7 @@ const spanOf = ({ props }: BookingBlock, startAt: number): Span => ({
   endAt: startAt + props.durationMinutes * 60_000,
 })
 
-const bookingsOfADay = preparedStatement(
+const readRecentBookings = preparedStatement(
   'bookings-of-a-day',
   {
     parameters: {
@@ -169,7 +161,7 @@ const requireBelowDailyLimit = async (
   messageId: string,
   blockId: string,
 ): Promise<void> => {
-  const recent = await sql(bookingsOfADay, { accountId, messageId, blockId, now, maxBookingsPerDay })
+  const recent = await sql(readRecentBookings, { accountId, messageId, blockId, now, maxBookingsPerDay })
   if (recent.length === maxBookingsPerDay) throw conflict('Too many bookings were made here today: try again tomorrow')
 }
 
@@ -189,7 +181,7 @@ const newBooking = columns(bookings, [
   'remindAt',
 ])
 
-const inserting = preparedStatement(
+const addBooking = preparedStatement(
   'insert-booking',
   { row: bookingTypes, parameters: newBooking.types },
   `insert into bookings (${newBooking.names}, status, sequence, updated_at)
@@ -206,7 +198,7 @@ const insertBooking = async (
 ): Promise<BookingRow | null> => {
   const { endAt } = spanOf(block, startAt)
   const { title, timezone } = block.props
-  const [row] = await sql(inserting, {
+  const [row] = await sql(addBooking, {
     accountId,
     id: newId('bkg', now.getTime()),
     projectId: sent.projectId,
@@ -238,7 +230,7 @@ const moveBookingTime = preparedStatement(
 
 const moved = columns(bookings, ['startAt', 'endAt', 'updatedAt', 'remindAt'])
 
-const moving = preparedStatement(
+const rebook = preparedStatement(
   'move-booking',
   { row: bookingTypes, parameters: { accountId: 'text', id: 'text', ...moved.types, name: 'text?' } },
   `update bookings set ${moved.set}, name = coalesce(:name, name), sequence = sequence + 1
@@ -258,7 +250,7 @@ const moveBooking = async (
   const { projectId, blockId } = current
   await sql(moveBookingTime, { accountId, projectId, blockId, from: new Date(current.startAt), ...times })
   const remindAt = nextReminderAt(startAt, now.getTime())
-  const [row] = await sql(moving, { accountId, id: current.id, ...times, name, updatedAt: now, remindAt })
+  const [row] = await sql(rebook, { accountId, id: current.id, ...times, name, updatedAt: now, remindAt })
   return row!
 }
 

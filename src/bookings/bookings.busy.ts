@@ -24,7 +24,7 @@ import { daysBefore } from '../lib/days.ts'
 import { shown } from '../lib/problem.ts'
 import { createFairSemaphore } from '../net/fair-semaphore.ts'
 import { defineJob, inBatches } from '../store/background.ts'
-import { typed } from '../store/column-types.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
@@ -56,50 +56,31 @@ const maxBytes = 2_000_000
 const [beforeMs, aheadMs] = [2 * dayMs, 370 * dayMs]
 const maxMegabytes = 256
 
-interface Stored {
-  readAt: Date | null
-  fault: string | null
-  busy: BusySpan[]
-  /** When `busy` was read; null if never. */
-  knownAt: Date | null
-}
+const result = columns(busyCalendars, ['readAt', 'fault', 'busy', 'knownAt'])
+type Stored = RowOf<typeof result.types>
 
 const readBusyCalendar = statement(
   'read-busy-calendar',
-  {
-    row: { readAt: 'timestamptz?', fault: 'text?', busy: typed<BusySpan[]>('jsonb'), knownAt: 'timestamptz?' },
-    parameters: { accountId: 'text', key: 'text' },
-  },
+  { row: result.types, parameters: { accountId: 'text', key: 'text' } },
   `select read_at as "readAt", fault, busy, coalesce(known_at, case when fault is null then read_at end) as "knownAt"
    from busy_calendars where account_id = :accountId and key = :key`,
 )
 
+const claim = columns(busyCalendars, ['projectId', 'blockId', 'claimedUntil'])
+
 const claimBusyCalendar = statement(
   'claim-busy-calendar',
-  {
-    row: { key: 'text' },
-    parameters: {
-      accountId: 'text',
-      key: 'text',
-      projectId: 'text',
-      blockId: 'text',
-      now: 'timestamptz',
-      claimedUntil: 'timestamptz',
-    },
-  },
-  `insert into busy_calendars (account_id, key, project_id, block_id, busy, claimed_until) values (:accountId, :key, :projectId, :blockId, '[]', :claimedUntil)
-   on conflict (account_id, key) do update
-     set project_id = excluded.project_id, block_id = excluded.block_id, claimed_until = excluded.claimed_until
+  { row: { key: 'text' }, parameters: { accountId: 'text', key: 'text', ...claim.types, now: 'timestamptz' } },
+  `insert into busy_calendars (account_id, key, ${claim.names}, busy) values (:accountId, :key, ${claim.values}, '[]')
+   on conflict (account_id, key) do update set ${claim.set}
      where busy_calendars.claimed_until is null or busy_calendars.claimed_until < :now
    returning key`,
 )
 
-const stored = columns(busyCalendars, ['readAt', 'fault', 'busy', 'knownAt'])
-
 const storeBusyCalendar = statement(
   'store-busy-calendar',
-  { parameters: { accountId: 'text', key: 'text', ...stored.types, busy: typed<string>('jsonb') } },
-  `update busy_calendars set ${stored.set}, claimed_until = null where account_id = :accountId and key = :key`,
+  { parameters: { accountId: 'text', key: 'text', ...result.types, busy: typed<string>('jsonb') } },
+  `update busy_calendars set ${result.set}, claimed_until = null where account_id = :accountId and key = :key`,
 )
 
 const deleteOld = statement(
@@ -167,7 +148,7 @@ interface Source {
   timezone: string
 }
 
-/** Fetches and reads the file; `busy` null: it can't be read. Never rejects. */
+/** Fetches and reads the file. Returns `busy` null if it can't be read. Never rejects. */
 const load = async (
   { http }: Pick<App, 'http'>,
   accountId: string,
@@ -273,36 +254,27 @@ export const busyTimes = async (
   }
 }
 
-/** A block whose host’s busy times could not be read, or only with a fault, when they were needed last. */
-export interface FaultyCalendar {
-  accountId: string
-  projectId: string
-  blockId: string
-  fault: string
+const block = columns(busyCalendars, ['accountId', 'projectId', 'blockId'])
+const faulty = {
+  ...block.types,
+  fault: 'text',
   /** The busy times that count: those of the faulty file, those that were read last, or none. */
-  used: 'read' | 'kept' | 'none'
-}
+  used: typed<'read' | 'kept' | 'none'>('text'),
+} as const
+/** A block whose host’s busy times could not be read, or only with a fault, when they were needed last. */
+export type FaultyCalendar = RowOf<typeof faulty>
 
-const faultyBusyCalendars = statement(
+const readFaultyCalendars = statement(
   'faulty-busy-calendars',
-  {
-    row: {
-      accountId: 'text',
-      projectId: 'text',
-      blockId: 'text',
-      fault: 'text',
-      used: typed<'read' | 'kept' | 'none'>('text'),
-    },
-    parameters: { readAt: 'timestamptz' },
-  },
-  `select account_id as "accountId", project_id as "projectId", block_id as "blockId", fault,
+  { row: faulty, parameters: { readAt: 'timestamptz' } },
+  `select ${block.list}, fault,
      case when known_at is null then 'none' when known_at = read_at then 'read' else 'kept' end as used from busy_calendars
    where fault is not null and read_at > :readAt::timestamptz - interval '1 day' order by read_at desc limit 20`,
 )
 
 /** Returns the blocks of the last day whose busy times could not be read, or only with a fault, of all accounts. */
 export const faultyCalendars = ({ sql, now }: Pick<App, 'sql' | 'now'>): Promise<FaultyCalendar[]> =>
-  sql(faultyBusyCalendars, { readAt: now() })
+  sql(readFaultyCalendars, { readAt: now() })
 
 export const jobs = [
   defineJob('busy times', {

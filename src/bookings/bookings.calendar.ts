@@ -3,7 +3,7 @@ import type { BookingRow } from './bookings.view.ts'
 
 interface CalendarEntry {
   booking: BookingRow
-  /** null: not known. */
+  /** It is null if it is unknown. */
   organizer: { name: string; email: string } | null
   description: string
   now: Date

@@ -32,7 +32,7 @@ const freeBookingStart = preparedStatement(
 const releaseTime = (work: Work, { projectId, blockId, startAt }: BookingRow) =>
   work.sql(freeBookingStart, { accountId: work.accountId, projectId, blockId, startAt: new Date(startAt) })
 
-const ending = preparedStatement(
+const markCancelled = preparedStatement(
   'end-booking',
   {
     row: bookingTypes,
@@ -46,7 +46,7 @@ const ending = preparedStatement(
 /** Cancels a locked booking and releases its time, so that the block can be answered again. */
 const endBooking = async (work: Work, booking: BookingRow, by: Cancellation['by'] | null, reason: string | null) => {
   const { sql, accountId, now } = work
-  const [row] = await sql(ending, { accountId, id: booking.id, by, reason, now })
+  const [row] = await sql(markCancelled, { accountId, id: booking.id, by, reason, now })
   await releaseTime(work, booking)
   await withdrawInteraction(work, booking.messageId, 'booking', booking.blockId)
   return row!

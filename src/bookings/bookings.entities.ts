@@ -43,7 +43,7 @@ const BookingSchema = defineEntity({
     email: p.text().collation('C'),
     /** SEQUENCE of the calendar entry: increased by each move and by the cancellation. */
     sequence: p.integer(),
-    /** null: not cancelled, or cancelled because the attendee was erased. */
+    /** It is null if the booking is not cancelled, or was cancelled because the attendee was erased. */
     cancelledBy: p.enum(['attendee', 'host'] as const).nullable(),
     reason: p.text().nullable(),
     cancelledAt: p.datetime().nullable(),
@@ -88,7 +88,7 @@ const BusyCalendarSchema = defineEntity({
     /** The block for which it was read last. */
     projectId: p.text().collation('C'),
     blockId: p.text().collation('C'),
-    /** null: not read yet. */
+    /** It is null until the file was read. */
     readAt: p.datetime().nullable(),
     /** Why it could not be read; null if it was. */
     fault: p.text().nullable(),

@@ -94,7 +94,7 @@ interface TakenTime {
   endAt: number
 }
 
-const takenBookingTimes = preparedStatement(
+const readTakenTimes = preparedStatement(
   'taken-booking-times',
   {
     row: { startAt: 'timestamptz', endAt: 'timestamptz' },
@@ -114,7 +114,7 @@ export const takenTimes = async (
   from: number,
   until: number,
 ): Promise<TakenTime[]> => {
-  const rows = await sql(takenBookingTimes, {
+  const rows = await sql(readTakenTimes, {
     accountId,
     projectId,
     blockId,
@@ -124,7 +124,7 @@ export const takenTimes = async (
   return rows.map(({ startAt, endAt }) => ({ startAt: startAt.getTime(), endAt: endAt.getTime() }))
 }
 
-const readingMovable = preparedStatement(
+const findMovable = preparedStatement(
   'movable-booking',
   {
     row: { id: 'text', startAt: 'timestamptz', endAt: 'timestamptz' },
@@ -141,6 +141,6 @@ export const movableBooking = async (
   blockId: string,
   now: Date,
 ): Promise<(TakenTime & { id: string }) | undefined> => {
-  const [row] = await sql(readingMovable, { accountId, messageId, blockId, now })
+  const [row] = await sql(findMovable, { accountId, messageId, blockId, now })
   return row && { id: row.id, startAt: row.startAt.getTime(), endAt: row.endAt.getTime() }
 }

@@ -11,7 +11,7 @@ const reminders = [
 
 export type ReminderKind = (typeof reminders)[number]['kind']
 
-/** Returns when the attendee of a booking is reminded next, after `nowMs`; null: not any more. Bookings made later than that get no reminder. */
+/** Returns when the attendee of a booking is reminded next, after `nowMs`, or null for never. Bookings made later than that get no reminder. */
 export const nextReminderAt = (startMs: number, nowMs: number): Date | null => {
   const next = reminders.find(({ beforeMs }) => startMs - beforeMs > nowMs)
   return next ? new Date(startMs - next.beforeMs) : null

@@ -7,31 +7,10 @@ import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import type { CheckoutItem } from '../studio/studio.ts'
 import { paymentOrders } from './checkout.columns.ts'
 import { type Order, shownItems } from './checkout.orders.ts'
-import type { ProviderKind } from './checkout.provider.ts'
 
 export const paymentStatuses = ['open', 'paid', 'expired'] as const satisfies readonly Order['status'][]
-
-/** An order as `svc payments` shows it. Times in epoch ms. */
-export interface PaymentView {
-  id: string
-  status: Order['status']
-  /** The total of all items. */
-  amount: number
-  currency: string
-  /** `amount` is the price of one. */
-  items: CheckoutItem[]
-  /** Empty once the recipient was erased. */
-  email: string
-  projectId: string
-  messageId: string
-  blockId: string
-  provider: ProviderKind
-  createdAt: number
-  paidAt: number | null
-}
 
 const payment = columns(paymentOrders, [
   'id',
@@ -48,7 +27,19 @@ const payment = columns(paymentOrders, [
   'paidAt',
 ])
 
-const viewOf = (row: RowOf<typeof payment.types>): PaymentView => ({
+type Row = RowOf<typeof payment.types>
+
+/**
+ * An order as `svc payments` shows it, with times in epoch ms. `amount` is the total of all items, that of an item the price of one. The
+ * address is empty once the recipient was erased.
+ */
+export type PaymentView = Omit<Row, 'amount' | 'createdAt' | 'paidAt'> & {
+  amount: number
+  createdAt: number
+  paidAt: number | null
+}
+
+const viewOf = (row: Row): PaymentView => ({
   ...row,
   amount: toNumber(row.amount),
   items: shownItems(row.items),

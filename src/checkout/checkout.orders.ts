@@ -19,42 +19,26 @@ import type { ProviderKind } from './checkout.provider.ts'
  * the order paid.
  */
 
-export interface Order {
-  accountId: string
+const fixed = ['accountId', 'id', 'messageId', 'blockId', 'email', 'currency', 'items', 'provider'] as const
+const order = columns(paymentOrders, [...fixed, 'status', 'sessionId', 'sessionUrl', 'sessionEndsAt', 'sessionKey'])
+type Row = RowOf<typeof order.types>
+
+/** The session at the provider. `key` is the hash of the key that opened it, or null if that is not recorded. */
+interface Session {
   id: string
-  messageId: string
-  blockId: string
-  email: string
-  currency: string
-  /** As in the project: `amount` is the price of one. */
-  items: CheckoutItem[]
-  provider: ProviderKind
-  status: 'open' | 'paid' | 'expired'
-  /** `key`: the hash of the key that opened the session; null if it is not recorded. */
-  session: { id: string; url: string | null; endsAt: Date | null; key: string | null } | null
+  url: string | null
+  endsAt: Date | null
+  key: string | null
 }
 
-const order = columns(paymentOrders, [
-  'accountId',
-  'id',
-  'messageId',
-  'blockId',
-  'email',
-  'currency',
-  'items',
-  'provider',
-  'status',
-  'sessionId',
-  'sessionUrl',
-  'sessionEndsAt',
-  'sessionKey',
-])
+/** The `items` are as in the project: `amount` is the price of one. */
+export type Order = Omit<Row, `session${string}`> & { session: Session | null }
 
 /** Returns the items with their keys in a fixed order, which jsonb does not keep. */
 export const shownItems = (items: readonly CheckoutItem[]): CheckoutItem[] =>
   items.map(({ name, quantity, amount }) => ({ name, quantity, amount }))
 
-const orderOf = ({ sessionId, sessionUrl, sessionEndsAt, sessionKey, ...row }: RowOf<typeof order.types>): Order => ({
+const orderOf = ({ sessionId, sessionUrl, sessionEndsAt, sessionKey, ...row }: Row): Order => ({
   ...row,
   session: sessionId === null ? null : { id: sessionId, url: sessionUrl, endsAt: sessionEndsAt, key: sessionKey },
 })
@@ -94,20 +78,7 @@ export const lockOrder = async (
 const amountOf = (items: readonly CheckoutItem[]): number =>
   items.reduce((cents, { amount, quantity }) => cents + Math.round(amount * 100) * quantity, 0) / 100
 
-const newOrder = columns(paymentOrders, [
-  'accountId',
-  'id',
-  'messageId',
-  'blockId',
-  'projectId',
-  'projectVersion',
-  'email',
-  'currency',
-  'amount',
-  'items',
-  'provider',
-  'createdAt',
-])
+const newOrder = columns(paymentOrders, [...fixed, 'projectId', 'projectVersion', 'amount', 'createdAt'])
 
 const addOrder = preparedStatement(
   'add-payment-order',
@@ -182,7 +153,7 @@ export const closeOrder = async ({ sql, accountId }: Work, id: string): Promise<
   await sql(expireOrder, { accountId, id })
 }
 
-const paymentOrderOfSession = preparedStatement(
+const lockOrderOfSession = preparedStatement(
   'payment-order-of-session',
   { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', reference: 'text?' } },
   `update payment_orders set session_id = :id
@@ -197,7 +168,7 @@ export const orderOfSession = async (
   { sql, accountId }: Work,
   { id, reference }: CheckoutEvent['session'],
 ): Promise<string | null> => {
-  const [row] = await sql(paymentOrderOfSession, { accountId, id, reference })
+  const [row] = await sql(lockOrderOfSession, { accountId, id, reference })
   return row?.id ?? null
 }
 

@@ -1,7 +1,9 @@
 import { invalid, notFound, Problem } from '../lib/problem.ts'
 import { isDevelopment } from '../store/clock.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
+import { paymentProviders } from './checkout.columns.ts'
 
 /*
  * The payment provider of an account (docs/reference/studio.md#checkout): Stripe if the account has set it up, else, in a
@@ -104,22 +106,13 @@ const lockSecrets = statement(
   'select sealed_key as key, sealed_webhook_secret as secret from payment_providers where account_id = :accountId for update',
 )
 
+const set = columns(paymentProviders, ['provider', 'sealedKey', 'sealedWebhookSecret', 'keyLast4', 'updatedAt'])
+
 const writeSecrets = statement(
   'set-payment-provider',
-  {
-    parameters: {
-      accountId: 'text',
-      sealedKey: 'text',
-      sealedWebhookSecret: 'text',
-      keyLast4: 'text',
-      now: 'timestamptz',
-      isChanged: 'bool',
-    },
-  },
-  `insert into payment_providers as p (account_id, provider, sealed_key, sealed_webhook_secret, key_last4, updated_at)
-   values (:accountId, 'stripe', :sealedKey, :sealedWebhookSecret, :keyLast4, :now)
-   on conflict (account_id) do update set provider = excluded.provider, sealed_key = excluded.sealed_key,
-     sealed_webhook_secret = excluded.sealed_webhook_secret, key_last4 = excluded.key_last4, updated_at = excluded.updated_at,
+  { parameters: { accountId: 'text', ...set.types, isChanged: 'bool' } },
+  `insert into payment_providers as p (account_id, ${set.names}) values (:accountId, ${set.values})
+   on conflict (account_id) do update set ${set.set},
      former_sealed_key = case when :isChanged then p.sealed_key else p.former_sealed_key end,
      former_sealed_webhook_secret =
        case when :isChanged then p.sealed_webhook_secret else p.former_sealed_webhook_secret end`,
@@ -143,10 +136,11 @@ export const setStripe = async (
   const isChanged = stored !== undefined && (open(stored.key) !== key || open(stored.secret) !== webhookSecret)
   await sql(writeSecrets, {
     accountId,
+    provider: 'stripe',
     sealedKey: seal(key),
     sealedWebhookSecret: seal(webhookSecret),
     keyLast4,
-    now,
+    updatedAt: now,
     isChanged,
   })
   return { provider: 'stripe', keyLast4, webhookUrl: webhookUrlOf(app, accountId) }

@@ -9,7 +9,7 @@ export {
 
 declare module '../store/work.ts' {
   interface Settings {
-    /** The URL of Stripe's API, for tests; null: the default of Stripe's library. */
+    /** The URL of Stripe's API, for tests. It is null for the default of Stripe's library. */
     readonly stripeApiUrl: string | null
   }
 }

@@ -35,7 +35,7 @@ const DeliveryTargetSchema = defineEntity({
     /** The project or the journey. */
     ownerId: p.text().collation('C').nullable(),
     url: p.text(),
-    /** The signing secret, sealed (AES-256-GCM) with the target's id as context; null: posts are not signed. */
+    /** The signing secret, sealed (AES-256-GCM) with the target's id as context. It is null if posts are not signed. */
     sealedSecret: p.text().nullable(),
     /** The secret before the last rotation, sealed likewise: it signs too until `formerSecretUntil`. */
     formerSealedSecret: p.text().nullable(),
@@ -93,7 +93,7 @@ const identity = {
   /** The idempotency key: the id of the event that is delivered, or the caller's own where there is a body. */
   key: p.text().collation('C'),
   type: p.text(),
-  /** The text to post; null: the payload of the event. */
+  /** The text to post. It is null for the payload of the event. */
   body: p.text().nullable(),
 }
 

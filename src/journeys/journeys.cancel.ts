@@ -31,7 +31,7 @@ type Open = RowOf<typeof openRun.types>
 const messages = () => import('../messages/messages.ts')
 
 // As `endRuns`, the runs are locked in the order of their ids, after the deliveries.
-const cancelling = statement(
+const cancelOpenRuns = statement(
   'cancel-runs',
   {
     row: { id: 'text' },
@@ -60,7 +60,7 @@ export const cancelRuns = async (
     runs.flatMap(({ deliveryId }) => deliveryId ?? []),
   )
   const [ids, revisions] = [runs.map(({ id }) => id), runs.map(({ revision }) => revision)]
-  return { cancelled: (await sql(cancelling, { accountId, ids, revisions, reason, now })).length, calls }
+  return { cancelled: (await sql(cancelOpenRuns, { accountId, ids, revisions, reason, now })).length, calls }
 }
 
 /** Why the runs of a deleted journey ended. */

@@ -33,14 +33,7 @@ import { endRuns, notifyRuns, type PersonEvent, settleCalls } from './journeys.w
  * journeys or versions.
  */
 
-/** The triggers, awaited event types and exit rules that the account uses. */
-interface Interests {
-  triggers: string[]
-  awaited: string[]
-  exits: string[]
-}
-
-const journeyInterests = preparedStatement(
+const findInterests = preparedStatement(
   'journey-interests',
   {
     row: { triggers: '_text', awaited: '_text', exits: '_text' },
@@ -55,12 +48,11 @@ const journeyInterests = preparedStatement(
        where exists (select from journey_exits x where x.account_id = :accountId and x.rule = rule.rule)) as exits`,
 )
 
-const readInterests = async ({ sql, accountId }: Work): Promise<Interests> => {
-  const [row] = await sql(journeyInterests, { accountId, triggerKinds, eventTypes, exitRules })
+/** The triggers, awaited event types and exit rules that the account uses. */
+const interests = stateKey(async ({ sql, accountId }: Work) => {
+  const [row] = await sql(findInterests, { accountId, triggerKinds, eventTypes, exitRules })
   return row!
-}
-
-const interests = stateKey(readInterests)
+})
 
 const isExit = (exits: readonly string[], type: string): boolean =>
   exits.includes(type) || (/^deal\./.test(type) && exits.some((rule) => rule === 'deal-won' || rule === 'deal-lost'))
@@ -120,7 +112,7 @@ const exitSuppressed = async (work: Work, emails: readonly string[], reason: Sup
   if (rowIds.length > 0) await endRuns(work, `exit rule: ${rule}`, { rowIds, rule })
 }
 
-const runsOfEmail = statement(
+const findRunsOfEmail = statement(
   'runs-of-email',
   { row: { id: 'text' }, parameters: { accountId: 'text', email: 'text' } },
   'select id from journey_runs where account_id = :accountId and email = :email',
@@ -134,7 +126,7 @@ const clearEmail = statement(
 
 /** Ends the runs of an erased address, and removes the address and the contexts from them. */
 const forget = async (work: Work, email: string, rowId?: string): Promise<void> => {
-  const runs = await work.sql(runsOfEmail, { accountId: work.accountId, email })
+  const runs = await work.sql(findRunsOfEmail, { accountId: work.accountId, email })
   await eraseCalls(
     work,
     runs.map(({ id }) => id),

@@ -14,7 +14,7 @@ import type { App } from '../store/work.ts'
 // One statement deletes a run and inserts its contact into `past_entries`, so that an entry always sees one of the two rows. It
 // does so for every re-entry rule, because the journey's next version may have another rule. It skips contacts of erased
 // addresses, and of lists and accounts that are being deleted.
-const oldRuns = statement(
+const purgeOldRuns = statement(
   'purge-runs',
   { row: { count: 'int8' }, parameters: { before: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `with old as materialized (
@@ -39,7 +39,7 @@ const oldRuns = statement(
    select count(*) from gone`,
 )
 
-const oldData = statement(
+const dropOldData = statement(
   'drop-run-data',
   { row: { id: 'text' }, parameters: { before: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `update journey_runs set context = context - 'data' where ctid = any(array(
@@ -51,7 +51,7 @@ const oldData = statement(
 // The first check of a version is an hour after its successor was created: until then, open transactions may still enter contacts
 // into it. A version that still has runs is checked again an hour later. Those of deleted journeys end with their deletion
 // (journeys.cancel.ts).
-const oldVersions = statement(
+const purgeOldVersions = statement(
   'purge-versions',
   { row: { count: 'int8' }, parameters: { now: 'timestamptz', batchSize: 'int8', only: 'text?' } },
   `with checked as materialized (
@@ -90,7 +90,7 @@ export const purgeRuns = (
   signal?: AbortSignal,
   batchSize = 500,
   only: string | null = null,
-) => inBatches(batchSize, () => counted(sql(oldRuns, { before, batchSize, only })), signal)
+) => inBatches(batchSize, () => counted(sql(purgeOldRuns, { before, batchSize, only })), signal)
 
 /** Deletes the triggers' data of runs that ended before `before`, in small batches. Returns the number of changed runs. */
 export const dropRunData = (
@@ -99,7 +99,7 @@ export const dropRunData = (
   signal?: AbortSignal,
   batchSize = 500,
   only: string | null = null,
-) => inBatches(batchSize, async () => (await sql(oldData, { before, batchSize, only })).length, signal)
+) => inBatches(batchSize, async () => (await sql(dropOldData, { before, batchSize, only })).length, signal)
 
 /** Deletes replaced versions that have no open runs, with their exit rules. Returns the number of checked versions. */
 export const purgeVersions = (
@@ -107,7 +107,7 @@ export const purgeVersions = (
   signal?: AbortSignal,
   batchSize = 500,
   only: string | null = null,
-) => inBatches(batchSize, () => counted(sql(oldVersions, { now: now(), batchSize, only })), signal)
+) => inBatches(batchSize, () => counted(sql(purgeOldVersions, { now: now(), batchSize, only })), signal)
 
 export const jobs = [
   defineJob('journey runs', {

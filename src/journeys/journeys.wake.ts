@@ -61,7 +61,7 @@ interface RunFilter {
 const filter = { accountId: 'text', rowIds: '_text?', listId: 'text?', rules: '_text?' } as const
 
 /** The statements that end the runs of `whose`, a condition over `journey_runs r`, and read their deliveries. */
-const endingRuns = (name: string, whose: string) => {
+const statementsThatEnd = (name: string, whose: string) => {
   const condition = `${whose} and (:listId::text is null or r.list_id = :listId) and (:rules::text[] is null or exists (${metRules}))`
   return {
     waits: readWaits(`waits-of-${name}`, filter, condition),
@@ -77,8 +77,8 @@ const endingRuns = (name: string, whose: string) => {
   }
 }
 
-const endingOfAll = endingRuns('all', `r.account_id = :accountId and ${open} and :rowIds::text[] is null`)
-const endingOfPersons = endingRuns('persons', ofPersons)
+const endOfAll = statementsThatEnd('all', `r.account_id = :accountId and ${open} and :rowIds::text[] is null`)
+const endOfPersons = statementsThatEnd('persons', ofPersons)
 
 /** Ends the open runs that match, and cancels their deliveries. Returns the ids of the runs. */
 export const endRuns = async (
@@ -87,7 +87,7 @@ export const endRuns = async (
   { listId = null, rowIds = null, rule }: RunFilter,
 ): Promise<string[]> => {
   const { sql, accountId, now } = work
-  const { waits, end } = rowIds === null ? endingOfAll : endingOfPersons
+  const { waits, end } = rowIds === null ? endOfAll : endOfPersons
   const which = { accountId, rowIds, listId, rules: rule === undefined ? null : [rule] }
   await cancelWaits(work, await sql(waits, which))
   const rows = await sql(end, { ...which, reason, now })

@@ -2,10 +2,12 @@ import { parse } from '../lib/parse.ts'
 import { Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { requireSender } from '../messages/messages.ts'
-import { typed, typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject, projectNameOf } from '../studio/studio.ts'
+import { lifecycleBindings } from './lifecycle.columns.ts'
 
 /** The course or webinar that a lifecycle email is about. */
 export interface Subject {
@@ -26,20 +28,15 @@ const eventsOf = {
 
 export type LifecycleEvent = (typeof eventsOf)[Subject['kind']][number]
 
-/** A binding as commands show it. `projectName` is null if the project was deleted. */
-export interface BindingView {
+const shown = {
   /** `course:<id>` or `webinar:<id>` */
-  subject: string
-  event: LifecycleEvent
-  projectId: string
-  projectName: string | null
-  /** The subject of the emails; null: the project's name. */
-  subjectLine: string | null
-  /** Id or address of the sender; null: the account's default. */
-  sender: string | null
-  /** epoch ms */
-  updatedAt: number
-}
+  subject: 'text',
+  ...types(lifecycleBindings, 'event', 'projectId', 'subjectLine', 'sender', 'updatedAt'),
+  /** It is null if the project was deleted. */
+  projectName: 'text?',
+} as const
+/** A binding as commands show it, with times in epoch ms. */
+export type BindingView = Omit<RowOf<typeof shown>, 'updatedAt'> & { updatedAt: number }
 
 /** Parses `course:<id>` or `webinar:<id>`. Throws Problem `usage` for anything else. */
 const parseSubject = (ref: string): Subject => {
@@ -57,18 +54,7 @@ const parseEvent = ({ kind }: Subject, event: string): LifecycleEvent => {
 
 const readBindings = statement(
   'list-bindings',
-  {
-    row: typedRow<Omit<BindingView, 'updatedAt'> & { updatedAt: Date }>({
-      subject: 'text',
-      event: 'text',
-      projectId: 'text',
-      projectName: 'text',
-      subjectLine: 'text',
-      sender: 'text',
-      updatedAt: 'timestamptz',
-    }),
-    parameters: { accountId: 'text' },
-  },
+  { row: shown, parameters: { accountId: 'text' } },
   `select b.subject_kind || ':' || b.subject_id as subject, b.event, b.project_id as "projectId",
      ${projectNameOf('b.account_id', 'b.project_id')} as "projectName", b.subject_line as "subjectLine", b.sender, b.updated_at as "updatedAt"
    from lifecycle_bindings b where b.account_id = :accountId order by b.subject_kind, b.subject_id, b.event`,
@@ -82,7 +68,7 @@ export const listBindings = async ({ sql, accountId }: Work): Promise<BindingVie
 
 const readBoundEvents = statement(
   'bound-events',
-  { row: { event: typed<LifecycleEvent>('text') }, parameters: { accountId: 'text', kind: 'text', id: 'text' } },
+  { row: types(lifecycleBindings, 'event'), parameters: { accountId: 'text', kind: 'text', id: 'text' } },
   'select event from lifecycle_bindings where account_id = :accountId and subject_kind = :kind and subject_id = :id',
 )
 
@@ -90,24 +76,14 @@ const readBoundEvents = statement(
 export const boundEvents = async ({ sql, accountId }: Work, { kind, id }: Subject): Promise<Set<LifecycleEvent>> =>
   new Set((await sql(readBoundEvents, { accountId, kind, id })).map(({ event }) => event))
 
+const key = columns(lifecycleBindings, ['accountId', 'subjectKind', 'subjectId', 'event'])
+const set = columns(lifecycleBindings, ['projectId', 'subjectLine', 'sender', 'updatedAt'])
+
 const upsertBinding = statement(
   'set-binding',
-  {
-    parameters: {
-      accountId: 'text',
-      kind: 'text',
-      id: 'text',
-      event: 'text',
-      projectId: 'text',
-      now: 'timestamptz',
-      subjectLine: 'text?',
-      sender: 'text?',
-    },
-  },
-  `insert into lifecycle_bindings (account_id, subject_kind, subject_id, event, project_id, updated_at, subject_line, sender)
-   values (:accountId, :kind, :id, :event, :projectId, :now, :subjectLine, :sender)
-   on conflict (account_id, subject_kind, subject_id, event)
-     do update set project_id = :projectId, updated_at = :now, subject_line = :subjectLine, sender = :sender`,
+  { parameters: { ...key.types, ...set.types } },
+  `insert into lifecycle_bindings (${key.names}, ${set.names}) values (${key.values}, ${set.values})
+   on conflict (${key.names}) do update set ${set.set}`,
 )
 
 /**
@@ -130,13 +106,13 @@ export const setBinding = async (
   const sender = letter.sender === undefined ? null : await requireSender(work, letter.sender)
   await work.sql(upsertBinding, {
     accountId: work.accountId,
-    kind: subject.kind,
-    id,
+    subjectKind: subject.kind,
+    subjectId: id,
     event,
     projectId: project.id,
-    now: work.now,
     subjectLine,
     sender,
+    updatedAt: work.now,
   })
   return {
     subject: `${subject.kind}:${id}`,

@@ -12,9 +12,9 @@ const LifecycleBindingSchema = defineEntity({
     subjectId: p.text().collation('C').primary(),
     event: p.enum(['enrolled', 'completed', 'registered', 'reminder', 'attended', 'missed'] as const).primary(),
     projectId: p.text().collation('C'),
-    /** null: the project's name. */
+    /** The subject of the emails. It is null for the project's name. */
     subjectLine: p.text().nullable(),
-    /** Id or address of the sender; null: the account's default. */
+    /** Id or address of the sender. It is null for the account's default. */
     sender: p.text().nullable(),
     updatedAt: p.datetime(),
   },

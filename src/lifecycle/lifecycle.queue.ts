@@ -7,10 +7,12 @@ import {
   senderChoice,
   withdrawMailsOfSources,
 } from '../messages/messages.ts'
-import { typedRow } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { preparedStatement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import type { LifecycleEvent, Subject } from './lifecycle.bindings.ts'
+import { lifecycleBindings } from './lifecycle.columns.ts'
 
 /** An email that an event of a course or a webinar causes. */
 export interface LifecycleMail {
@@ -31,24 +33,14 @@ export interface LifecycleMail {
 
 const keyOf = ({ kind, id }: Subject, event: string): string => `${kind} ${id} ${event}`
 
+const content = types(lifecycleBindings, 'projectId', 'subjectLine', 'sender')
 /** What a binding says about its emails. */
-interface Bound {
-  projectId: string
-  subjectLine: string | null
-  sender: string | null
-}
+type Bound = RowOf<typeof content>
 
 const findBindings = preparedStatement(
   'lifecycle-bindings-of',
   {
-    row: typedRow<Subject & Bound & { event: string }>({
-      kind: 'text',
-      id: 'text',
-      event: 'text',
-      projectId: 'text',
-      subjectLine: 'text',
-      sender: 'text',
-    }),
+    row: { kind: lifecycleBindings.columns.subjectKind, id: 'text', event: 'text', ...content },
     parameters: { accountId: 'text', kinds: '_text', ids: '_text', events: '_text' },
   },
   `select distinct b.subject_kind as kind, b.subject_id as id, b.event, b.project_id as "projectId",

@@ -41,7 +41,7 @@ export const resultOf = (claimed: ClaimedDelivery, outcome: PostOutcome, random:
 /** Whether the endpoint did not answer although it had time to. */
 export const isTimeout = ({ status, durationMs }: PostOutcome): boolean => status === null && durationMs >= 1000
 
-/** Returns how many ms the endpoint is quiet after an attempt: at its own request, or for consecutive time-outs. 0: it is not. */
+/** Returns how many ms the endpoint is quiet after an attempt: at its own request, or for consecutive time-outs. 0 if it is not quiet. */
 export const quietMsAfter = (outcome: PostOutcome, timeouts: number, random: number): number => {
   const { status, retryAfterSeconds } = outcome
   if ((status === 429 || status === 503) && retryAfterSeconds) return askedQuietMs(retryAfterSeconds, random)

@@ -199,7 +199,7 @@ export const createEndpoints = () => {
     },
 
     /**
-     * A post has ended; its permit is kept until `recorded`. Returns how long the endpoint is quiet (ms; 0: it is not), its
+     * A post has ended; its permit is kept until `recorded`. Returns how long the endpoint is quiet in ms, its
      * consecutive time-outs, and the claims to release because of it.
      */
     answered({ targetId }: ClaimedDelivery, outcome: PostOutcome, nowMs: number, random: number) {

@@ -40,7 +40,7 @@ export const createInFlight = (ring: () => void) => {
     get isLong() {
       return isLong
     },
-    /** Adds runs. `all`: no other run is due. */
+    /** Adds runs. `all` says that no other run is due. */
     add(runs: readonly DueRun[], all: boolean) {
       isAll = all
       isLong = !all && runs.length > totalLimit / 4

@@ -35,7 +35,7 @@ export const journeysQueue: QueueView = {
   due: `select ${due} as due_at from clock, journey_runs where ${open} and ${due} <= clock.now and ${isAlive}`,
 }
 
-const firstDue = statement(
+const readFirstDue = statement(
   'first-due',
   { row: { isDue: 'bool' }, parameters: { now: 'timestamptz' } },
   `select ${due} <= :now and not ${isHeld('journeys')} as "isDue" from journey_runs where ${open} order by ${due} limit 1`,
@@ -46,7 +46,7 @@ const firstDue = statement(
  * which reads one index entry: the `order by` excludes plans that read all waiting runs.
  */
 export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
-  const [first] = await sql(firstDue, { now })
+  const [first] = await sql(readFirstDue, { now })
   return first?.isDue ?? false
 }
 
@@ -110,8 +110,8 @@ const isFair = (runs: readonly DueRun[], { accounts, accountDefault }: Capacity)
 
 /**
  * Returns due runs within the capacity, oldest first, or none while the queue is paused. If more are due than fit, the
- * accounts take turns; only then does the cost depend on the number of accounts. Result `isAll`: no other run is due.
- * `isLong`: the last call found far more than fitted.
+ * accounts take turns; only then does the cost depend on the number of accounts. The result `isAll` says that no other run
+ * is due, and `isLong` that the last call found far more than fitted.
  */
 export const findDue = (
   { transaction }: Database,

@@ -33,7 +33,7 @@ export interface RunState {
   /** Number of completed steps. */
   readonly stepNo: number
   readonly dueAt: number
-  /** The event that it waits for; null at a waiting `wait-for`: the event has arrived. */
+  /** The event that it waits for. It is null at a waiting `wait-for` whose event has arrived. */
   readonly awaited: string | null
   readonly awaitedWhere: AwaitedWhere | null
   /** The delivery that it waits for. */

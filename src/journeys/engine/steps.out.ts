@@ -20,11 +20,11 @@ interface JourneyMail {
   /** The id of the project; for a version that was applied before projects were resolved, the name. */
   project: string
   type: 'marketing' | 'transactional'
-  /** With unfilled merge tags; undefined: the project's name. */
+  /** With unfilled merge tags. It is undefined for the project's name. */
   subject: string | undefined
-  /** Id or address of the sender; undefined: the account's default. */
+  /** Id or address of the sender. It is undefined for the account's default. */
   sender: string | undefined
-  /** undefined: that of the sender. */
+  /** It is undefined for that of the sender. */
   replyTo: string | undefined
 }
 

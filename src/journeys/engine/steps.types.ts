@@ -5,8 +5,8 @@ import type { Side, Step } from '../definition/definition.ts'
 export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
 
 /**
- * The result of a step for a run: the outcome for the step log, with the changed contact (null: it is no longer in any list) and
- * the new context; or the delivery that the run waits for; or the side that it takes; or the reason why the run fails.
+ * The result of a step for a run: the outcome for the step log, with the changed contact, which is null if it
+ * is no longer in any list, and the new context; or the delivery that the run waits for; or the side that it takes; or the reason why the run fails.
  */
 export type Effect =
   | { outcome: string; contact?: Contact | null; context?: RunContext }
