@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import {
-  type ContactPlace,
+  located,
   locatingAddress,
   requireList,
   ticketFirst,
@@ -15,7 +15,6 @@ import { newId } from '../lib/ids.ts'
 import { TriggerData } from '../lib/merge-data.ts'
 import { conflict, notFound } from '../lib/problem.ts'
 import { idText } from '../lib/text.ts'
-import { typedRow } from '../store/column-types.ts'
 import { isSharedFailure, SerializationConflict } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
@@ -56,7 +55,7 @@ type Outcome = (Recorded & { isReplay: boolean }) | null
 const readKeys = preparedStatement(
   'activities-of-keys',
   {
-    row: typedRow<Recorded & { key: string }>({ key: 'text', id: 'text', journeys: 'int4' }),
+    row: { key: 'text', id: 'text', journeys: 'int4' },
     parameters: { accountId: 'text', repeated: '_text' },
   },
   `select k.key, k.activity_id as id, k.journeys from activity_keys k where k.account_id = :accountId and k.key = any(:repeated)`,
@@ -75,13 +74,7 @@ export const resultOfKey = async ({ sql, accountId }: Reader, key: string): Prom
 const recordActivities = preparedStatement(
   'record-activities',
   {
-    row: typedRow<ContactPlace & { id: string; isNew: boolean }>({
-      id: 'text',
-      listId: 'text',
-      rowId: 'text',
-      email: 'text',
-      isNew: 'bool',
-    }),
+    row: { id: 'text', ...located, isNew: 'bool' },
     parameters: { accountId: 'text', asked: 'jsonb', now: 'timestamptz' },
   },
   `with asked as (

@@ -3,5 +3,5 @@ import { timelinePart } from '../contacts/contacts.ts'
 /** The events that programs reported about an address. */
 export const timeline = timelinePart(
   'activities',
-  `select at, 'event.reported' as kind, name as title, id from activities where account_id = $1 and email = $2`,
+  `select at, 'event.reported' as kind, name as title, id from activities where account_id = :accountId and email = :email`,
 )

@@ -3,7 +3,7 @@ import type { Lookups } from '../cli/run.ts'
 import { Problem } from '../lib/problem.ts'
 import { number } from '../lib/quantity.ts'
 import { forceIndexOrder } from '../store/database.ts'
-import { type Statement, statement } from '../store/statement.ts'
+import { statement } from '../store/statement.ts'
 
 /*
  * Finds the ids that end with a few characters: tables show only those on narrow terminals. No index finds the end of an id,
@@ -27,13 +27,13 @@ interface Found {
  * Declares the search of a table. `name`: a column by which commands find a row, too. If a row has the text as its name,
  * the search finds no id.
  */
-const search = (table: string, { name, id = 'id' }: { name?: string; id?: string } = {}): Statement<Found> => {
-  const isOfAccount = table === 'accounts' ? '$1::text is not null' : 'account_id = $1'
-  const isName = name ? `and not exists (select from ${table} where ${isOfAccount} and ${name} = $2)` : ''
-  return statement<Found>(
+const search = (table: string, { name, id = 'id' }: { name?: string; id?: string } = {}) => {
+  const isOfAccount = table === 'accounts' ? ':accountId::text is not null' : 'account_id = :accountId'
+  const isName = name ? `and not exists (select from ${table} where ${isOfAccount} and ${name} = :end)` : ''
+  return statement(
     `find-${table}-by-end`,
-    { searched: 'int4', ids: '_text' },
-    `select count(*)::int as searched, array_agg(id) filter (where right(id, length($2)) = $2 ${isName}) as ids
+    { row: { searched: 'int4', ids: '_text?' }, parameters: { accountId: 'text', end: 'text' } },
+    `select count(*)::int as searched, array_agg(id) filter (where right(id, length(:end)) = :end ${isName}) as ids
      from (select ${id} as id from ${table} where ${isOfAccount} order by ${id} desc limit ${searchedRows}) newest`,
   )
 }
@@ -69,7 +69,7 @@ const searches = {
   topics: [search('topics', named)],
   webhooks: [search('delivery_targets')],
   webinars: [search('webinars', title)],
-} satisfies Readonly<Record<string, readonly Statement<Found>[]>>
+} satisfies Readonly<Record<string, readonly ReturnType<typeof search>[]>>
 
 export type NounWithIds = keyof typeof searches
 
@@ -82,15 +82,15 @@ export const onlyId = (noun: string, end: string, ids: readonly string[]): strin
   throw new Problem('usage', `Several ${noun} have an id that ends with ${end}: ${shown}`)
 }
 
-const naming = (table: string, name: string): Statement<{ id: string; name: string }> =>
-  statement<{ id: string; name: string }>(
+const naming = (table: string, name: string) =>
+  statement(
     `name-${table}`,
-    { id: 'text', name: 'text' },
-    `select id, ${name} as name from ${table} where account_id = $1 and id = any($2)`,
+    { row: { id: 'text', name: 'text' }, parameters: { accountId: 'text', ids: '_text' } },
+    `select id, ${name} as name from ${table} where account_id = :accountId and id = any(:ids)`,
   )
 
 /** The statements that name what people refer to by name, by the prefix of its ids. */
-const namings: Readonly<Record<string, Statement<{ id: string; name: string }>>> = {
+const namings: Readonly<Record<string, ReturnType<typeof naming>>> = {
   bct: naming('broadcasts', 'name'),
   crs: naming('courses', 'title'),
   frm: naming('forms', 'name'),
@@ -110,7 +110,8 @@ export const namesOf: Lookups['namesOf'] = async ({ app, account }, ids) => {
   const byPrefix = Map.groupBy(ids, (id) => id.slice(0, id.indexOf('_')))
   for (const [prefix, those] of byPrefix) {
     if (!Object.hasOwn(namings, prefix)) continue
-    for (const { id, name } of await app.sql(namings[prefix]!, [(await account()).id, those])) names.set(id, name)
+    const named = await app.sql(namings[prefix]!, { accountId: (await account()).id, ids: those })
+    for (const { id, name } of named) names.set(id, name)
   }
   return names
 }
@@ -123,7 +124,7 @@ export const findIdByEnd = async (context: Context, noun: NounWithIds, end: stri
   const accountId = noun === 'accounts' ? '' : (await context.account()).id
   const found: Found[] = []
   for (const each of searches[noun])
-    found.push(...(await context.app.database.transaction((tx) => tx(each, [accountId, end]), forceIndexOrder)))
+    found.push(...(await context.app.database.transaction((tx) => tx(each, { accountId, end }), forceIndexOrder)))
   // A contact has a row of the same id in each of its lists, and a delivery may end between the two searches.
   const id = onlyId(noun, end, [...new Set(found.flatMap(({ ids }) => ids ?? []))])
   if (id === undefined && found.some(({ searched }) => searched === searchedRows)) {

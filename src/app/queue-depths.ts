@@ -7,7 +7,7 @@ import { deliveriesQueue } from '../deliveries/queue/queue.ts'
 import { journeysQueue } from '../journeys/engine/engine.ts'
 import { sendsQueue } from '../messages/messages.queue.ts'
 import { heldSince, type QueueName } from '../queue/holds.ts'
-import { typedRow } from '../store/column-types.ts'
+import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
@@ -27,13 +27,13 @@ const queues = [deliveriesQueue, journeysQueue, sendsQueue]
 const readDepths = statement(
   'read-depths-of-queues',
   {
-    row: typedRow<QueueDepth & { place: number }>({
+    row: {
       place: 'int4',
-      queue: 'text',
+      queue: typed<QueueName>('text'),
       depth: 'int8',
       oldestSeconds: 'float8',
-      pausedAt: 'int8',
-    }),
+      pausedAt: 'int8?',
+    },
   },
   `
   with clock as materialized (select svc_now() as now)

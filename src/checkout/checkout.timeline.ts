@@ -8,5 +8,5 @@ export const timeline = timelinePart(
    ), '') as title, o.id
    from payment_orders o
    cross join lateral (values (o.created_at, 'order.created'), (o.paid_at, 'order.paid')) as e(at, kind)
-   where o.account_id = $1 and o.email = $2 and e.at is not null`,
+   where o.account_id = :accountId and o.email = :email and e.at is not null`,
 )

@@ -1,7 +1,8 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
-import { typedRow } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
+import { accessLog } from './contacts.columns.ts'
 
 export interface AccessView {
   id: string
@@ -14,20 +15,15 @@ export interface AccessView {
   found: number
 }
 
+const shownColumns = columns(accessLog, ['id', 'at', 'actor', 'email', 'listId', 'found'])
+
 const readPage = statement(
   'list-access',
   {
-    row: typedRow<Omit<AccessView, 'at'> & { at: Date }>({
-      id: 'text',
-      at: 'timestamptz',
-      actor: 'text',
-      email: 'text',
-      listId: 'text',
-      found: 'int4',
-    }),
+    row: shownColumns.types,
     parameters: { accountId: 'text', before: 'text?', limit: 'int8' },
   },
-  `select id, at, actor, email, list_id as "listId", found from access_log
+  `select ${shownColumns.list} from access_log
    where account_id = :accountId and (:before::text is null or id < :before) order by id desc limit :limit`,
 )
 

@@ -3,14 +3,15 @@ import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
-import { typed, typedRow } from '../store/column-types.ts'
+import { type RowOf, type TypeMap, typed, type ValuesOf } from '../store/column-types.ts'
 import { forceIndexOrder, isSharedFailure, type Sql } from '../store/database.ts'
-import { preparedStatement, statement } from '../store/statement.ts'
+import { compiled, preparedStatement, type Statement, statement } from '../store/statement.ts'
+import { type Row, types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import { type ContactCondition, narrowedTo } from './contacts.rows.ts'
+import { contacts } from './contacts.columns.ts'
+import type { ContactCondition } from './contacts.rows.ts'
 import {
   type Contact,
-  type ContactRow,
   contactColumns,
   contactsOfAddress,
   contactTypes,
@@ -29,12 +30,22 @@ interface Question {
 
 // Reads and records in one statement: every read is recorded, in one round trip. It inserts rows outside a unit of work, so it calls
 // the account guard once for each account.
-const recordedRead = preparedStatement<ContactRow & { place: number }>(
+const readAndRecord = preparedStatement(
   'find-contacts',
-  { ...contactTypes, place: 'int4' },
+  {
+    row: { ...contactTypes, place: 'int4' },
+    parameters: {
+      accounts: '_text',
+      actors: '_text',
+      emails: '_text',
+      lists: typed<(string | null)[]>('_text'),
+      ids: '_text',
+      times: '_timestamptz',
+    },
+  },
   `
   with asked as materialized (
-    select * from unnest(${opaqueArray('$1')}, $2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
+    select * from unnest(${opaqueArray(':accounts')}, :actors::text[], :emails::text[], :lists::text[], :ids::text[], :times::timestamptz[])
       with ordinality as a(account, actor, email, list, log, at, place)
   ), alive as materialized (
     select account from (select distinct account from asked) a where account_works(account)
@@ -66,13 +77,16 @@ interface Asked extends Question {
 const readTogether = coalesceCalls(
   maxBatch,
   async ({ sql }: { sql: Sql }, asked: readonly Asked[]): Promise<(Contact[] | null)[]> => {
-    const params = [
-      ...[asked.map(({ accountId }) => accountId), asked.map(({ actor }) => actor), asked.map(({ email }) => email)],
-      ...[asked.map(({ listId }) => listId ?? null), asked.map(({ now }) => newId('log', now.getTime()))],
-      asked.map(({ now }) => now),
-    ]
+    const rows = await sql(readAndRecord, {
+      accounts: asked.map(({ accountId }) => accountId),
+      actors: asked.map(({ actor }) => actor),
+      emails: asked.map(({ email }) => email),
+      lists: asked.map(({ listId }) => listId ?? null),
+      ids: asked.map(({ now }) => newId('log', now.getTime())),
+      times: asked.map(({ now }) => now),
+    })
     const answers = asked.map((): Contact[] | null => null)
-    for (const row of await sql(recordedRead, params)) {
+    for (const row of rows) {
       answers[row.place - 1] ??= []
       if (row.rowId !== null) answers[row.place - 1]!.push(viewContact(row))
     }
@@ -93,9 +107,9 @@ export const findContacts = async (reader: Reader, { email, listId }: Question):
   return found
 }
 
-const readingContacts = preparedStatement(
+const selectContacts = preparedStatement(
   'read-contacts',
-  { row: typedRow<ContactRow>(contactTypes), parameters: { accountId: 'text', email: 'text', listId: 'text?' } },
+  { row: contactTypes, parameters: { accountId: 'text', email: 'text', listId: 'text?' } },
   `select ${contactColumns} from ${contactsOfAddress}
    where a.account_id = :accountId and a.email = :email and (:listId::text is null or c.list_id = :listId)
    order by c.updated_at desc, c.list_id`,
@@ -107,13 +121,13 @@ export const readContacts = async (
   email: string,
   listId: string | null = null,
 ): Promise<Contact[]> => {
-  const rows = await sql(readingContacts, { accountId, email, listId })
+  const rows = await sql(selectContacts, { accountId, email, listId })
   return rows.map(viewContact)
 }
 
-const readingContactsOf = preparedStatement(
+const selectContactsOf = preparedStatement(
   'read-contacts-of',
-  { row: typedRow<ContactRow>(contactTypes), parameters: { accountId: 'text', emails: '_text' } },
+  { row: contactTypes, parameters: { accountId: 'text', emails: '_text' } },
   `select ${contactColumns} from ${contactsOfAddress}
    where a.account_id = :accountId and a.email = any(:emails) order by c.updated_at desc, c.list_id`,
 )
@@ -123,14 +137,13 @@ export const readContactsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   emails: readonly string[],
 ): Promise<Contact[]> => {
-  const rows = await sql(readingContactsOf, { accountId, emails })
+  const rows = await sql(selectContactsOf, { accountId, emails })
   return rows.map(viewContact)
 }
 
-// $2 addresses, $3 the list.
-const readingMembers = preparedStatement(
+const selectMembers = preparedStatement(
   'read-members',
-  { row: typedRow<ContactRow>(contactTypes), parameters: { accountId: 'text', emails: '_text', listId: 'text' } },
+  { row: contactTypes, parameters: { accountId: 'text', emails: '_text', listId: 'text' } },
   `select ${contactColumns} from unnest(${opaqueArray(':emails')}) as i(email)
    cross join lateral (select * from addresses where account_id = :accountId and email = i.email limit 1) a
    cross join lateral (
@@ -141,8 +154,8 @@ const readingMembers = preparedStatement(
 )
 
 /**
- * Returns the contacts of addresses in one list, in the order of the addresses. `columns`: columns of the list that are written only at
- * the end of the unit of work. Not recorded.
+ * Returns the contacts of addresses in one list, in the order of the addresses. `columns` are those of the list that are written only at
+ * the end of the unit of work. The read is not recorded.
  */
 export const readMembers = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
@@ -150,12 +163,11 @@ export const readMembers = async (
   emails: readonly string[],
   columns: readonly string[],
 ): Promise<Contact[]> => {
-  const rows = await sql(readingMembers, { accountId, emails, listId })
+  const rows = await sql(selectMembers, { accountId, emails, listId })
   return rows.map((row) => viewContact({ ...row, listFields: [...row.listFields, ...columns] }))
 }
 
-// $2 addresses, $3 the list.
-const findingMembers = preparedStatement(
+const selectMemberEmails = preparedStatement(
   'find-members',
   { row: { email: 'text' }, parameters: { accountId: 'text', emails: '_text', listId: 'text' } },
   `select i.email from unnest(${opaqueArray(':emails')}) as i(email)
@@ -172,7 +184,7 @@ export const findMembers = async (
   emails: readonly string[],
 ): Promise<string[]> => {
   if (emails.length === 0) return []
-  const rows = await sql(findingMembers, { accountId, emails, listId })
+  const rows = await sql(selectMemberEmails, { accountId, emails, listId })
   return rows.map(({ email }) => email)
 }
 
@@ -189,22 +201,50 @@ export type Narrow = (
   flags: { list?: string | undefined; where?: string | undefined; segment?: string | undefined },
 ) => Promise<{ list: string | undefined; condition?: ContactCondition }>
 
+/**
+ * Declares a query of contacts that can leave out those that do not meet a condition. With a condition the text differs each time, so it
+ * does not stay prepared.
+ */
+const narrowable = <const Columns extends TypeMap, const Parameters extends TypeMap>(
+  declare: typeof statement,
+  name: string,
+  declaration: { row: Columns; parameters: Parameters },
+  textOf: (condition: string) => string,
+) => {
+  const whole: Statement<RowOf<Columns>, object> = declare(name, declaration, textOf('true'))
+  return (sql: Sql, values: ValuesOf<Parameters>, condition?: ContactCondition): Promise<RowOf<Columns>[]> => {
+    if (!condition) return sql(whole, values)
+    const named: Record<string, unknown> = { ...values }
+    const bind = (value: unknown) => {
+      const parameter = `of${Object.keys(named).length}`
+      named[parameter] = value
+      return `:${parameter}`
+    }
+    const text = compiled(name, textOf(condition(bind)), Object.keys(named))
+    return sql(text, Object.values(named))
+  }
+}
+
 // `|| ''` hides the account from the planner, so that it uses the list's index; with `forceIndexOrder` it does not sort.
 /** Reads a page of one list in the order of `rowId`: the order in which the addresses were added to the account. */
-const textOfListPage = (condition: string): string =>
-  `select ${contactColumns} from (
-    select * from contacts c where account_id || '' = $1 and list_id = $2 and row_id > $3 and ${condition}
-    order by row_id limit $4
-  ) c ${joinedToContact} order by c.row_id`
+const readPageOfList = narrowable(
+  statement,
+  'page-of-list',
+  { row: contactTypes, parameters: { accountId: 'text', listId: 'text', rowId: 'text', limit: 'int8' } },
+  (condition) => `select ${contactColumns} from (
+    select * from contacts c where account_id || '' = :accountId and list_id = :listId and row_id > :rowId and ${condition}
+    order by row_id limit :limit
+  ) c ${joinedToContact} order by c.row_id`,
+)
 
-const pageOfList = statement<ContactRow>('page-of-list', contactTypes, textOfListPage('true'))
-
-const textOfAllPage = (condition: string): string =>
-  `select ${contactColumns} from ${contactsOfAddress}
-   where a.account_id = $1 and a.email >= $2 and (a.email > $2 or c.list_id > $3) and ${condition}
-   order by a.email, c.list_id limit $4`
-
-const pageOfAll = statement<ContactRow>('page-of-contacts', contactTypes, textOfAllPage('true'))
+const readPageOfAll = narrowable(
+  statement,
+  'page-of-contacts',
+  { row: contactTypes, parameters: { accountId: 'text', email: 'text', listId: 'text', limit: 'int8' } },
+  (condition) => `select ${contactColumns} from ${contactsOfAddress}
+   where a.account_id = :accountId and a.email >= :email and (a.email > :email or c.list_id > :listId) and ${condition}
+   order by a.email, c.list_id limit :limit`,
+)
 
 /**
  * Returns a page of contacts: of one list (id or name) by row id, or of all lists by address. `condition` leaves others out. Throws
@@ -227,42 +267,35 @@ export const listContacts = async (
   const { sql, accountId } = work
   await sql(forceIndexOrder)
   const keyLength = list === undefined ? 2 : 1
-  const key = cursor === undefined ? ['', ''].slice(0, keyLength) : decodeCursor(cursor, keyLength)
+  const [first, listId] = cursor === undefined ? ['', ''] : decodeCursor(cursor, keyLength)
+  const after = { accountId, limit: limit + 1 }
   const rows =
     list === undefined
-      ? await sql(...narrowedTo(condition, pageOfAll, textOfAllPage, [accountId, ...key, limit + 1]))
-      : await sql(
-          ...narrowedTo(condition, pageOfList, textOfListPage, [
-            accountId,
-            (await findList(work, list)).id,
-            ...key,
-            limit + 1,
-          ]),
-        )
+      ? await readPageOfAll(sql, { ...after, email: first!, listId: listId! }, condition)
+      : await readPageOfList(sql, { ...after, listId: (await findList(work, list)).id, rowId: first! }, condition)
   const page = rows.slice(0, limit).map(viewContact)
   const last = page.at(-1)
   const nextKey = list === undefined ? [last?.email ?? '', last?.listId ?? ''] : [last?.rowId ?? '']
   return { rows: page, nextCursor: rows.length > limit ? encodeCursor(nextKey) : null }
 }
 
+const recipientTypes = types(contacts, 'rowId', 'email', 'fields')
+
 /** An active contact of a list, with the data for an email. */
-export interface Recipient {
-  rowId: string
-  email: string
-  fields: Record<string, string>
-}
+export type Recipient = Row<typeof contacts, keyof typeof recipientTypes>
 
 // `|| ''` hides the account, so that the planner uses the list's index: without statistics it would read and sort the account's contacts.
-const textOfRecipients = (condition: string): string =>
-  `select row_id as "rowId", email, fields from contacts c
-   where account_id || '' = $1 and list_id = $2 and row_id > $3 and status = 'active' and created_at <= $4
-     and exists (select from contact_lists where account_id = $1 and id = $2) and ${condition}
-   order by row_id limit $5`
-
-const readingRecipients = preparedStatement<Recipient>(
+const readNextRecipients = narrowable(
+  preparedStatement,
   'read-recipients',
-  { rowId: 'text', email: 'text', fields: 'jsonb' },
-  textOfRecipients('true'),
+  {
+    row: recipientTypes,
+    parameters: { accountId: 'text', listId: 'text', after: 'text', at: 'timestamptz', limit: 'int8' },
+  },
+  (condition) => `select row_id as "rowId", email, fields from contacts c
+   where account_id || '' = :accountId and list_id = :listId and row_id > :after and status = 'active' and created_at <= :at
+     and exists (select from contact_lists where account_id = :accountId and id = :listId) and ${condition}
+   order by row_id limit :limit`,
 )
 
 /**
@@ -273,13 +306,12 @@ export const readRecipients = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
   { after, at, limit, condition }: { after: string; at: Date; limit: number; condition?: ContactCondition | undefined },
-): Promise<Recipient[]> =>
-  sql(...narrowedTo(condition, readingRecipients, textOfRecipients, [accountId, listId, after, at, limit]))
+): Promise<Recipient[]> => readNextRecipients(sql, { accountId, listId, after, at, limit }, condition)
 
-const readingRecipientsOf = preparedStatement(
+const selectRecipientsOf = preparedStatement(
   'read-recipients-of',
   {
-    row: { rowId: 'text', email: 'text', fields: typed<Record<string, string>>('jsonb') },
+    row: recipientTypes,
     parameters: { accountId: 'text', listId: 'text', rowIds: '_text' },
   },
   `select c.row_id as "rowId", c.email, c.fields from unnest(${opaqueArray(':rowIds')}) as i(row_id)
@@ -296,12 +328,12 @@ export const readRecipientsOf = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
   rowIds: readonly string[],
-): Promise<Recipient[]> => sql(readingRecipientsOf, { accountId, listId, rowIds })
+): Promise<Recipient[]> => sql(selectRecipientsOf, { accountId, listId, rowIds })
 
-const readingRecipientsIn = preparedStatement(
+const selectRecipientsIn = preparedStatement(
   'read-recipients-in',
   {
-    row: { rowId: 'text', email: 'text', fields: typed<Record<string, string>>('jsonb') },
+    row: recipientTypes,
     parameters: { accountId: 'text', listIds: '_text?', rowIds: '_text' },
   },
   `select c.row_id as "rowId", c.email, c.fields from unnest(${opaqueArray(':rowIds')}) as i(row_id)
@@ -321,7 +353,7 @@ export const readRecipientsIn = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listIds: readonly string[] | null,
   rowIds: readonly string[],
-): Promise<Recipient[]> => sql(readingRecipientsIn, { accountId, listIds, rowIds })
+): Promise<Recipient[]> => sql(selectRecipientsIn, { accountId, listIds, rowIds })
 
 const exportPage = 1_000
 
@@ -335,14 +367,13 @@ export async function* exportContacts(
   listId: string,
   condition?: ContactCondition,
 ): AsyncGenerator<Contact[]> {
-  for (let after = ''; ; ) {
-    const params = [accountId, listId, after, exportPage]
+  for (let rowId = ''; ; ) {
     const rows = await database.transaction(
-      (sql) => sql(...narrowedTo(condition, pageOfList, textOfListPage, params)),
+      (sql) => readPageOfList(sql, { accountId, listId, rowId, limit: exportPage }, condition),
       forceIndexOrder,
     )
     if (rows.length > 0) yield rows.map(viewContact)
     if (rows.length < exportPage) return
-    after = rows.at(-1)!.rowId
+    rowId = rows.at(-1)!.rowId
   }
 }

@@ -3,101 +3,60 @@ import { daysBefore, monthsBefore } from '../lib/days.ts'
 import { idAt } from '../lib/ids.ts'
 import { defineJob, inBatches } from '../store/background.ts'
 import { forceIndexOrder } from '../store/database.ts'
+import { purgeOf } from '../store/purge.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
-/*
- * Ids are ordered by time, so old rows are at the start of each account's range of the key, as for deliveries. Each batch starts
- * after the previous one, so that it does not scan deleted rows. Rows are identified by ctid, because they are never updated.
- */
-
-const findOldReaders = statement(
-  'find-old-readers',
-  { row: { id: 'text' }, parameters: { bound: 'text', only: 'text?' } },
-  `select a.id from ${allAccounts} a cross join lateral (
-     select from access_log l where l.account_id = a.id and l.id < :bound order by l.id limit 1
-   ) l where :only::text is null or a.id = :only`,
-)
-
-const deleteReads = statement<{ gone: number; last: string | null }>(
-  'delete-old-reads',
-  { gone: 'int8', last: 'text' },
-  `with old as materialized (
-     select ctid as row, id from access_log where account_id = $1 and id > $2 and id < $3 order by id limit $4
-   ), gone as (
-     delete from access_log where ctid = any(array(select row from old)) returning 1
-   )
-   select (select count(*) from gone) as gone, max(id) as last from old`,
-)
+/** Deletes old entries of the access log. */
+export const purgeAccessLog = purgeOf('access_log', 'log', allAccounts)
 
 /** For an import that never finished, the start time counts. */
 const oldImports = `
-  select i.account_id, i.id from ${allAccounts} a cross join lateral (
-    select account_id, id from imports i where i.account_id = a.id and i.id < $1 and coalesce(finished_at, started_at) < $2
-      and ($3::text is null or i.account_id = $3)
+  select i.account_id as "accountId", i.id as "importId" from ${allAccounts} a cross join lateral (
+    select account_id, id from imports i where i.account_id = a.id and i.id < :bound and coalesce(finished_at, started_at) < :before
+      and (:only::text is null or i.account_id = :only)
     order by id
   ) i`
+const oldImportsTypes = { bound: 'text', before: 'timestamptz', only: 'text?' } as const
 
 const hasRejects = 'exists (select from import_rejects r where r.account_id = i.account_id and r.import_id = i.id)'
 
-const findRejected = statement<{ account_id: string; id: string }>(
+const findRejected = statement(
   'find-old-imports-with-rejects',
-  { account_id: 'text', id: 'text' },
+  { row: { accountId: 'text', importId: 'text' }, parameters: oldImportsTypes },
   `${oldImports} where ${hasRejects}`,
 )
 
-const deleteRejects = statement<{ gone: number; last: number | null }>(
+const deleteRejects = statement(
   'delete-old-rejects',
-  { gone: 'int8', last: 'int4' },
+  {
+    row: { gone: 'int8', last: 'int4?' },
+    parameters: { accountId: 'text', importId: 'text', after: 'int4', batchSize: 'int8' },
+  },
   `with old as materialized (
-     select ctid as row, line from import_rejects where account_id = $1 and import_id = $2 and line > $3
-     order by line limit $4
+     select ctid as row, line from import_rejects where account_id = :accountId and import_id = :importId and line > :after
+     order by line limit :batchSize
    ), gone as (
      delete from import_rejects where ctid = any(array(select row from old)) returning 1
    )
    select (select count(*) from gone) as gone, max(line) as last from old`,
 )
 
-const lockImports = statement<{ id: string }>(
+const lockImports = statement(
   'lock-old-imports',
-  { id: 'text' },
-  `select o.id from (${oldImports} where not ${hasRejects} limit $4) o cross join lateral (
-     select from imports where id = o.id for update skip locked
+  { row: { id: 'text' }, parameters: { ...oldImportsTypes, batchSize: 'int8' } },
+  `select o."importId" as id from (${oldImports} where not ${hasRejects} limit :batchSize) o cross join lateral (
+     select from imports where id = o."importId" for update skip locked
    ) locked`,
 )
 
 // A separate statement, whose snapshot sees rejects that a resumed import has written meanwhile.
-const deleteImports = statement<{ id: string }>(
+const deleteImports = statement(
   'delete-old-imports',
-  { id: 'text' },
+  { row: { id: 'text' }, parameters: { ids: '_text', before: 'timestamptz' } },
   `delete from imports i
-   where i.id = any($1) and coalesce(i.finished_at, i.started_at) < $2 and not ${hasRejects} returning id`,
+   where i.id = any(:ids) and coalesce(i.finished_at, i.started_at) < :before and not ${hasRejects} returning id`,
 )
-
-/**
- * Deletes access log entries from before `before`, in small batches with pauses, until none is left or `signal` is aborted. Returns the
- * number of deleted rows.
- */
-export const purgeAccessLog = async (
-  { sql, database }: Pick<App, 'sql' | 'database'>,
-  before: Date,
-  signal?: AbortSignal,
-  batchSize = 1000,
-  only: string | null = null,
-): Promise<number> => {
-  const bound = idAt('log', before.getTime())
-  let total = 0
-  for (const { id } of await sql(findOldReaders, { bound, only })) {
-    let last = ''
-    const batch = async () => {
-      const [row] = await database.transaction((tx) => tx(deleteReads, [id, last, bound, batchSize]), forceIndexOrder)
-      last = row!.last ?? last
-      return row!.gone
-    }
-    total += await inBatches(batchSize, batch, signal)
-  }
-  return total
-}
 
 /**
  * Deletes imports that ended before `before` (unfinished ones: began), and rejects of imports that ended before `rejectsBefore`. No reject
@@ -113,23 +72,23 @@ export const purgeImports = async (
 ): Promise<number> => {
   const latest = new Date(Math.max(before.getTime(), rejectsBefore.getTime()))
   let total = 0
-  const rejected = await sql(findRejected, [idAt('imp', latest.getTime()), latest, only])
-  for (const { account_id: accountId, id } of rejected) {
-    let last = 0
+  const rejected = await sql(findRejected, { bound: idAt('imp', latest.getTime()), before: latest, only })
+  for (const { accountId, importId } of rejected) {
+    let after = 0
     const batch = async () => {
       const [row] = await database.transaction(
-        (tx) => tx(deleteRejects, [accountId, id, last, batchSize]),
+        (tx) => tx(deleteRejects, { accountId, importId, after, batchSize }),
         forceIndexOrder,
       )
-      last = row!.last ?? last
+      after = row!.last ?? after
       return row!.gone
     }
     total += await inBatches(batchSize, batch, signal)
   }
   const batch = () =>
     database.transaction(async (tx) => {
-      const old = await tx(lockImports, [idAt('imp', before.getTime()), before, only, batchSize])
-      return (await tx(deleteImports, [old.map(({ id }) => id), before])).length
+      const old = await tx(lockImports, { bound: idAt('imp', before.getTime()), before, only, batchSize })
+      return (await tx(deleteImports, { ids: old.map(({ id }) => id), before })).length
     })
   return total + (await inBatches(batchSize, batch, signal))
 }

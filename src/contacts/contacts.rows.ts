@@ -1,4 +1,4 @@
-import { preparedStatement, type Statement, statement } from '../store/statement.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /*
@@ -8,20 +8,6 @@ import type { Work } from '../store/work.ts'
 
 /** SQL condition on a row `c` of contacts. `bind` adds a parameter to the statement and returns its SQL. */
 export type ContactCondition = (bind: (value: unknown) => string) => string
-
-/**
- * Returns a statement with its parameters: the declared one, or if there is a condition, the text that `textOf` returns for it, whose
- * parameters follow.
- */
-export const narrowedTo = <Row extends object>(
-  condition: ContactCondition | undefined,
-  declared: Statement<Row>,
-  textOf: (condition: string) => string,
-  params: readonly unknown[],
-): [text: Statement<Row> | string, params: unknown[]] => {
-  const all = [...params]
-  return [condition ? textOf(condition((value) => `$${all.push(value)}`)) : declared, all]
-}
 
 /** SQL from item: the addresses that were verified, with `email` and `status`. */
 export const verdicts = (account: string): string =>

@@ -24,18 +24,21 @@ export interface TimelinePart {
 }
 
 /**
- * Declares the entries of a feature. `rows` is a query of `at` (a time), `kind`, `title` and `id`, with the account as `$1` and the
- * address as `$2`. It looks rows up by the address, so that its cost depends on this person only.
+ * Declares the entries of a feature. `rows` is a query of `at` (a time), `kind`, `title` and `id`, with the account as `:accountId` and the
+ * address as `:email`. It looks rows up by the address, so that its cost depends on this person only.
  */
 export const timelinePart = (name: string, rows: string): TimelinePart => {
-  const readEntries = statement<TimelineEntry>(
+  const readEntries = statement(
     `timeline-of-${name}`,
-    { at: 'int8', kind: 'text', title: 'text', id: 'text' },
+    {
+      row: { at: 'int8', kind: 'text', title: 'text', id: 'text' },
+      parameters: { accountId: 'text', email: 'text', limit: 'int8' },
+    },
     `select e.* from (
        select (extract(epoch from r.at) * 1000)::int8 as at, r.kind, r.title, r.id from (${rows}) r
-     ) e order by e.at desc, e.id collate "C" desc, e.kind collate "C" desc limit $3`,
+     ) e order by e.at desc, e.id collate "C" desc, e.kind collate "C" desc limit :limit`,
   )
-  return { read: ({ sql, accountId }, email, limit) => sql(readEntries, [accountId, email, limit]) }
+  return { read: ({ sql, accountId }, email, limit) => sql(readEntries, { accountId, email, limit }) }
 }
 
 const descending = (a: string, b: string): number => (a < b ? 1 : a > b ? -1 : 0)

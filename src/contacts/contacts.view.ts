@@ -1,43 +1,26 @@
 import type { Contact } from '../events/shapes.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { columns } from '../store/tables.ts'
+import { addresses, contactLists, contacts } from './contacts.columns.ts'
 import type { Fields } from './contacts.fields.ts'
 
 export type { Contact }
 
-/** A row with `contactColumns`, selected from contacts (c) `joinedToContact`, or from `contactsOfAddress`. */
-export interface ContactRow {
-  listId: string
-  listName: string
-  listFields: string[]
-  rowId: string
-  email: string
-  fields: Fields
-  status: Contact['status']
-  verificationStatus: NonNullable<Contact['verification']>['status'] | null
-  reasons: string[] | null
-  checkedAt: Date | null
-  createdAt: Date
-  updatedAt: Date
-}
+const own = columns(contacts, ['listId', 'rowId', 'email', 'fields', 'status', 'createdAt', 'updatedAt'], 'c')
+const verification = columns(addresses, ['verificationStatus', 'verificationReasons', 'verifiedAt'], 'a')
 
-export const contactColumns = `c.list_id as "listId", l.name as "listName", l.fields as "listFields", c.row_id as "rowId", c.email,
-  c.fields, c.status, a.verification_status as "verificationStatus", a.verification_reasons as reasons, a.verified_at as "checkedAt",
-  c.created_at as "createdAt", c.updated_at as "updatedAt"`
+/** The columns of a `ContactRow`, from contacts (c) `joinedToContact`, or from `contactsOfAddress`. */
+export const contactColumns = `${own.list}, ${verification.list}, l.name as "listName", l.fields as "listFields"`
 
-/** The types of `contactColumns`, for declared statements. */
+/** The types of `contactColumns`. */
 export const contactTypes = {
-  listId: 'text',
-  listName: 'text',
-  listFields: '_text',
-  rowId: 'text',
-  email: 'text',
-  fields: 'jsonb',
-  status: 'text',
-  verificationStatus: 'text',
-  reasons: '_text',
-  checkedAt: 'timestamptz',
-  createdAt: 'timestamptz',
-  updatedAt: 'timestamptz',
+  ...own.types,
+  ...verification.types,
+  listName: contactLists.columns.name,
+  listFields: contactLists.columns.fields,
 } as const
+
+export type ContactRow = RowOf<typeof contactTypes>
 
 export const joinedToContact = `
   join contact_lists l on l.id = c.list_id
@@ -69,8 +52,8 @@ export const viewContact = (row: ContactRow): Contact => ({
   status: row.status,
   verification: row.verificationStatus && {
     status: row.verificationStatus,
-    reasons: row.reasons ?? [],
-    checkedAt: row.checkedAt?.getTime() ?? 0,
+    reasons: row.verificationReasons ?? [],
+    checkedAt: row.verifiedAt?.getTime() ?? 0,
   },
   createdAt: row.createdAt.getTime(),
   updatedAt: row.updatedAt.getTime(),

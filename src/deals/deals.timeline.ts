@@ -8,5 +8,5 @@ export const timeline = timelinePart(
      d.title || case when h.from_stage_id is not null and s.kind = 'open' then ' → ' || s.name else '' end as title, d.id
    from deals d join deal_history h on h.account_id = d.account_id and h.deal_id = d.id
    left join stages s on s.account_id = d.account_id and s.id = h.to_stage_id
-   where d.account_id = $1 and d.email = $2`,
+   where d.account_id = :accountId and d.email = :email`,
 )

@@ -10,5 +10,5 @@ export const timeline = timelinePart(
   `select i.at, case i.kind when 'open' then 'email.opened' when 'click' then 'email.clicked' else 'email.answered' end as kind,
      coalesce(${subjectOf({ account: 'i.account_id', id: 'i.message_id' })}, '') as title, i.message_id as id
    from interactions i
-   where i.account_id = $1 and i.email = $2 and not i.is_bot and i.kind not in ('booking', 'purchase')`,
+   where i.account_id = :accountId and i.email = :email and not i.is_bot and i.kind not in ('booking', 'purchase')`,
 )

@@ -14,7 +14,7 @@ const emails = timelinePart(
   `select coalesce(m.finished_at, m.created_at) as at, 'email.' || m.status as kind, m.subject as title, m.id
    from (
      select id, status, subject, created_at, finished_at from messages
-     where account_id = $1 and email = $2 and status <> 'pending'
+     where account_id = :accountId and email = :email and status <> 'pending'
        and not (status = 'failed' and coalesce(error, '') in ('${cancelledError}', 'The broadcast was cancelled')) order by id desc limit 10000
    ) m`,
 )
@@ -23,7 +23,7 @@ const suppressions = timelinePart(
   'suppressions',
   `select s.created_at as at, case when t.id is null then 'address.suppressed' else 'topic.left' end as kind,
      coalesce(t.name, s.reason) as title, coalesce(t.id, s.email) as id
-   from suppressions s ${joinTopic} where s.account_id = $1 and s.email = $2 and ${hasTopic}`,
+   from suppressions s ${joinTopic} where s.account_id = :accountId and s.email = :email and ${hasTopic}`,
 )
 
 /** The emails to an address that have ended, its suppressions, and the topics that it left. */

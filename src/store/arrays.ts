@@ -1,8 +1,13 @@
+import { typed } from './column-types.ts'
+
 const special = /["\\]/
 const specials = /["\\]/g
 
+/** The type of a parameter whose value comes from `textArray`. */
+export const textLiteral = typed<string>('_text')
+
 /**
- * Returns texts as the literal of a `text[]`; the statement names the type (`$1::text[]`). Null and undefined become NULL. For
+ * Returns texts as the literal of a `text[]`; the statement names the type (`:emails::text[]`). Null and undefined become NULL. For
  * hundreds of texts this costs a fraction of pg's own conversion of an array.
  */
 export const textArray = (texts: readonly (string | null | undefined)[]): string => {

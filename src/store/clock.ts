@@ -1,8 +1,8 @@
 import { Problem } from '../lib/problem.ts'
-import { typedRow } from './column-types.ts'
+import type { TypeMap } from './column-types.ts'
 import type { Database, Sql } from './database.ts'
 import { readTableNames } from './schema.ts'
-import { preparedStatement, type Statement, statement } from './statement.ts'
+import { preparedStatement, statement } from './statement.ts'
 import { listen } from './wakeup.ts'
 
 /*
@@ -171,11 +171,7 @@ const notDevelopment = () =>
 const view = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms as now, offset_ms as "offsetMs"`
 const viewTypes = { now: 'int8', offsetMs: 'int8' } as const
 
-const readView = statement(
-  'show-clock',
-  { row: typedRow<ClockView>(viewTypes) },
-  `select ${view} from development_clock`,
-)
+const readView = statement('show-clock', { row: viewTypes }, `select ${view} from development_clock`)
 
 /** Returns the clock of a development database. Throws Problem `forbidden` for any other database. */
 export const showClock = async (sql: Sql): Promise<ClockView> => {
@@ -184,33 +180,29 @@ export const showClock = async (sql: Sql): Promise<ClockView> => {
   return shown
 }
 
-const moving = (name: string, offset: string) =>
-  statement<ClockView>(
+const moving = <const Parameters extends TypeMap>(name: string, parameters: Parameters, offset: string) =>
+  statement(
     name,
-    viewTypes,
+    { row: viewTypes, parameters },
     `with moved as (update development_clock set offset_ms = ${offset} returning offset_ms)
      select ${view} from moved`,
   )
 
-const advance = moving('advance-clock', 'offset_ms + $1')
-const reset = moving('reset-clock', '0')
+const advance = moving('advance-clock', { byMs: 'int8' }, 'offset_ms + :byMs')
+const reset = moving('reset-clock', {}, '0')
 
 type Development = Pick<Database, 'sql' | 'notices'>
 
-const change = async (
-  { sql, notices }: Development,
-  move: Statement<ClockView>,
-  params?: readonly unknown[],
-): Promise<ClockView> => {
-  const [moved] = await sql(move, params)
+const announceMove = ({ notices }: Development, [moved]: readonly ClockView[]): ClockView => {
   if (!moved) throw notDevelopment()
   notices.announce(channel)
   return moved
 }
 
 /** Moves the clock of a development database forward by `byMs`. Throws Problem `forbidden` for any other database. */
-export const advanceClock = (database: Development, byMs: number): Promise<ClockView> =>
-  change(database, advance, [byMs])
+export const advanceClock = async (database: Development, byMs: number): Promise<ClockView> =>
+  announceMove(database, await database.sql(advance, { byMs }))
 
 /** Sets the clock of a development database back to the system time. Throws Problem `forbidden` for any other database. */
-export const resetClock = (database: Development): Promise<ClockView> => change(database, reset)
+export const resetClock = async (database: Development): Promise<ClockView> =>
+  announceMove(database, await database.sql(reset))

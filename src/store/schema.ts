@@ -109,10 +109,10 @@ export const schemaProblem = ({ pending, incompatible }: SchemaState): Problem |
   })
 }
 
-const tryMigrationLock = statement<{ isHeld: boolean }>(
+const tryMigrationLock = statement(
   'try-migration-lock',
-  { isHeld: 'bool' },
-  'select pg_try_advisory_lock($1) as "isHeld"',
+  { row: { isHeld: 'bool' }, parameters: { migration: 'int8' } },
+  'select pg_try_advisory_lock(:migration) as "isHeld"',
 )
 
 /** A statement that waits for the lock would have a snapshot, which the concurrent build of an index waits for. */
@@ -135,7 +135,8 @@ export const migrate = async (
 ): Promise<string[]> => {
   const guard = await database.connect()
   try {
-    while (!(await sqlOn(guard)(tryMigrationLock, [singleLocks.migration]))[0]!.isHeld) await sleep(lockPollMs)
+    const { migration } = singleLocks
+    while (!(await sqlOn(guard)(tryMigrationLock, { migration }))[0]!.isHeld) await sleep(lockPollMs)
     const state = await schemaState(database)
     const pending = state.pending.filter((name) => !only || only.includes(name))
     if (state.incompatible.length > 0 || (pending.length > 0 && state.unknown.length > 0)) throw newerSchema()

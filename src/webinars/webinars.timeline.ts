@@ -7,8 +7,8 @@ export const timeline = timelinePart(
   'registrations',
   `select e.at, e.kind, w.title || e.length as title, w.id
    from (
-     select * from webinar_registrations where account_id = $1 and email = $2 offset 0
-   ) r join webinars w on w.account_id = $1 and w.id = r.webinar_id
+     select * from webinar_registrations where account_id = :accountId and email = :email offset 0
+   ) r join webinars w on w.account_id = :accountId and w.id = r.webinar_id
    cross join lateral (values
      (r.created_at, case r.status when 'waitlisted' then 'webinar.waitlisted' else 'webinar.registered' end, ''),
      (case r.status when 'cancelled' then r.updated_at end, 'webinar.cancelled', ''),

@@ -70,8 +70,8 @@ const checkSecret = async ({ sql, box, config }: OpenApp): Promise<Check> => {
   if (kept !== undefined && kept !== secretFingerprint(config.secret))
     return fail('secret', 'SVC_SECRET is not the secret of this database: set the one that it was set up with')
   let opened = 0
-  for (const { table, reading } of sealedColumns) {
-    const rows = await sql(reading, [openedOfEach])
+  for (const { table, read } of sealedColumns) {
+    const rows = await sql(read, { limit: openedOfEach })
     for (const row of rows) {
       try {
         box.open(row.sealed, row.context)

@@ -23,17 +23,17 @@ const sealedColumn = (table: string, column: string, context: string) => ({
   table,
   column,
   context,
-  /** Its parameter is the maximum number of rows; null: all. */
-  reading: statement<{ sealed: string; context: string }>(
+  /** Without a limit (null) it reads all rows. */
+  read: statement(
     `read-${table}-${column}`,
-    { sealed: 'text', context: 'text' },
-    `select ${column} as sealed, ${context} as context from ${table} where ${column} is not null limit $1`,
+    { row: { sealed: 'text', context: 'text' }, parameters: { limit: 'int8?' } },
+    `select ${column} as sealed, ${context} as context from ${table} where ${column} is not null limit :limit`,
   ),
-  writing: statement(
+  reseal: statement(
     `reseal-${table}-${column}`,
-    {},
+    { parameters: { resealed: 'jsonb' } },
     `update ${table} set ${column} = v.sealed
-     from jsonb_to_recordset($1::jsonb) as v(context text, sealed text) where ${context} = v.context`,
+     from jsonb_to_recordset(:resealed::jsonb) as v(context text, sealed text) where ${context} = v.context`,
   ),
 })
 
@@ -118,17 +118,17 @@ const requireNoOtherProcess = async (sql: Sql): Promise<void> => {
 
 const resealColumn = async (
   sql: Sql,
-  { reading, writing }: (typeof sealedColumns)[number],
+  { read, reseal }: (typeof sealedColumns)[number],
   { from, to }: Rotation,
 ): Promise<number> => {
   const [old, next] = [createSecretBox(from), createSecretBox(to)]
-  const rows = await sql(reading, [null])
+  const rows = await sql(read, { limit: null })
   for (let at = 0; at < rows.length; at += atOnce) {
     const resealed = rows.slice(at, at + atOnce).map(({ sealed, context }) => ({
       context,
       sealed: next.seal(old.open(sealed, context), context),
     }))
-    await sql(writing, [JSON.stringify(resealed)])
+    await sql(reseal, { resealed: JSON.stringify(resealed) })
   }
   return rows.length
 }

@@ -2,9 +2,11 @@ import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import { newId } from '../../lib/ids.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict, noSuch, Problem } from '../../lib/problem.ts'
-import { typedRow } from '../../store/column-types.ts'
+import { type RowOf, typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { imports } from '../contacts.columns.ts'
 import { findMembers } from '../contacts.find.ts'
 import type { VerificationResult } from '../verification/verification.ts'
 import { areWriteEventsWanted, writeContacts } from '../write/write.ts'
@@ -42,31 +44,18 @@ export interface OpenImport extends ImportView {
   options: ImportOptions
 }
 
-interface Row extends Omit<OpenImport, 'startedAt' | 'finishedAt'> {
-  startedAt: Date
-  finishedAt: Date | null
-}
+const counted = columns(imports, ['created', 'updated', 'unchanged', 'skipped', 'rejected', 'suppressed'])
+const shown = columns(imports, ['id', 'listId', 'file', 'fileSha256', 'status', 'startedAt', 'finishedAt'])
 
-const columnTypes = {
-  id: 'text',
-  listId: 'text',
-  file: 'text',
-  fileSha256: 'text',
-  options: 'jsonb',
-  status: 'text',
-  rows: 'int4',
-  created: 'int4',
-  updated: 'int4',
-  unchanged: 'int4',
-  skipped: 'int4',
-  rejected: 'int4',
-  suppressed: 'int4',
-  startedAt: 'timestamptz',
-  finishedAt: 'timestamptz',
+const columnsOfImport = `${shown.list}, options, rows_done as rows, ${counted.list}`
+const typesOfImport = {
+  ...shown.types,
+  ...counted.types,
+  options: typed<ImportOptions>('jsonb'),
+  rows: imports.columns.rowsDone,
 } as const
 
-const columns = `id, list_id as "listId", file, file_sha256 as "fileSha256", options, status, rows_done as rows, created, updated,
-  unchanged, skipped, rejected, suppressed, started_at as "startedAt", finished_at as "finishedAt"`
+type Row = RowOf<typeof typesOfImport>
 
 const openOf = ({ startedAt, finishedAt, ...row }: Row): OpenImport => ({
   ...row,
@@ -81,8 +70,8 @@ const viewOf = (row: Row): ImportView => {
 
 const readPage = statement(
   'list-imports',
-  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', before: 'text?', limit: 'int8' } },
-  `select ${columns} from imports where account_id = :accountId and (:before::text is null or id < :before) order by id desc limit :limit`,
+  { row: typesOfImport, parameters: { accountId: 'text', before: 'text?', limit: 'int8' } },
+  `select ${columnsOfImport} from imports where account_id = :accountId and (:before::text is null or id < :before) order by id desc limit :limit`,
 )
 
 /** Lists imports, newest first. Throws Problem `invalid` for a bad cursor. */
@@ -97,8 +86,8 @@ export const listImports = async (
 
 const readImport = statement(
   'read-import',
-  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', id: 'text' } },
-  `select ${columns} from imports where account_id = :accountId and id = :id`,
+  { row: typesOfImport, parameters: { accountId: 'text', id: 'text' } },
+  `select ${columnsOfImport} from imports where account_id = :accountId and id = :id`,
 )
 
 const findImport = async ({ sql, accountId }: Work, id: string): Promise<Row> => {
@@ -116,19 +105,15 @@ export const showImport = async (work: Work, id: string): Promise<ImportView> =>
 const insertImport = statement(
   'insert-import',
   {
-    row: typedRow<Row>(columnTypes),
+    row: typesOfImport,
     parameters: {
-      id: 'text',
-      accountId: 'text',
-      listId: 'text',
-      file: 'text',
-      sha256: 'text?',
+      ...types(imports, 'id', 'accountId', 'listId', 'file', 'fileSha256'),
       options: 'jsonb',
       now: 'timestamptz',
     },
   },
   `insert into imports (id, account_id, list_id, file, file_sha256, options, status, started_at)
-   values (:id, :accountId, :listId, :file, :sha256, :options, 'running', :now) returning ${columns}`,
+   values (:id, :accountId, :listId, :file, :fileSha256, :options, 'running', :now) returning ${columnsOfImport}`,
 )
 
 /** Creates the record of an import before its first batch. */
@@ -137,7 +122,15 @@ export const startImport = async (
   { listId, file, sha256, options }: { listId: string; file: string; sha256: string | null; options: ImportOptions },
 ): Promise<OpenImport> => {
   const id = newId('imp', now.getTime())
-  const [row] = await sql(insertImport, { id, accountId, listId, file, sha256, options: JSON.stringify(options), now })
+  const [row] = await sql(insertImport, {
+    id,
+    accountId,
+    listId,
+    file,
+    fileSha256: sha256,
+    options: JSON.stringify(options),
+    now,
+  })
   return openOf(row!)
 }
 
@@ -177,14 +170,18 @@ const addRejects = async ({ sql, accountId }: Work, id: string, rejects: readonl
   await sql(insertRejects, { accountId, id, rejects: JSON.stringify(rejects) })
 }
 
-const importAdvance = preparedStatement<{ durability: string }>(
+const advanceImport = preparedStatement(
   'import-advance',
-  { durability: 'text' },
-  `update imports set status = 'running', rows_done = rows_done + $4, created = created + $5, updated = updated + $6,
-     unchanged = unchanged + $7, skipped = skipped + $8, rejected = rejected + $9, suppressed = suppressed + $11
-   where account_id = $1 and id = $2 and rows_done = $3 and status <> 'done'
+  {
+    row: { durability: 'text' },
+    parameters: { ...types(imports, 'accountId', 'id', 'rowsDone'), rows: 'int4', ...counted.types, isDurable: 'bool' },
+  },
+  `update imports set status = 'running', rows_done = rows_done + :rows, created = created + :created, updated = updated + :updated,
+     unchanged = unchanged + :unchanged, skipped = skipped + :skipped, rejected = rejected + :rejected,
+     suppressed = suppressed + :suppressed
+   where account_id = :accountId and id = :id and rows_done = :rowsDone and status <> 'done'
    returning set_config(
-     'synchronous_commit', case when $10 then current_setting('synchronous_commit') else 'off' end, true
+     'synchronous_commit', case when :isDurable then current_setting('synchronous_commit') else 'off' end, true
    ) as durability`,
 )
 
@@ -199,9 +196,7 @@ const advance = async (
   rowsDone: number,
   { rows, counts, isDurable }: { rows: number; counts: Counts; isDurable: boolean },
 ): Promise<void> => {
-  const { created, updated, unchanged, skipped, rejected, suppressed } = counts
-  const moves = [rows, created, updated, unchanged, skipped, rejected]
-  const moved = await sql(importAdvance, [accountId, id, rowsDone, ...moves, isDurable, suppressed])
+  const moved = await sql(advanceImport, { accountId, id, rowsDone, rows, ...counts, isDurable })
   if (moved.length === 0) throw await checkpointConflict({ sql, accountId }, id, rowsDone)
 }
 

@@ -4,16 +4,17 @@ import { csvLine } from '../../lib/csv.ts'
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { invalid, Problem } from '../../lib/problem.ts'
-import { typedRow } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { importRejects } from '../contacts.columns.ts'
 import type { Reject } from './batch.ts'
 import { showImport } from './checkpoint.ts'
 
 const readPage = statement(
   'list-rejects',
   {
-    row: typedRow<Reject>({ line: 'int4', email: 'text', reason: 'text' }),
+    row: types(importRejects, 'line', 'email', 'reason'),
     parameters: { accountId: 'text', importId: 'text', after: 'int4', limit: 'int8' },
   },
   `select line, email, reason from import_rejects where account_id = :accountId and import_id = :importId and line > :after

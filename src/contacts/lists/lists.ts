@@ -4,10 +4,12 @@ import { lockKey } from '../../lib/locks.ts'
 import { byName } from '../../lib/names.ts'
 import { conflict, invalid, noSuch, notFound, shown } from '../../lib/problem.ts'
 import { text } from '../../lib/text.ts'
-import { typedRow } from '../../store/column-types.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { isDuplicate } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
+import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { contactLists } from '../contacts.columns.ts'
 import { maxColumns, normalizeFields, tooManyColumns } from '../contacts.fields.ts'
 
 export const NewList = z.object({ name: text(200), fields: z.array(text(1_000)).optional() })
@@ -22,32 +24,28 @@ export interface ContactListView {
   updatedAt: number
 }
 
-type Row = Omit<ContactListView, 'createdAt' | 'updatedAt'> & { createdAt: Date; updatedAt: Date }
+const shownColumns = columns(contactLists, ['id', 'name', 'fields', 'rowCount', 'createdAt', 'updatedAt'])
 
-const columns = 'id, name, fields, row_count as "rowCount", created_at as "createdAt", updated_at as "updatedAt"'
-
-const columnTypes = {
-  id: 'text',
-  name: 'text',
-  fields: '_text',
-  rowCount: 'int4',
-  createdAt: 'timestamptz',
-  updatedAt: 'timestamptz',
-} as const
-
-const listingLists = preparedStatement(
+const readLists = preparedStatement(
   'list-lists',
-  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text' } },
-  `select ${columns} from contact_lists where account_id = :accountId order by id`,
+  { row: shownColumns.types, parameters: { accountId: 'text' } },
+  `select ${shownColumns.list} from contact_lists where account_id = :accountId order by id`,
 )
 
-const view = (row: Row): ContactListView => ({
-  id: row.id,
-  name: row.name,
-  fields: row.fields,
-  rowCount: row.rowCount,
-  createdAt: row.createdAt.getTime(),
-  updatedAt: row.updatedAt.getTime(),
+const view = ({
+  id,
+  name,
+  fields,
+  rowCount,
+  createdAt,
+  updatedAt,
+}: RowOf<typeof shownColumns.types>): ContactListView => ({
+  id,
+  name,
+  fields,
+  rowCount,
+  createdAt: createdAt.getTime(),
+  updatedAt: updatedAt.getTime(),
 })
 
 /**
@@ -64,11 +62,11 @@ export const extendColumns = (fields: readonly string[], names: Iterable<string>
 
 /** Returns every list of the account, ordered by name. */
 export const listLists = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<ContactListView[]> =>
-  (await sql(listingLists, { accountId })).sort(byName('name')).map(view)
+  (await sql(readLists, { accountId })).sort(byName('name')).map(view)
 
-const requiringList = preparedStatement(
+const readListById = preparedStatement(
   'require-list',
-  { row: { name: 'text', fields: '_text' }, parameters: { accountId: 'text', id: 'text' } },
+  { row: types(contactLists, 'name', 'fields'), parameters: { accountId: 'text', id: 'text' } },
   'select name, fields from contact_lists where account_id = :accountId and id = :id',
 )
 
@@ -77,15 +75,15 @@ export const requireList = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
 ): Promise<{ name: string; fields: string[] }> => {
-  const [list] = await sql(requiringList, { accountId, id })
+  const [list] = await sql(readListById, { accountId, id })
   if (!list) throw notFound('There is no such list')
   return list
 }
 
 const readList = statement(
   'find-list',
-  { row: typedRow<Row>(columnTypes), parameters: { accountId: 'text', ref: 'text' } },
-  `select ${columns} from contact_lists where account_id = :accountId and (id = :ref or name = :ref) order by id = :ref desc limit 1`,
+  { row: shownColumns.types, parameters: { accountId: 'text', ref: 'text' } },
+  `select ${shownColumns.list} from contact_lists where account_id = :accountId and (id = :ref or name = :ref) order by id = :ref desc limit 1`,
 )
 
 // SQL instead of the entity: imports and commands of other features begin with this lookup, and would otherwise load MikroORM.

@@ -98,8 +98,8 @@ const probe = async (
   verifications: ReadonlyMap<string, VerificationResult>,
 ): Promise<Classified> => {
   const emails = drafts.map(({ email }) => email)
-  const params = [accountId, listId, textArray(emails), joinFields(drafts.map(({ text }) => text)), now]
-  const [row] = await sql(probeContacts, params)
+  const fields = joinFields(drafts.map(({ text }) => text))
+  const [row] = await sql(probeContacts, { accountId, listId, emails: textArray(emails), fields, now })
   const { kinds, verifications: held, findings } = row!
   const verified = joinSignals(verifications, findings)
   const heldAt = new Map((held ?? []).map((verification) => [verification[0], verification]))

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { defineJob } from '../../store/background.ts'
-import { typedRow } from '../../store/column-types.ts'
 import { forceIndexOrder } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
@@ -44,11 +43,9 @@ export const findDeletable = async (work: Pick<Work, 'sql' | 'accountId'>, ref: 
   return { id, name }
 }
 
-const removalTypes = { contacts: 'int8', addresses: 'int8' } as const
-
 const countRemoved = statement(
   'count-removal-of-list',
-  { row: typedRow<Removal>(removalTypes), parameters: { accountId: 'text', listId: 'text' } },
+  { row: { contacts: 'int8', addresses: 'int8' }, parameters: { accountId: 'text', listId: 'text' } },
   `select (select count(*) from contacts where account_id = :accountId and list_id = :listId) as contacts, (
      select count(*) from contacts c where c.account_id || '' = :accountId and c.list_id = :listId
        and not exists (select from contacts o where o.account_id = :accountId and o.row_id = c.row_id and o.list_id <> :listId offset 0)
@@ -90,40 +87,41 @@ const forgetDeletedList = statement(
 )
 
 // `|| ''` hides the account from the planner, so that it uses the list's index, which has this order.
-const ofList = `account_id || '' = $1 and list_id = $2 and row_id > $3`
+const ofList = `account_id || '' = :accountId and list_id = :listId and row_id > :after`
+const ofListTypes = { accountId: 'text', listId: 'text', after: 'text' } as const
 
 // Locks the addresses in order, before the contacts, as every writer does. A transaction that adds one of them to another list holds
 // its lock.
-const lockBatch = statement<{ count: number; last: string | null }>(
+const lockBatch = statement(
   'lock-addresses-of-deleted-list',
-  { count: 'int8', last: 'text' },
+  { row: { count: 'int8', last: 'text?' }, parameters: ofListTypes },
   `select count(*) as count, max(row_id) as last from (
      select c.row_id from (
        select * from (select row_id, email from contacts where ${ofList} order by row_id limit ${batchSize}) batch order by email
-     ) c cross join lateral (select from addresses where account_id = $1 and email = c.email for update) a
+     ) c cross join lateral (select from addresses where account_id = :accountId and email = c.email for update) a
    ) locked`,
 )
 
-const lockContacts = statement<{ count: number }>(
+const lockContacts = statement(
   'lock-contacts-of-deleted-list',
-  { count: 'int8' },
+  { row: { count: 'int8' }, parameters: { ...ofListTypes, last: 'text' } },
   `select count(*) from (
-     select from contacts where ${ofList} and row_id <= $4 order by email for update
+     select from contacts where ${ofList} and row_id <= :last order by email for update
    ) locked`,
 )
 
 // A separate statement, whose snapshot sees the lists that the addresses have joined meanwhile.
-const deleteBatch = statement<{ contacts: number; emails: string[] }>(
+const deleteBatch = statement(
   'delete-contacts-of-deleted-list',
-  { contacts: 'int8', emails: '_text' },
+  { row: { contacts: 'int8', emails: '_text' }, parameters: { ...ofListTypes, last: 'text' } },
   `with gone as (
-     delete from contacts where ${ofList} and row_id <= $4 returning email, row_id
+     delete from contacts where ${ofList} and row_id <= :last returning email, row_id
    ), orphans as (
      delete from addresses where ctid = any(array(
        select a.row from gone g
-       cross join lateral (select ctid as row from addresses where account_id = $1 and email = g.email limit 1) a
+       cross join lateral (select ctid as row from addresses where account_id = :accountId and email = g.email limit 1) a
        where not exists (
-         select from contacts c where c.account_id = $1 and c.row_id = g.row_id and c.list_id <> $2 offset 0
+         select from contacts c where c.account_id = :accountId and c.row_id = g.row_id and c.list_id <> :listId offset 0
        )
      )) returning email
    )
@@ -140,14 +138,14 @@ const sweepBatch = async (work: Work, listId: string, after: string): Promise<Sw
   const nothing = { contacts: 0, addresses: 0, last: null }
   await sql(forceIndexOrder)
   if ((await sql(lockDeletedList, { accountId, listId })).length === 0) return nothing
-  const [locked] = await sql(lockBatch, [accountId, listId, after])
+  const [locked] = await sql(lockBatch, { accountId, listId, after })
   const { last } = locked!
   if (last === null) {
     await sql(forgetDeletedList, { accountId, listId })
     return nothing
   }
-  await sql(lockContacts, [accountId, listId, after, last])
-  const [removal] = await sql(deleteBatch, [accountId, listId, after, last])
+  await sql(lockContacts, { accountId, listId, after, last })
+  const [removal] = await sql(deleteBatch, { accountId, listId, after, last })
   const { contacts, emails } = removal!
   await notifyLeft(work, emails)
   countContacts(work, null, 0, -emails.length)

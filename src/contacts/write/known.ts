@@ -1,7 +1,8 @@
 import { emit, isWanted } from '../../events/emit.ts'
-import { typedRow } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { contacts } from '../contacts.columns.ts'
 import type { Fields } from '../contacts.fields.ts'
 import { findMembers, readContactsOf } from '../contacts.find.ts'
 import type { Contact } from '../contacts.view.ts'
@@ -27,7 +28,7 @@ const byEmail = (a: { email: string }, b: { email: string }) => (a.email < b.ema
 const lockContacts = preparedStatement(
   'lock-contacts',
   {
-    row: typedRow<ContactUpdate & { rowId: string }>({ email: 'text', listId: 'text', rowId: 'text', fields: 'jsonb' }),
+    row: types(contacts, 'email', 'listId', 'rowId', 'fields'),
     parameters: { accountId: 'text', emails: '_text', lists: '_text' },
   },
   `
@@ -65,7 +66,7 @@ export const updateContacts = async (
       return { listId, rowId: held.get(keyOf({ listId, email }))!.rowId, fields }
     })
   if (changes.length === 0) return outcomes
-  await sql(changeContacts, [accountId, now, JSON.stringify(changes)])
+  await sql(changeContacts, { accountId, now, changes: JSON.stringify(changes) })
   const byList = [...Map.groupBy(changes, ({ listId }) => listId)].sort(([a], [b]) => (a < b ? -1 : 1))
   for (const [listId, own] of byList) {
     const names = new Set(own.flatMap(({ fields }) => Object.keys(fields)))
@@ -75,15 +76,18 @@ export const updateContacts = async (
   return outcomes
 }
 
-const joinContacts = preparedStatement<{ email: string }>(
+const joinContacts = preparedStatement(
   'join-list',
-  { email: 'text' },
+  {
+    row: { email: 'text' },
+    parameters: { accountId: 'text', listId: 'text', newcomers: 'jsonb', now: 'timestamptz' },
+  },
   `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-  select $1, i.email, $2, a.row_id, i.fields, i.status, $4, $4 from (
-    select * from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb, status text) order by email collate "C"
+  select :accountId, i.email, :listId, a.row_id, i.fields, i.status, :now, :now from (
+    select * from jsonb_to_recordset(:newcomers::jsonb) as i(email text, fields jsonb, status text) order by email collate "C"
   ) i cross join lateral (
-    select row_id from addresses where account_id = $1 and email = i.email for key share
+    select row_id from addresses where account_id = :accountId and email = i.email for key share
   ) a
   on conflict (account_id, row_id, list_id) do nothing returning email`,
 )
@@ -115,8 +119,8 @@ export const joinList = async (
   if (newcomers.length === 0) return new Set()
   const names = new Set(newcomers.flatMap(({ fields }) => Object.keys(fields)))
   extendColumns(list.fields, names)
-  const params = [accountId, listId, JSON.stringify(newcomers.sort(byEmail)), now]
-  const rows = await sql(joinContacts, params)
+  const sorted = JSON.stringify(newcomers.sort(byEmail))
+  const rows = await sql(joinContacts, { accountId, listId, newcomers: sorted, now })
   const added = rows.map(({ email }) => email)
   await emitCreated(work, listId, added)
   if (added.length > 0) addColumns(work, { id: listId, fields: list.fields }, names)

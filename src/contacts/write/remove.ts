@@ -1,5 +1,4 @@
 import { noSuch } from '../../lib/problem.ts'
-import { typedRow } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { PersonalDataPart, Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
@@ -71,27 +70,27 @@ const lockMemberships = statement(
    from contacts where account_id = :accountId and row_id = :rowId order by list_id for update`,
 )
 
-const erase = statement<{ addresses: number; rejects: number }>(
+const erase = statement(
   'erase-contact',
-  { addresses: 'int8', rejects: 'int8' },
+  {
+    row: { addresses: 'int8', rejects: 'int8' },
+    parameters: { accountId: 'text', email: 'text', rowId: 'text?' },
+  },
   `with gone as (
-     delete from contacts where account_id = $1 and row_id = $3
+     delete from contacts where account_id = :accountId and row_id = :rowId
    ), address as (
-     delete from addresses where account_id = $1 and email = $2 and row_id = $3 returning 1
+     delete from addresses where account_id = :accountId and email = :email and row_id = :rowId returning 1
    ), shown as (
-     delete from address_findings where account_id = $1 and email = $2
+     delete from address_findings where account_id = :accountId and email = :email
    ), rejected as (
-     delete from import_rejects where account_id = $1 and lower(trim(email)) = $2 returning 1
+     delete from import_rejects where account_id = :accountId and lower(trim(email)) = :email returning 1
    )
    select (select count(*) from address) as addresses, (select count(*) from rejected) as rejects`,
 )
 
 const countErasure = statement(
   'count-erasure',
-  {
-    row: typedRow<Omit<Erasure, 'email'>>({ contacts: 'int8', rejects: 'int8' }),
-    parameters: { accountId: 'text', email: 'text' },
-  },
+  { row: { contacts: 'int8', rejects: 'int8' }, parameters: { accountId: 'text', email: 'text' } },
   `select (
        select count(*) from contacts c join contact_lists l on l.id = c.list_id
        where c.account_id = :accountId and c.row_id = (select row_id from addresses where account_id = :accountId and email = :email)
@@ -121,7 +120,7 @@ export const eraseContact = async (
   }
   const rowId = await lockAddress(work, email)
   const rows = await sql(lockMemberships, { accountId, rowId })
-  const [gone] = await sql(erase, [accountId, email, rowId])
+  const [gone] = await sql(erase, { accountId, email, rowId })
   const { addresses, rejects } = gone!
   // Contacts of a list that is being deleted still exist for a while, but are not visible.
   const counts = { contacts: rows.filter(({ isListed }) => isListed).length, rejects }

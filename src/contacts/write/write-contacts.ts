@@ -5,15 +5,15 @@ import { readMembers } from '../contacts.find.ts'
 import type { Contact } from '../contacts.view.ts'
 import { extendColumns } from '../lists/lists.ts'
 import type { VerificationResult } from '../verification/verification.ts'
-import { addNew, joinKnown, type StatusOf, viewAdded } from './add.ts'
+import { addNew, joinKnown, type NewContact, type StatusOf, viewAdded } from './add.ts'
 import { byText, type Classified, classify, type Draft, type OpenList, openList } from './classify.ts'
 import { addColumns, countContacts } from './write.count.ts'
 import {
   changeContacts,
   type LockedChange,
-  lockingChanged,
-  lockingForResults,
-  sharingKnown,
+  lockChanged,
+  lockForResults,
+  shareKnown,
   writeVerifications,
 } from './write.statement.ts'
 
@@ -50,8 +50,9 @@ const lockKnown = async (
   const [joins, verified] = [known.map(({ email }) => email), verifications.map(({ email }) => email)]
   if (joins.length + verified.length === 0) return new Map()
   const emails = verified.length > 0 ? [...new Set([...joins, ...verified])].sort(byText) : joins
-  const held = await sql(verified.length > 0 ? lockingForResults : sharingKnown, [accountId, emails])
-  if (verified.length > 0) await sql(writeVerifications, [accountId, JSON.stringify(verifications), now])
+  const held = await sql(verified.length > 0 ? lockForResults : shareKnown, { accountId, emails })
+  if (verified.length > 0)
+    await sql(writeVerifications, { accountId, verifications: JSON.stringify(verifications), now })
   return new Map(held.map(({ email, rowId }) => [email, rowId]))
 }
 
@@ -61,12 +62,12 @@ const changeMembers = async (
   members: readonly Draft[],
 ): Promise<Map<string, Fields>> => {
   if (members.length === 0) return new Map()
-  const params = [accountId, listId, JSON.stringify(members.map(({ email, fields }) => ({ email, fields })))]
-  const rows = await sql(lockingChanged, params)
+  const given = JSON.stringify(members.map(({ email, fields }) => ({ email, fields })))
+  const rows = await sql(lockChanged, { accountId, listId, changes: given })
   if (rows.length > 0) {
     const fieldsOf = new Map(members.map(({ email, fields }) => [email, fields]))
     const changes = rows.map(({ email, rowId }): LockedChange => ({ listId, rowId, fields: fieldsOf.get(email)! }))
-    await sql(changeContacts, [accountId, now, JSON.stringify(changes)])
+    await sql(changeContacts, { accountId, now, changes: JSON.stringify(changes) })
   }
   return new Map(rows.map(({ email, previous }) => [email, previous]))
 }
@@ -136,7 +137,7 @@ export const writeContacts = async (
 /** What `apply` did. */
 interface Applied {
   /** Contacts that are new to the account. */
-  added: Awaited<ReturnType<typeof addNew>>
+  added: NewContact[]
   /** Previous fields of changed contacts, by address. */
   changed: ReadonlyMap<string, Fields>
   /** Columns of the list after the write. */

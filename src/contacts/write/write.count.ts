@@ -45,18 +45,28 @@ const pendingCounts = stateKey((work) => {
 
 // The account's update depends on the list's, which fixes their order. The limit is checked again here, under the row lock: capacity
 // that was seen before may be gone.
-const counting = preparedStatement<{ lists: string[]; isCounted: boolean }>(
+const updateCounts = preparedStatement(
   'count-contacts',
-  { lists: '_text', isCounted: 'bool' },
+  {
+    row: { lists: '_text', isCounted: 'bool' },
+    parameters: {
+      accountId: 'text',
+      listIds: '_text',
+      rows: '_int4',
+      now: 'timestamptz',
+      addresses: 'int4',
+      added: 'int4',
+    },
+  },
   `
   with list as (
-    update contact_lists l set row_count = l.row_count + n.rows, updated_at = $4 from (
-      select l.id, n.rows from unnest($2::text[], $3::int[]) as n(id, rows)
-        join contact_lists l on l.account_id = $1 and l.id = n.id
+    update contact_lists l set row_count = l.row_count + n.rows, updated_at = :now from (
+      select l.id, n.rows from unnest(:listIds::text[], :rows::int[]) as n(id, rows)
+        join contact_lists l on l.account_id = :accountId and l.id = n.id
       order by l.id for no key update of l
     ) n where l.id = n.id returning l.id
-  ), account as (${countingContacts('$1', '$5', '(select count(*) from list) >= 0')}
-  ), tallied as (${tallyingAdded('$1', '$4', '$6')}
+  ), account as (${countingContacts(':accountId', ':addresses', '(select count(*) from list) >= 0')}
+  ), tallied as (${tallyingAdded(':accountId', ':now', ':added')}
   )
   select array(select id from list) as lists, exists (select from account) as "isCounted"`,
 )
@@ -94,8 +104,8 @@ const writeCounts = async ({ sql, accountId, now }: Work, pending: PendingCounts
   const { addresses, added } = pending
   const lists = counted(pending)
   if (lists.length === 0 && addresses === 0 && added === 0) return
-  const params = [accountId, lists.map(([id]) => id), lists.map(([, count]) => count), now, addresses, added]
-  const [written] = await sql(counting, params)
+  const [listIds, rows] = [lists.map(([id]) => id), lists.map(([, count]) => count)]
+  const [written] = await sql(updateCounts, { accountId, listIds, rows, now, addresses, added })
   // A list that was deleted meanwhile accepts no new contacts. Removing contacts from it needs no count.
   if (lists.some(([id, count]) => count > 0 && !written!.lists.includes(id))) throw outdated()
   if (addresses !== 0 && !written!.isCounted) throw outdated()

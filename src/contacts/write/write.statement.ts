@@ -1,11 +1,13 @@
-import { opaqueArray } from '../../store/arrays.ts'
+import { opaqueArray, textLiteral } from '../../store/arrays.ts'
+import { typed } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
+import { addresses, contacts } from '../contacts.columns.ts'
 import type { Fields } from '../contacts.fields.ts'
 import type { AddressSignal, VerificationResult } from '../verification/verification.ts'
 
 /*
- * The set-based statements of every write of contacts into a list. Unless a statement says otherwise, $1 is the account, $2 the
- * list, and addresses are sorted.
+ * The set-based statements of every write of contacts into a list. Addresses are sorted.
  *
  * The order of the statements is the lock order: known addresses, changed contacts, new addresses, new contacts, and counters at
  * the end of the unit of work (contacts/write/write.count.ts); within each the order of the addresses. Removals lock the addresses first,
@@ -56,74 +58,84 @@ const signals = `
   select json_object_agg(f.email, f.findings) from (
     select email, array_agg(finding) as findings
     from address_findings
-    where account_id = $1 and email = any(${opaqueArray('$3')}::text[])
+    where account_id = :accountId and email = any(${opaqueArray(':emails')}::text[])
     group by email
   ) f`
 
 const addressOf = `
   select row_id, verification_status as status, verification_reasons as reasons,
-    verified_at < $5::timestamptz - interval '24 hours' as is_old
+    verified_at < :now::timestamptz - interval '24 hours' as is_old
   from addresses
-  where account_id = $1 and email = i.email
+  where account_id = :accountId and email = i.email
   limit 1`
 
 const contactOf = `
   select fields as held
   from contacts
-  where account_id = $1 and row_id = a.row_id and list_id = $2
+  where account_id = :accountId and row_id = a.row_id and list_id = :listId
   limit 1`
 
-/** $3 addresses, $4 their fields (`joinFields`), $5 now. Returns one `Probed`. Locks nothing. */
-export const probeContacts = preparedStatement<Probed>(
+/** Returns one `Probed` for addresses with their fields (`joinFields`). Locks nothing. */
+export const probeContacts = preparedStatement(
   'probe-contacts',
-  { kinds: 'text', verifications: 'json', findings: 'json' },
+  {
+    row: {
+      kinds: 'text',
+      verifications: typed<Probed['verifications']>('json'),
+      findings: typed<Probed['findings']>('json'),
+    },
+    parameters: { accountId: 'text', listId: 'text', emails: textLiteral, fields: 'text', now: 'timestamptz' },
+  },
   `
   select string_agg(${kind}, '' order by i.place) as kinds,
     ${storedResults} as verifications,
     (${signals}) as findings
-  from unnest(${opaqueArray('$3')}, string_to_array($4, E'\n')) with ordinality as i(email, fields, place)
+  from unnest(${opaqueArray(':emails')}, string_to_array(:fields, E'\n')) with ordinality as i(email, fields, place)
   left join lateral (${addressOf}) a on true
   left join lateral (${contactOf}) c on true`,
 )
 
-const lockingKnown = (name: string, strength: string) =>
-  preparedStatement<{ email: string; rowId: string }>(
+const lockKnown = (name: string, strength: string) =>
+  preparedStatement(
     name,
-    { email: 'text', rowId: 'text' },
+    { row: types(addresses, 'email', 'rowId'), parameters: { accountId: 'text', emails: '_text' } },
     `
-  select i.email, a.row_id as "rowId" from unnest($2::text[]) as i(email)
-  cross join lateral (select row_id from addresses where account_id = $1 and email = i.email for ${strength}) a`,
+  select i.email, a.row_id as "rowId" from unnest(:emails::text[]) as i(email)
+  cross join lateral (select row_id from addresses where account_id = :accountId and email = i.email for ${strength}) a`,
   )
 
-/** $2 addresses. Share-locks them against removal. */
-export const sharingKnown = lockingKnown('share-known-addresses', 'key share')
-/** As `sharingKnown`, with the lock for an update of their verification results. */
-export const lockingForResults = lockingKnown('lock-verifications', 'no key update')
+/** Share-locks addresses against removal. */
+export const shareKnown = lockKnown('share-known-addresses', 'key share')
+/** As `shareKnown`, with the lock for an update of their verification results. */
+export const lockForResults = lockKnown('lock-verifications', 'no key update')
 
-/** $2 the results of locked addresses as JSON, each with its `email`, $3 now. */
+/** Takes the results of locked addresses as JSON, each with its `email`. */
 export const writeVerifications = preparedStatement(
   'write-verifications',
-  {},
+  { parameters: { accountId: 'text', verifications: 'jsonb', now: 'timestamptz' } },
   `
-  update addresses a set verification_status = x.status, verification_reasons = x.reasons, verified_at = $3
+  update addresses a set verification_status = x.status, verification_reasons = x.reasons, verified_at = :now
   from (
-    select held.address, i.status, i.reasons from jsonb_to_recordset($2::jsonb) as i(email text, status text, reasons text[])
-    cross join lateral (select ctid as address from addresses where account_id = $1 and email = i.email limit 1) held
+    select held.address, i.status, i.reasons from jsonb_to_recordset(:verifications::jsonb) as i(email text, status text, reasons text[])
+    cross join lateral (select ctid as address from addresses where account_id = :accountId and email = i.email limit 1) held
   ) x
   where a.ctid = x.address`,
 )
 
 // Locked by this statement and written by the next one, whose snapshot sees earlier commits of other transactions.
-/** $3 `email` and new `fields` of contacts in the list, as JSON. Locks the contacts that differ, and returns their fields so far. */
-export const lockingChanged = preparedStatement<{ email: string; rowId: string; previous: Fields }>(
+/** Takes `email` and new `fields` of contacts in the list, as JSON. Locks the contacts that differ, and returns their fields so far. */
+export const lockChanged = preparedStatement(
   'lock-changed',
-  { email: 'text', rowId: 'text', previous: 'jsonb' },
+  {
+    row: { ...types(contacts, 'email', 'rowId'), previous: contacts.columns.fields },
+    parameters: { accountId: 'text', listId: 'text', changes: 'jsonb' },
+  },
   `
-  select i.email, a.row_id as "rowId", held.previous from jsonb_to_recordset($3::jsonb) as i(email text, fields jsonb)
-  cross join lateral (select row_id from addresses where account_id = $1 and email = i.email limit 1) a
+  select i.email, a.row_id as "rowId", held.previous from jsonb_to_recordset(:changes::jsonb) as i(email text, fields jsonb)
+  cross join lateral (select row_id from addresses where account_id = :accountId and email = i.email limit 1) a
   cross join lateral (
     select fields as previous from contacts
-    where account_id = $1 and row_id = a.row_id and list_id = $2 and not fields @> i.fields for no key update
+    where account_id = :accountId and row_id = a.row_id and list_id = :listId and not fields @> i.fields for no key update
   ) held`,
 )
 
@@ -134,60 +146,75 @@ export interface LockedChange {
   fields: Fields
 }
 
-/** $2 now, $3 `LockedChange`s as JSON. */
+/** Takes `LockedChange`s as JSON. */
 export const changeContacts = preparedStatement(
   'change-contacts',
-  {},
+  { parameters: { accountId: 'text', now: 'timestamptz', changes: 'jsonb' } },
   `
-  update contacts c set fields = c.fields || x.fields, updated_at = $2
+  update contacts c set fields = c.fields || x.fields, updated_at = :now
   from (
-    select held.contact, i.fields from jsonb_to_recordset($3::jsonb) as i("listId" text, "rowId" text, fields jsonb)
+    select held.contact, i.fields from jsonb_to_recordset(:changes::jsonb) as i("listId" text, "rowId" text, fields jsonb)
     cross join lateral (
-      select ctid as contact from contacts where account_id = $1 and row_id = i."rowId" and list_id = i."listId" limit 1
+      select ctid as contact from contacts where account_id = :accountId and row_id = i."rowId" and list_id = i."listId" limit 1
     ) held
   ) x
   where c.ctid = x.contact`,
 )
 
-/** $3 `email`, `rowId`, `fields` and `status` of the new contacts of known addresses as JSON, $4 now. */
+/** Takes `email`, `rowId`, `fields` and `status` of the new contacts of known addresses as JSON. */
 export const joinContacts = preparedStatement(
   'join-contacts',
-  {},
+  { parameters: { accountId: 'text', listId: 'text', contacts: 'jsonb', now: 'timestamptz' } },
   `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-  select $1, email, $2, "rowId", fields, status, $4, $4
-  from jsonb_to_recordset($3::jsonb) as i(email text, "rowId" text, fields jsonb, status text)`,
+  select :accountId, email, :listId, "rowId", fields, status, :now, :now
+  from jsonb_to_recordset(:contacts::jsonb) as i(email text, "rowId" text, fields jsonb, status text)`,
 )
 
 const newRows = `
   select *
-  from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], string_to_array($8, E'\n'), $11::text[])
+  from unnest(:emails::text[], :rowIds::text[], :domains::text[], :results::text[], :reasons::text[],
+    string_to_array(:fields, E'\n'), :statuses::text[])
     as i(email, row_id, domain, status, reasons, fields, contact_status)`
 
 const addingContacts = `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-  select $1, email, $2, row_id, fields::jsonb, coalesce(contact_status, $10), $9, $9
+  select :accountId, email, :listId, row_id, fields::jsonb, coalesce(contact_status, :status), :now, :now
   from new`
 
 // An address that was not verified has no reasons and no time either.
 const addingAddresses = `
   insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
-  select $1, email, row_id, domain,
+  select :accountId, email, row_id, domain,
     v.status,
     case when v.status is not null then string_to_array(coalesce(reasons, ''), ' ') end,
-    case when v.status is not null then $9::timestamptz end
+    case when v.status is not null then :now::timestamptz end
   from new
   cross join lateral (select nullif(coalesce(new.status, 'valid'), 'none') as status) v`
 
 // PostgreSQL runs the main statement before `member`: all addresses, then all contacts.
 /**
- * Inserts addresses that are new to the account, and their contacts. $3 addresses, $4 row ids, $5 domains, $6 verification statuses
- * (null: `valid`; `none`: not verified), $7 reasons, each as one text with spaces (null: none), $8 fields (`joinFields`), $9 now, $10 the
- * status of the contacts, $11 the status of those that have another one. $6, $7 and $11 may be shorter than the other arrays.
+ * Inserts addresses that are new to the account, and their contacts. `results` are verification statuses: null for `valid`, `none` for an
+ * address that was not verified. `reasons` are the reasons of each as one text with spaces, or null. `status` is that of the contacts, but
+ * for those that have another one in `statuses`. These three arrays may be shorter than the others. `fields` is from `joinFields`.
  */
 export const addContacts = preparedStatement(
   'add-contacts',
-  {},
+  {
+    parameters: {
+      accountId: 'text',
+      listId: 'text',
+      emails: textLiteral,
+      rowIds: textLiteral,
+      domains: textLiteral,
+      results: textLiteral,
+      reasons: textLiteral,
+      fields: 'text',
+      now: 'timestamptz',
+      status: contacts.columns.status,
+      statuses: textLiteral,
+    },
+  },
   `
   with new as materialized (${newRows}), member as (${addingContacts})
   ${addingAddresses}`,

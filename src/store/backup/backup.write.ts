@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import { typedRow } from '../column-types.ts'
 import { type Database, sqlOn } from '../database.ts'
 import { readFingerprint } from '../installation.ts'
 import { schemaState } from '../schema.ts'
@@ -29,7 +28,7 @@ export interface Table extends TableHead {
 /** The tables in a backup: all but the list of migrations, which a restore writes itself, and unlogged tables. */
 export const backedUpTables = statement(
   'backed-up-tables',
-  { row: typedRow<Table>({ table: 'text', columns: '_text', needs: '_text', estimate: 'float8' }) },
+  { row: { table: 'text', columns: '_text', needs: '_text', estimate: 'float8' } },
   `select c.relname::text as "table", greatest(c.reltuples, 0)::float8 as estimate,
      (select array_agg(a.attname::text order by a.attnum) from pg_attribute a
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
@@ -53,9 +52,9 @@ export const backedUpSequences = statement(
  * Reads the time since when changes may be missing in a snapshot that is taken next: when the oldest open transaction began, or
  * now. It sees the transactions of sessions of the same role.
  */
-const readTime = statement<{ at: number }>(
+const readTime = statement(
   'backup-time',
-  { at: 'float8' },
+  { row: { at: 'float8' } },
   `select floor(extract(epoch from least(now(), (
      select min(xact_start) from pg_stat_activity
      where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()
