@@ -1,4 +1,4 @@
-import { bareType, type ColumnType, type RowOf, type TypeMap, type ValuesOf } from './column-types.ts'
+import { bareType, type RowOf, type TypeMap, type ValuesOf } from './column-types.ts'
 
 /** A statement of fixed text. test/store/statements.test.ts prepares each declared one and compares its columns and parameters. */
 export interface Statement<Row extends object, Values extends object = readonly unknown[]> {
@@ -7,7 +7,7 @@ export interface Statement<Row extends object, Values extends object = readonly 
   readonly text: string
   /** Each column of its rows with the type that PostgreSQL reports, as pg_type names it. It is empty for a statement without rows. */
   readonly columns: { readonly [Column in keyof Row]-?: string }
-  /** Its parameters with their types, in the order of their numbers. Without them, a call passes an array. */
+  /** Its parameters with their types, in the order of their numbers. If it is not declared and lacks them, its calls pass an array. */
   readonly parameters?: readonly (readonly [name: string, type: string])[]
   /** Whether it stays prepared, under its name, on each connection that ran it. */
   readonly isPrepared: boolean
@@ -60,34 +60,28 @@ interface Declaration<Row extends TypeMap, Parameters extends TypeMap> {
   parameters?: Parameters
 }
 
-interface Declare {
-  /** Declares a statement whose SQL numbers its parameters. test/store/positional.ts lists the files that still do. */
-  <Row extends object = Record<never, never>>(
-    name: string,
-    columns: { readonly [Column in keyof Row]-?: ColumnType<Row[Column]> },
-    text: string,
-  ): Statement<Row>
-  <const Row extends TypeMap = Record<never, never>, const Parameters extends TypeMap = Record<never, never>>(
-    name: string,
-    declaration: Declaration<Row, Parameters>,
-    text: string,
-  ): Statement<RowOf<Row>, ValuesOf<Parameters>>
-}
-
-const isNamed = (declaration: object): declaration is Declaration<TypeMap, TypeMap> =>
-  Object.values(declaration).some((value) => typeof value === 'object')
+type Declare = <
+  const Row extends TypeMap = Record<never, never>,
+  const Parameters extends TypeMap = Record<never, never>,
+>(
+  name: string,
+  declaration: Declaration<Row, Parameters>,
+  text: string,
+) => Statement<RowOf<Row>, ValuesOf<Parameters>>
 
 const bare = (types: TypeMap): [name: string, type: string][] =>
   Object.entries(types).map(([name, type]) => [name, bareType(type)])
 
 const declareStatement = (isPrepared: boolean): Declare => {
-  const declare = (name: string, declaration: object, text: string): Statement<object> => {
+  const declare = (
+    name: string,
+    { row = {}, parameters = {} }: Declaration<TypeMap, TypeMap>,
+    sql: string,
+  ): Statement<object> => {
     if (statements.has(name)) throw new Error(`Two statements are named ${name}`)
-    const { row = {}, parameters = {} } = isNamed(declaration) ? declaration : { row: declaration as TypeMap }
+    const text = compiled(name, sql, Object.keys(parameters))
     const columns = Object.fromEntries(bare(row))
-    const declared: Statement<object> = isNamed(declaration)
-      ? { name, columns, text: compiled(name, text, Object.keys(parameters)), parameters: bare(parameters), isPrepared }
-      : { name, columns, text, isPrepared }
+    const declared: Statement<object> = { name, text, columns, parameters: bare(parameters), isPrepared }
     statements.set(name, declared)
     return declared
   }

@@ -4,7 +4,6 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Statement, statements } from '../../src/store/statement.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { loadStatements, sources } from '../support/statements.ts'
-import { positional } from './positional.ts'
 
 interface Field {
   name: string
@@ -109,38 +108,6 @@ test('every statement of fixed text is declared', () => {
     .flatMap(({ file, source }) => fixedTextsIn(source).map((text) => `${file}: ${text}`))
   expect(undeclared).toEqual([])
   expect(fixedTextsIn(`sql<Row>('select 1'); sql(\`select \${table}\`); sql(declared)`)).toEqual(["'select 1'"])
-})
-
-/** Whether a file declares a statement with numbered parameters, or with a type map of its own. */
-const isPositional = (source: string): boolean => {
-  let found = false
-  new Visitor({
-    CallExpression: ({ callee, arguments: [, declared, text] }) => {
-      if (!declared || !text || !/^(preparedS|s)tatement$/.test(source.slice(callee.start, callee.end))) return
-      const keys =
-        declared.type === 'ObjectExpression'
-          ? declared.properties.map((property) =>
-              'key' in property ? source.slice(property.key.start, property.key.end) : '',
-            )
-          : ['']
-      const isNew = keys.every((key) => /^(row|parameters)$/.test(key))
-      if (!isNew || /\$\d/.test(source.slice(text.start, text.end))) found = true
-    },
-  }).visit(parseSync('source.ts', source).program)
-  return found
-}
-
-test('only the listed files number the parameters of statements', () => {
-  const found = sources.filter(({ source }) => isPositional(source)).map(({ file }) => file)
-  expect(found.sort()).toEqual(positional)
-  const declaring = [
-    "{ a: 'text' }, 'select 1'",
-    "{}, 'select $1'",
-    "types, 'select 1'",
-    "{}, 'select 1'",
-    '{ row, parameters }, text',
-  ]
-  expect(declaring.map((rest) => isPositional(`statement('name', ${rest})`))).toEqual([true, true, true, false, false])
 })
 
 test('a statement whose columns or parameters differ from its declaration is noticed', async () => {
