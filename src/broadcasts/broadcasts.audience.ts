@@ -9,7 +9,9 @@ import {
   keepSegment,
   type Matcher,
 } from '../segments/segments.ts'
+import type { Row } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
+import type { broadcasts } from './broadcasts.columns.ts'
 
 /**
  * A list with an optional filter. `segmentId`: the segment from which both come, if any. Its filter is read again when
@@ -46,18 +48,12 @@ export interface AudienceInput {
 
 /**
  * The columns that describe an audience. One list or segment has columns of its own; any other audience is stored as
- * JSON.
+ * JSON. Then `listId` is empty: earlier versions, which lack `audience`, find no such list and cancel the broadcast.
  */
-export interface AudienceColumns {
-  /**
-   * Empty if `audience` is set. Earlier versions, which lack that column, find no such list and cancel the broadcast.
-   */
-  listId: string
-  segmentId?: string | null | undefined
-  filter?: string | null | undefined
-  filterNames?: FilterNames | null | undefined
-  audience?: Audience | null | undefined
-}
+export const audienceColumns = ['listId', 'segmentId', 'filter', 'filterNames', 'audience'] as const
+
+type Stored = Row<typeof broadcasts, (typeof audienceColumns)[number]>
+export type AudienceColumns = Pick<Stored, 'listId'> & { [Name in keyof Stored]?: Stored[Name] | undefined }
 
 export const audienceOf = ({ listId, segmentId, filter, filterNames, audience }: AudienceColumns): Audience =>
   audience ?? {
@@ -70,7 +66,7 @@ export const audienceOf = ({ listId, segmentId, filter, filterNames, audience }:
 export const isOneList = ({ isAll, parts, without }: Audience): boolean =>
   !isAll && parts.length === 1 && without.length === 0
 
-export const columnsOf = (audience: Audience): Required<AudienceColumns> => {
+export const columnsOf = (audience: Audience): Stored => {
   const none = { listId: '', segmentId: null, filter: null, filterNames: null }
   if (!isOneList(audience)) return { ...none, audience }
   const { listId, segmentId, where, names } = audience.parts[0]!

@@ -1,21 +1,24 @@
 import { newId } from '../lib/ids.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import { dropBatch, pauseBatch, resumeBatch } from '../messages/messages.ts'
-import { typed } from '../store/column-types.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import { audienceOf, countAudience } from './broadcasts.audience.ts'
+import { audienceColumns, audienceOf, countAudience } from './broadcasts.audience.ts'
+import { broadcasts } from './broadcasts.columns.ts'
 import { type BroadcastChanges, valuesOf } from './broadcasts.create.ts'
 import { type BroadcastView, idOfBroadcast, showBroadcast } from './broadcasts.find.ts'
+import { choiceColumns } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
 import { dropRecipients } from './broadcasts.recipients.ts'
 
-type Locked = { status: Exclude<BroadcastView['status'], 'paused'>; hasBegun: boolean; isEnded: boolean }
+const lockedTypes = { ...types(broadcasts, 'status'), hasBegun: 'bool', isEnded: 'bool' } as const
 
 const lockRow = statement(
   'lock-broadcast-to-change',
   {
-    row: { status: typed<Exclude<BroadcastView['status'], 'paused'>>('text'), hasBegun: 'bool', isEnded: 'bool' },
+    row: lockedTypes,
     parameters: { accountId: 'text', id: 'text' },
   },
   `select status, started_at is not null as "hasBegun", finished_at is not null as "isEnded" from broadcasts
@@ -26,7 +29,10 @@ const lockRow = statement(
  * Locks a broadcast (id or unique name) against steps and other changes. Throws Problem `not_found`, `conflict` for an
  * ambiguous name.
  */
-export const lockBroadcast = async (work: Work, ref: string): Promise<Locked & { id: string; view: BroadcastView }> => {
+export const lockBroadcast = async (
+  work: Work,
+  ref: string,
+): Promise<RowOf<typeof lockedTypes> & { id: string; view: BroadcastView }> => {
   const id = await idOfBroadcast(work, ref)
   const [row] = await work.sql(lockRow, { accountId: work.accountId, id })
   return { ...row!, id, view: await showBroadcast(work, id) }
@@ -58,6 +64,8 @@ const countNow = async (work: Work, broadcast: Parameters<typeof audienceOf>[0],
   }
 }
 
+const copiedColumns = columns(broadcasts, [...audienceColumns, ...choiceColumns, 'topicId', 'rate'])
+
 /** Creates a draft with the content, the recipients and the rate of a broadcast. Throws Problem `not_found`. */
 export const copyBroadcast = async (work: Work, ref: string, name: string): Promise<BroadcastView> => {
   const { accountId, now } = work
@@ -65,22 +73,11 @@ export const copyBroadcast = async (work: Work, ref: string, name: string): Prom
   const from = await em.findOneOrFail(Broadcast, { id: await idOfBroadcast(work, ref) })
   const id = newId('bct', now.getTime())
   em.create(Broadcast, {
+    ...copiedColumns.after(from, {}),
     id,
     accountId,
     name,
     status: 'draft',
-    listId: from.listId,
-    segmentId: from.segmentId,
-    filter: from.filter,
-    filterNames: from.filterNames,
-    audience: from.audience,
-    projectId: from.projectId,
-    topicId: from.topicId,
-    subject: from.subject,
-    variants: from.variants,
-    sender: from.sender,
-    replyTo: from.replyTo,
-    rate: from.rate,
     recipients: await countNow(work, from, from.topicId ?? null),
     createdAt: now,
   })

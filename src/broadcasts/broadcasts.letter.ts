@@ -1,7 +1,8 @@
 import { type From, type FromChoice, findFrom, requireMethod, senderChoice } from '../messages/messages.ts'
+import type { Row } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
-import type { Variants } from './broadcasts.variants.ts'
+import type { broadcasts } from './broadcasts.columns.ts'
 
 /** What a broadcast sends. It is fixed when an operator says `send`: later changes of its project or its sender don't change it. */
 export interface Letter {
@@ -14,17 +15,11 @@ export interface Letter {
   replyTo: string | null
 }
 
-/** What a draft chooses of its letter. */
-export interface LetterChoice {
-  projectId: string
-  /** null: the project's name. */
-  subject: string | null
-  variants: Variants | null
-  /** Id or address; null: the account's default sender. */
-  sender: string | null
-  /** null: that of the sender. */
-  replyTo: string | null
-}
+/** The columns that say what a draft chooses of its letter. */
+export const choiceColumns = ['projectId', 'subject', 'variants', 'sender', 'replyTo'] as const
+
+/** What a draft chooses of its letter. null: the name of the project, the account's default sender, that sender's reply-to. */
+export type LetterChoice = Row<typeof broadcasts, (typeof choiceColumns)[number]>
 
 const choiceOf = ({ sender, replyTo }: LetterChoice): FromChoice => ({
   ...(sender !== null && senderChoice(sender)),

@@ -6,11 +6,11 @@ import { findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import { type Audience, audienceOf, countAudience, isOneList } from './broadcasts.audience.ts'
+import { type Audience, audienceColumns, audienceOf, countAudience, isOneList } from './broadcasts.audience.ts'
 import { lockBroadcast } from './broadcasts.change.ts'
 import { broadcasts } from './broadcasts.columns.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
-import { composeLetter, type Letter } from './broadcasts.letter.ts'
+import { choiceColumns, composeLetter, type Letter } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
 import type { Variants } from './broadcasts.variants.ts'
 
@@ -52,19 +52,7 @@ export interface Plan extends Letter, Pick<BroadcastView, AudienceProperty> {
   suppressed: number
 }
 
-const draftColumns = columns(broadcasts, [
-  'projectId',
-  'subject',
-  'variants',
-  'sender',
-  'replyTo',
-  'testedVersion',
-  'listId',
-  'segmentId',
-  'filter',
-  'filterNames',
-  'audience',
-])
+const draftColumns = columns(broadcasts, [...choiceColumns, ...audienceColumns, 'testedVersion'])
 
 const readDraft = statement(
   'read-draft-of-broadcast',

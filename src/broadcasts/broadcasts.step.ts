@@ -15,10 +15,10 @@ import { type RowOf, typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import { audienceOf } from './broadcasts.audience.ts'
+import { audienceColumns, audienceOf } from './broadcasts.audience.ts'
 import { broadcasts } from './broadcasts.columns.ts'
 import { keyPrefix } from './broadcasts.find.ts'
-import { fromOfLetter, lateLetter } from './broadcasts.letter.ts'
+import { choiceColumns, fromOfLetter, lateLetter } from './broadcasts.letter.ts'
 import { decideRecipients, isRestNext, listDeleted, takeRecipients } from './broadcasts.recipients.ts'
 import { countSent, decideWinner, variantOf } from './broadcasts.variants.ts'
 
@@ -33,25 +33,8 @@ export const batchSize = 500
 const catchUpMs = 2000
 const minWaitMs = 100
 
-const stateColumns = columns(broadcasts, [
-  'id',
-  'listId',
-  'segmentId',
-  'filter',
-  'filterNames',
-  'audience',
-  'projectId',
-  'topicId',
-  'subject',
-  'variants',
-  'shareQueuedAt',
-  'winner',
-  'variantSent',
-  'sender',
-  'replyTo',
-  'letter',
-  'rate',
-  'scheduledAt',
+/** The columns that steps write. */
+const progressColumns = [
   'startedAt',
   'checkpoint',
   'pacedAt',
@@ -62,7 +45,23 @@ const stateColumns = columns(broadcasts, [
   'suppressed',
   'finishedAt',
   'reason',
+  'letter',
+  'shareQueuedAt',
+  'winner',
+  'variantSent',
+] as const
+const stateColumns = columns(broadcasts, [
+  'id',
+  ...audienceColumns,
+  ...choiceColumns,
+  'topicId',
+  'rate',
+  'scheduledAt',
+  ...progressColumns,
 ])
+// A step also saves the filter with which the broadcast began.
+const savedColumns = columns(broadcasts, ['status', 'filter', ...progressColumns])
+
 const stateTypes = {
   ...stateColumns.types,
   status: typed<'scheduled' | 'sending' | 'done' | 'cancelled'>('text'),
@@ -99,25 +98,6 @@ const lock = async ({ sql, accountId }: Work, id: string): Promise<State | null>
   await sql(setUpStep)
   return (await sql(lockOpen, { accountId, id }))[0] ?? null
 }
-
-const savedColumns = columns(broadcasts, [
-  'status',
-  'startedAt',
-  'checkpoint',
-  'pacedAt',
-  'recipients',
-  'queued',
-  'sent',
-  'failed',
-  'suppressed',
-  'finishedAt',
-  'reason',
-  'letter',
-  'shareQueuedAt',
-  'winner',
-  'filter',
-  'variantSent',
-])
 
 const saveState = preparedStatement(
   'save-broadcast',

@@ -7,7 +7,9 @@ import { oneLine } from '../../lib/strings.ts'
 import { text } from '../../lib/text.ts'
 import { defineJob } from '../../store/background.ts'
 import { statement } from '../../store/statement.ts'
+import { columns } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
+import { topics } from '../messages.columns.ts'
 import { findTopic, listTopics, type TopicView } from './topics.find.ts'
 
 /** The preference page lists all of them. */
@@ -17,10 +19,14 @@ const descriptionMaxLength = 500
 
 const line = (maxLength: number) => text(maxLength).transform((value) => oneLine(value, maxLength))
 
-export const NewTopic = z.object({
+const changeable = {
   name: line(nameMaxLength).pipe(z.string().min(1, 'is required')),
-  description: line(descriptionMaxLength).default(''),
-})
+  description: line(descriptionMaxLength),
+}
+const changeableColumns = columns(topics, Object.keys(changeable) as (keyof typeof changeable)[])
+
+export const NewTopic = z.object({ ...changeable, description: changeable.description.default('') })
+export const TopicChange = z.object(changeable).partial()
 
 const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
 
@@ -45,10 +51,10 @@ export const createTopic = async (work: Work, input: z.output<typeof NewTopic>):
   const { accountId, now } = work
   // The second of two concurrent calls then sees the first one's topic.
   await lockAccount(work)
-  const topics = await listTopics(work)
-  if (topics.some(({ name }) => name === input.name))
+  const others = await listTopics(work)
+  if (others.some(({ name }) => name === input.name))
     throw conflict(`There is already a topic named ${shown(input.name)}`, { hint: 'svc topics list' })
-  if (topics.length >= topicsMax)
+  if (others.length >= topicsMax)
     throw new Problem('limited', `An account can have ${topicsMax} topics`, { hint: 'svc topics delete <topic>' })
   const topic = { id: newId('top', now.getTime()), ...input }
   const [em, { Topic }] = await entitiesOf(work)
@@ -58,26 +64,21 @@ export const createTopic = async (work: Work, input: z.output<typeof NewTopic>):
   return { ...topic, createdAt: now.getTime() }
 }
 
-export const TopicChange = z.object({
-  name: NewTopic.shape.name.optional(),
-  description: line(descriptionMaxLength).optional(),
-})
-
 /** Changes the name or the description of a topic (id or name). Throws Problem `not_found`, `conflict` if the name is taken. */
 export const updateTopic = async (
   work: Work,
   ref: string,
-  change: { name?: string | undefined; description?: string | undefined },
+  change: z.output<typeof TopicChange>,
 ): Promise<TopicView> => {
   await lockAccount(work)
   const topic = await findTopic(work, ref)
-  const { name = topic.name, description = topic.description } = change
-  const isTaken = (await listTopics(work)).some((other) => other.name === name && other.id !== topic.id)
-  if (isTaken) throw conflict(`There is already a topic named ${shown(name)}`, { hint: 'svc topics list' })
+  const after = changeableColumns.after(topic, change)
+  const isTaken = (await listTopics(work)).some(({ name, id }) => name === after.name && id !== topic.id)
+  if (isTaken) throw conflict(`There is already a topic named ${shown(after.name)}`, { hint: 'svc topics list' })
   const [em, { Topic }] = await entitiesOf(work)
-  await em.nativeUpdate(Topic, { id: topic.id }, { name, description })
-  await work.sql(adoptLeft, { accountId: work.accountId, topicId: topic.id, name })
-  return { ...topic, name, description }
+  await em.nativeUpdate(Topic, { id: topic.id }, after)
+  await work.sql(adoptLeft, { accountId: work.accountId, topicId: topic.id, name: after.name })
+  return { ...topic, ...after }
 }
 
 const lockToDelete = statement(
