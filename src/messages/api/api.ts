@@ -1,2 +1,3 @@
+export { callQuotas, requireQuota } from './send.quotas.ts'
 export { SendBody, SendResult } from './send.shapes.ts'
-export { callQuotas, requireQuota, resultOfKey, sendMessage } from './send.ts'
+export { resultOfKey, sendMessage } from './send.ts'

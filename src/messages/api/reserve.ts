@@ -1,21 +1,18 @@
-import { secondsToNextMonth, takeQuotas } from '../../accounts/accounts.ts'
 import { invalid, notFound, Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
-import { type Method, readMethod } from '../identity/identity.ts'
-import type { StoredRelay } from '../identity/relays.rows.ts'
+import { type From, type Method, readMethod } from '../identity/identity.ts'
 import { largeMails } from '../messages.queue.ts'
 import { fillSubject, subjectLine } from '../messages.shapes.ts'
 import {
-  type Batch,
   type ClaimedMessage,
+  type Content,
   type Inserted,
   insertAttachments,
   insertMessages,
-  type Content as MessageContent,
   type NewMessage,
-  sendQuotaUsedUp,
 } from '../outbox/outbox.ts'
 import { hasTopicId } from '../topics/topics.ts'
+import { takeCallQuotas } from './send.quotas.ts'
 import type { SendBody } from './send.shapes.ts'
 
 /** One call of POST /send, or of `svc send`, which does not count against the quota of calls. */
@@ -30,7 +27,7 @@ export interface Call {
 export type Reserved =
   | {
       inserted: Inserted
-      /** The message and its copies to cc and bcc. None: they wait in the queue, for their time or because it is paused. */
+      /** The message and its copies to cc and bcc. It is empty if they wait in the queue, for their time or because it is paused. */
       claims: ClaimedMessage[]
       /** The recipients of cc and bcc that are suppressed. */
       suppressed: string[]
@@ -38,21 +35,24 @@ export type Reserved =
   | { taken: true }
   | { refusal: Problem }
 
-const quotaSentences = {
-  sendApiCalls: 'Monthly Send API quota for your plan exceeded',
-  sends: sendQuotaUsedUp,
-} as const
+const scheduleMaxMs = 30 * 86_400_000
 
-export const quotaProblem = (quota: keyof typeof quotaSentences, now: Date): Problem =>
-  new Problem('limited', quotaSentences[quota], { retryAfterSeconds: secondsToNextMonth(now) })
+const scheduleProblem = ({ scheduledAt }: SendBody, now: Date): Problem | null => {
+  const waitMs = (scheduledAt ?? now.getTime()) - now.getTime()
+  if (waitMs >= 0 && waitMs <= scheduleMaxMs) return null
+  return invalid('scheduledAt must be between now and 30 days from now')
+}
 
-type Content = Pick<NewMessage, 'content' | 'subject'>
+const topicProblem = async ({ sql, accountId }: Work, { topicId }: SendBody): Promise<Problem | null> => {
+  if (topicId === undefined || (await hasTopicId({ sql, accountId }, topicId))) return null
+  return notFound('There is no such topic', { hint: 'svc topics list' })
+}
 
 const contentOf = async (
   app: App,
   work: Work,
   { projectId, mergeData = {}, subject, html, text }: SendBody,
-): Promise<Content | Problem> => {
+): Promise<Pick<NewMessage, 'content' | 'subject'> | Problem> => {
   if (projectId === undefined) return { subject: subjectLine(subject!), content: { html: html!, text: text! } }
   const project = (await app.projects?.loadProject(work, projectId)) ?? null
   if (!project) return notFound('There is no such project', { hint: 'svc projects list' })
@@ -62,17 +62,38 @@ const contentOf = async (
   }
 }
 
-const topicProblem = async ({ sql, accountId }: Work, { topicId }: SendBody): Promise<Problem | null> => {
-  if (topicId === undefined || (await hasTopicId({ sql, accountId }, topicId))) return null
-  return notFound('There is no such topic', { hint: 'svc topics list' })
+/** Returns the recipients of copies. An address that is named twice gets one. */
+const copiesOf = ({ to, cc = [], bcc = [] }: SendBody): { kind: 'cc' | 'bcc'; email: string }[] => {
+  const emails = new Set([...cc, ...bcc])
+  emails.delete(to)
+  return [...emails].map((email) => ({ kind: cc.includes(email) ? 'cc' : 'bcc', email }))
 }
 
-const scheduleMaxMs = 30 * 86_400_000
+/** A message that the account may send. */
+type Sendable = NewMessage & From
 
-const scheduleProblem = ({ scheduledAt }: SendBody, now: Date): Problem | null => {
-  const waitMs = (scheduledAt ?? now.getTime()) - now.getTime()
-  if (waitMs >= 0 && waitMs <= scheduleMaxMs) return null
-  return invalid('scheduledAt must be between now and 30 days from now')
+/** Returns the message of a call to its `to`, or why the account can't send it. */
+const messageOf = async (app: App, work: Work, method: Method, { body, key }: Call): Promise<Sendable | Problem> => {
+  const from = method.refusal ?? method.from(body)
+  if (from instanceof Problem) return from
+  const content =
+    scheduleProblem(body, work.now) ?? (await topicProblem(work, body)) ?? (await contentOf(app, work, body))
+  if (content instanceof Problem) return content
+  return {
+    ...from,
+    ...content,
+    key,
+    source: { kind: 'send', id: null },
+    type: body.type,
+    topicId: body.topicId,
+    to: body.to,
+    headers: body.headers,
+    attachments: body.attachments?.length,
+    copy: copiesOf(body).length > 0 ? { kind: 'to', of: null } : undefined,
+    error: null,
+    isPatient: body.scheduledAt !== undefined,
+    scheduledAt: body.scheduledAt === undefined ? undefined : new Date(body.scheduledAt),
+  }
 }
 
 /** Attachments of more bytes than this are large. */
@@ -84,20 +105,52 @@ const streamOf = (calls: readonly Call[]): string => {
   return attached.reduce((sum, { content }) => sum + content.length, 0) > largeBytes ? largeMails : ''
 }
 
-type Sendable = NewMessage & Exclude<ReturnType<Method['from']>, Problem>
+interface Draft {
+  call: Call
+  message: Sendable
+}
+
+interface Written extends Draft {
+  inserted: Inserted
+}
+
+const isPending = ({ inserted }: Written): boolean => inserted.status === 'pending'
+
+type Insert = (messages: readonly Sendable[]) => Promise<(Inserted | undefined)[]>
+
+/** Inserts messages with their attachments. Those whose key is taken are left out. */
+const insertFirsts = async (work: Work, insert: Insert, drafts: readonly Draft[]): Promise<Written[]> => {
+  const rows = await insert(drafts.map(({ message }) => message))
+  const firsts = drafts.flatMap((draft, i) => (rows[i] ? { ...draft, inserted: rows[i] } : []))
+  for (const { call, inserted } of firsts.filter(isPending))
+    await insertAttachments(work, inserted.id, call.body.attachments ?? [])
+  return firsts
+}
+
+/** Inserts the copies of messages. A message that is suppressed has none. */
+const insertCopies = async (insert: Insert, firsts: readonly Written[]): Promise<Written[]> => {
+  const drafts = firsts.filter(isPending).flatMap(({ call, message, inserted }): Draft[] =>
+    copiesOf(call.body).map(({ kind, email }) => ({
+      call,
+      message: { ...message, key: null, to: email, copy: { kind, of: inserted.id } },
+    })),
+  )
+  const rows = await insert(drafts.map(({ message }) => message))
+  return drafts.map((draft, i) => ({ ...draft, inserted: rows[i]! }))
+}
+
+/** The worker that claims the inserted messages, and their relay and stream. */
+type Claimant = Pick<ClaimedMessage, 'accountId' | 'worker' | 'relay' | 'batch'> & { now: Date }
+
+const none = { html: null, text: null, calendar: null, projectId: null, projectVersion: null, mergeData: null }
 
 /** Returns an inserted message as a claim that carries its content, so that the content need not be loaded again. */
-const claimedOf = (
-  { accountId, now }: Work,
-  { type, to, fromEmail, fromName, replyTo, subject, content, headers, attachments, copy }: Sendable,
-  { id, sealedKey }: Inserted,
-  addressees: MessageContent['addressees'],
-  relay: StoredRelay | null,
-  worker: number,
-  batch: string,
+const claimOf = (
+  { accountId, worker, relay, batch, now }: Claimant,
+  { message, inserted: { id, sealedKey } }: Written,
+  addressees: Content['addressees'],
 ): ClaimedMessage => {
-  const domain = fromEmail.slice(fromEmail.lastIndexOf('@') + 1)
-  const none = { html: null, text: null, calendar: null, projectId: null, projectVersion: null, mergeData: null }
+  const { type, to, fromEmail, fromName, replyTo, subject, content, headers, attachments, copy } = message
   return {
     accountId,
     id,
@@ -117,7 +170,7 @@ const claimedOf = (
       replyTo,
       subject,
       sealedKey,
-      domain,
+      domain: fromEmail.slice(fromEmail.lastIndexOf('@') + 1),
       createdAt: now,
       dueAt: now,
       ...none,
@@ -129,48 +182,18 @@ const claimedOf = (
   }
 }
 
-/** Returns the recipients of copies. An address that is named twice gets one. */
-const copiesOf = ({ to, cc = [], bcc = [] }: SendBody): { kind: 'cc' | 'bcc'; email: string }[] => {
-  const kinds = new Map<string, 'cc' | 'bcc'>()
-  for (const email of bcc) kinds.set(email, 'bcc')
-  for (const email of cc) kinds.set(email, 'cc')
-  kinds.delete(to)
-  const order = [...new Set([...cc, ...bcc])].filter((email) => kinds.has(email))
-  return order.map((email) => ({ kind: kinds.get(email)!, email }))
-}
-
-interface Copy {
-  /** The message to the call's `to`. */
-  first: Inserted
-  kind: 'cc' | 'bcc'
-  message: Sendable
-  inserted: Inserted
-}
-
-/** Inserts the copies of inserted messages, in the same transaction. A message that is suppressed has none. */
-const insertCopies = async (
-  work: Work,
-  firsts: readonly { body: SendBody; message: Sendable; inserted: Inserted | undefined }[],
-  worker: number | null,
-  batch: Batch,
-): Promise<Copy[]> => {
-  const copies = firsts.flatMap(({ body, message, inserted: first }) =>
-    first?.status !== 'pending'
-      ? []
-      : copiesOf(body).map(({ kind, email }) => ({
-          first,
-          kind,
-          message: { ...message, key: null, to: email, copy: { kind, of: first.id } },
-        })),
-  )
-  if (copies.length === 0) return []
-  const rows = await insertMessages(
-    work,
-    copies.map(({ message }) => message),
-    worker,
-    batch,
-  )
-  return copies.map((copy, i) => ({ ...copy, inserted: rows[i]! }))
+/** Returns the outcome of a call whose message was inserted. `claimant`: null if no worker claims it. */
+const outcomeOf = (first: Written, copies: readonly Written[], claimant: Claimant | null): Reserved => {
+  const { message, inserted } = first
+  const pending = [first, ...copies].filter(isPending)
+  const cc = pending.flatMap(({ message }) => (message.copy?.kind === 'cc' ? message.to : []))
+  const addressees = message.copy ? { to: message.to, cc } : null
+  const isClaimed = claimant !== null && message.scheduledAt === undefined
+  return {
+    inserted,
+    claims: isClaimed ? pending.map((written) => claimOf(claimant, written, addressees)) : [],
+    suppressed: copies.flatMap(({ message, inserted }) => (inserted.status === 'suppressed' ? message.to : [])),
+  }
 }
 
 /**
@@ -185,74 +208,32 @@ export const reserve = async (
   calls: readonly Call[],
   worker: number | null,
 ): Promise<Reserved[]> => {
-  const method = await readMethod(
-    app,
-    work,
-    calls.map(({ body }) => body),
-  )
-  const drafts: (Sendable | Problem)[] = []
-  for (const { body, key } of calls) {
-    const from = method.from(body)
-    const content =
-      method.refusal ??
-      (from instanceof Problem
-        ? from
-        : (scheduleProblem(body, work.now) ?? (await topicProblem(work, body)) ?? (await contentOf(app, work, body))))
-    if (content instanceof Problem) drafts.push(content)
-    else
-      drafts.push({
-        key,
-        source: { kind: 'send', id: null },
-        type: body.type,
-        topicId: body.topicId,
-        to: body.to,
-        ...(from as Exclude<typeof from, Problem>),
-        ...content,
-        headers: body.headers,
-        attachments: body.attachments?.length,
-        ...(copiesOf(body).length > 0 && { copy: { kind: 'to', of: null } as const }),
-        error: null,
-        isPatient: body.scheduledAt !== undefined,
-        ...(body.scheduledAt !== undefined && { scheduledAt: new Date(body.scheduledAt) }),
-      })
+  const { accountId, now } = work
+  const bodies = calls.map(({ body }) => body)
+  const method = await readMethod(app, work, bodies)
+  const refusals = new Map<Call, Problem>()
+  const drafts: Draft[] = []
+  for (const call of calls) {
+    const message = await messageOf(app, work, method, call)
+    if (message instanceof Problem) refusals.set(call, message)
+    else drafts.push({ call, message })
   }
-  const batch = { id: streamOf(calls), isHeld: false }
-  const messages = drafts.filter((draft): draft is Sendable => !(draft instanceof Problem))
-  const inserted = messages.length > 0 ? await insertMessages(work, messages, worker, batch) : []
-  const byDraft = new Map(messages.map((message, i) => [message, inserted[i]]))
-  for (const [i, draft] of drafts.entries()) {
-    const row = draft instanceof Problem ? undefined : byDraft.get(draft)
-    const { attachments = [] } = calls[i]!.body
-    if (row?.status === 'pending') await insertAttachments(work, row.id, attachments)
-  }
-  const firsts = drafts.flatMap((message, i) =>
-    message instanceof Problem ? [] : { body: calls[i]!.body, message, inserted: byDraft.get(message) },
-  )
-  const copies = await insertCopies(work, firsts, worker, batch)
-  const byFirst = Map.groupBy(copies, ({ first }) => first)
-  const results = drafts.map((draft): Reserved => {
-    if (draft instanceof Problem) return { refusal: draft }
-    const row = byDraft.get(draft)
-    if (!row) return { taken: true }
-    const all = byFirst.get(row) ?? []
-    const sent = all.filter((copy) => copy.inserted.status === 'pending')
-    const cc = sent.flatMap(({ kind, message }) => (kind === 'cc' ? message.to : []))
-    const addressees = draft.copy ? { to: draft.to, cc } : null
-    const claimed = (message: Sendable, of: Inserted): ClaimedMessage[] => {
-      if (worker === null || draft.scheduledAt !== undefined) return []
-      return [claimedOf(work, message, of, addressees, method.relay, worker, batch.id)]
-    }
-    return {
-      inserted: row,
-      claims: [...claimed(draft, row), ...sent.flatMap((copy) => claimed(copy.message, copy.inserted))],
-      suppressed: all.flatMap((copy) => (copy.inserted.status === 'suppressed' ? copy.message.to : [])),
-    }
+  const batch = streamOf(calls)
+  const insert: Insert = async (messages) =>
+    messages.length > 0 ? insertMessages(work, messages, worker, { id: batch, isHeld: false }) : []
+  const firsts = await insertFirsts(work, insert, drafts)
+  const copies = await insertCopies(insert, firsts)
+  await takeCallQuotas(work, {
+    sendApiCalls: firsts.filter(({ call }) => call.countsCall).length,
+    sends: [...firsts, ...copies].filter(isPending).length,
   })
-  const counted = results.filter((result, i) => 'inserted' in result && calls[i]!.countsCall)
-  const rows = [...inserted, ...copies.map((copy) => copy.inserted)]
-  const sends = rows.filter((row) => row?.status === 'pending').length
-  const units = { ...(counted.length > 0 && { sendApiCalls: counted.length }), ...(sends > 0 && { sends }) }
-  const refused = Object.keys(units).length > 0 ? await takeQuotas(work, units) : new Map()
-  for (const quota of ['sendApiCalls', 'sends'] as const) if (refused.has(quota)) throw quotaProblem(quota, work.now)
-  return results
+  const claimant = worker === null ? null : { accountId, worker, relay: method.relay, batch, now }
+  const copiesByCall = Map.groupBy(copies, ({ call }) => call)
+  const outcomes = new Map(
+    firsts.map((first) => [first.call, outcomeOf(first, copiesByCall.get(first.call) ?? [], claimant)]),
+  )
+  return calls.map((call) => {
+    const refusal = refusals.get(call)
+    return refusal ? { refusal } : (outcomes.get(call) ?? { taken: true })
+  })
 }

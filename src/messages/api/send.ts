@@ -10,7 +10,7 @@ import type { App } from '../../store/work.ts'
 import { messages } from '../messages.columns.ts'
 import { isLeftOut } from '../messages.queue.ts'
 import { senderOf } from '../outbox/outbox.ts'
-import { type Call, quotaProblem, type Reserved, reserve } from './reserve.ts'
+import { type Call, type Reserved, reserve } from './reserve.ts'
 import type { SendBody, SendResult } from './send.shapes.ts'
 
 /** A caller waits at most this long for the relay's answer. */
@@ -86,15 +86,6 @@ export const resultOfKey = async (app: App, accountId: string, idempotencyKey: s
     if (row.status !== 'pending' || row.isWaiting || performance.now() >= endsAt) return resultOf(row)
     await sleep(replayPollMs)
   }
-}
-
-/** The monthly quotas that a call takes. */
-export const callQuotas = ['sendApiCalls', 'sends'] as const
-
-/** Throws Problem `limited` if one of the quotas of a call is used up. */
-export const requireQuota = ({ now }: Pick<App, 'now'>, usedUp: readonly string[]): void => {
-  const quota = callQuotas.find((name) => usedUp.includes(name))
-  if (quota) throw quotaProblem(quota, now())
 }
 
 export interface SendOptions {

@@ -1,8 +1,7 @@
-import { timeoutBackoffMs } from '../../lib/backoff.ts'
 import type { SendOutcome } from '../../net/smtp.ts'
-import { Endpoint, type Policy, UnclaimedSince } from '../../queue/capacity.ts'
-import { largeMails } from '../messages.queue.ts'
+import { UnclaimedSince } from '../../queue/capacity.ts'
 import { type ClaimedMessage, type ClaimRequest, type Found, type Stream, streamKey } from './outbox.claim.ts'
+import { type Kind, kindOf, largeLimit, policy, RelayQueue, rankOf } from './outbox.relay.ts'
 
 /*
  * Each relay has a queue in this process, and the accounts of a relay share its capacity. Single messages have priority: batches get
@@ -14,65 +13,36 @@ import { type ClaimedMessage, type ClaimRequest, type Found, type Stream, stream
 
 /** Maximum claims of a process at a time. */
 const totalLimit = 2048
-/**
- * Maximum messages in flight per relay: loaded, on a connection, or not recorded yet. After a crash the state of only those on a
- * connection is unknown.
- */
-const inFlightLimit = 30
 /** Maximum claims for all relays together that do not answer, or have not answered yet. */
 const unprovenPool = 512
-/** Maximum large messages in flight per relay, of its 5 connections. */
-const largeLimit = 2
 /** Maximum large messages in flight of a process, and of them those for relays that do not answer, or have not answered yet. */
 const largeTotal = { all: 4, unproven: 2 }
 const idleMs = 60_000
 
-const policy: Policy = { limits: { new: 5, answering: inFlightLimit, hanging: 1 }, stallMs: 3000 }
+/** A stream that may have unclaimed messages. */
+type OpenStream = Stream & { since: UnclaimedSince }
 
-const kinds = ['single', 'large', 'batch'] as const
-type Kind = (typeof kinds)[number]
+/** Whether the relay does not answer, or has not answered yet. */
+const isUnproven = (relay: RelayQueue | undefined): boolean => relay?.health !== 'answering'
 
-const kindOf = ({ batch }: Pick<Stream, 'batch'>): Kind =>
-  batch === '' ? 'single' : batch === largeMails ? 'large' : 'batch'
+const sumOf = (relays: readonly RelayQueue[], of: (relay: RelayQueue) => number): number =>
+  relays.reduce((sum, relay) => sum + of(relay), 0)
 
-/** The place of a message, or a stream, among others: lower first. */
-const rankOf = (stream: Pick<Stream, 'batch'>): number => kinds.indexOf(kindOf(stream))
+/** Returns how many messages of a kind may be claimed for a relay, or for one that this process does not know yet. */
+const capacityOf = (relay: RelayQueue | undefined, kind: Kind, nowMs: number): number => {
+  if (relay) return relay.capacityFor(kind, nowMs)
+  return kind === 'large' ? largeLimit : policy.limits.new
+}
 
-class RelayQueue extends Endpoint<ClaimedMessage> {
-  /** Number of messages of each kind, waiting or in flight. */
-  readonly counts: Record<Kind, number> = { single: 0, large: 0, batch: 0 }
-  /** Number of large messages in flight. */
-  largeInFlight = 0
-
-  /** Large messages are not expected to be answered soon. */
-  override isStalled(nowMs: number): boolean {
-    return this.inFlight > this.largeInFlight && super.isStalled(nowMs)
-  }
-
-  /** As `start`; of large messages at most `large` begin. */
-  startSome(most: number, large: number, nowMs: number): ClaimedMessage[] {
-    let left = Math.min(large, largeLimit - this.largeInFlight)
-    const held: ClaimedMessage[] = []
-    if (this.counts.large > this.largeInFlight)
-      this.waiting = this.waiting.filter((claimed) => {
-        if (kindOf(claimed) !== 'large' || left-- > 0) return true
-        held.push(claimed)
-        return false
-      })
-    const hadSmall = this.inFlight > this.largeInFlight
-    const begun = this.start(most, nowMs)
-    if (!hadSmall && begun.length > 0) this.busyAt = nowMs
-    this.largeInFlight += begun.filter((claimed) => kindOf(claimed) === 'large').length
-    for (const claimed of held) this.enqueue(claimed)
-    return begun
-  }
-
-  /** Adds a message behind those of its kind. */
-  enqueue(claimed: ClaimedMessage): void {
-    const rank = rankOf(claimed)
-    const behind = this.waiting.findIndex((waiting) => rankOf(waiting) > rank)
-    this.waiting.splice(behind < 0 ? this.waiting.length : behind, 0, claimed)
-  }
+/** Returns requests that share the capacity equally. If it is smaller than the number of streams, the first ones get 1 each. */
+const shareOut = (streams: readonly OpenStream[], capacity: number): ClaimRequest[] => {
+  const each = Math.ceil(capacity / streams.length)
+  let left = capacity
+  return streams.flatMap(({ accountId, batch, since }) => {
+    const part = Math.min(each, left)
+    left -= part
+    return part > 0 ? { accountId, batch, capacity: part, since: since.take()! } : []
+  })
 }
 
 /** Returns the key of a message's relay. All accounts without their own relay share the platform's. */
@@ -84,37 +54,23 @@ export const createRelayQueues = () => {
   /** The relay key of each account's latest message. */
   const relayKeys = new Map<string, string>()
   /** Streams that may have unclaimed messages, least recently served first. */
-  const streams = new Map<string, Stream & { since: UnclaimedSince }>()
+  const streams = new Map<string, OpenStream>()
 
   const queueOf = (claimed: ClaimedMessage): RelayQueue => relays.get(relayKeyOf(claimed))!
+  const relayKeyOfStream = ({ accountId }: Stream): string => relayKeys.get(accountId) ?? `new ${accountId}`
+  const relayOfStream = (stream: Stream): RelayQueue | undefined => relays.get(relayKeyOfStream(stream))
 
-  /** Claims of batches and of large messages take no capacity from single messages. */
-  const capacityOf = (relay: RelayQueue | undefined, nowMs: number, kind: Kind): number => {
-    if (kind !== 'large')
-      return relay ? relay.capacity(nowMs, kind === 'single' ? relay.counts.single : undefined) : policy.limits.new
-    if (!relay) return largeLimit
-    return relay.capacity(nowMs, 0) > 0 ? Math.max(0, Math.min(relay.limit, largeLimit) - relay.counts.large) : 0
-  }
-
-  /** How many large messages this process may begin to send to a relay. */
-  const largeRoom = ({ health }: RelayQueue): number => {
-    let all = largeTotal.all
-    let unproven = largeTotal.unproven
-    for (const relay of relays.values()) {
-      all -= relay.largeInFlight
-      if (relay.health !== 'answering') unproven -= relay.largeInFlight
-    }
-    return Math.max(0, health === 'answering' ? all : Math.min(all, unproven))
+  /** Returns how many large messages this process may begin to send to a relay. */
+  const largeRoom = (relay: RelayQueue): number => {
+    const all = [...relays.values()]
+    const room = largeTotal.all - sumOf(all, ({ largeInFlight }) => largeInFlight)
+    if (!isUnproven(relay)) return Math.max(0, room)
+    const unproven = largeTotal.unproven - sumOf(all.filter(isUnproven), ({ largeInFlight }) => largeInFlight)
+    return Math.max(0, Math.min(room, unproven))
   }
 
   const forgetIdle = (nowMs: number) => {
     for (const [key, relay] of relays) if (relay.isIdle(nowMs) && nowMs - relay.usedAt > idleMs) relays.delete(key)
-  }
-
-  const takeBackFrom = (relay: RelayQueue, isChosen: (claimed: ClaimedMessage) => boolean): ClaimedMessage[] => {
-    const back = relay.takeBack(isChosen)
-    for (const claimed of back) relay.counts[kindOf(claimed)]--
-    return back
   }
 
   const isPatient = (claimed: ClaimedMessage) => claimed.isPatient
@@ -131,29 +87,19 @@ export const createRelayQueues = () => {
     /** Returns the requests of the next claim. The streams of a relay share its capacity equally, and take turns if it is too small. */
     claimRequests(nowMs: number): { requests: ClaimRequest[]; total: number } {
       forgetIdle(nowMs)
-      let total = totalLimit
-      let unproven = unprovenPool
-      for (const { claimed, health } of relays.values()) {
-        total -= claimed
-        if (health !== 'answering') unproven -= claimed
-      }
-      const relayKey = ({ accountId }: Stream) => relayKeys.get(accountId) ?? `new ${accountId}`
+      const known = [...relays.values()]
+      let unproven = unprovenPool - sumOf(known.filter(isUnproven), ({ claimed }) => claimed)
       const inOrder = [...streams.values()].sort((a, b) => rankOf(a) - rankOf(b))
-      const shares = Map.groupBy(inOrder, (stream) => `${relayKey(stream)} ${kindOf(stream)}`)
-      const requests = [...shares.values()].flatMap((sharing) => {
-        const relay = relays.get(relayKey(sharing[0]!))
-        const isProven = relay?.health === 'answering'
-        const capacity = capacityOf(relay, nowMs, kindOf(sharing[0]!))
-        let left = isProven ? capacity : Math.max(0, Math.min(capacity, unproven))
-        if (!isProven) unproven -= left
-        const each = Math.ceil(left / sharing.length)
-        return sharing.flatMap(({ accountId, batch, since }) => {
-          const part = Math.min(each, left)
-          left -= part
-          return part > 0 ? { accountId, batch, capacity: part, since: since.take()! } : []
-        })
+      const sharing = Map.groupBy(inOrder, (stream) => `${relayKeyOfStream(stream)} ${kindOf(stream)}`)
+      const requests = [...sharing.values()].flatMap((group) => {
+        const relay = relayOfStream(group[0]!)
+        const capacity = capacityOf(relay, kindOf(group[0]!), nowMs)
+        if (!isUnproven(relay)) return shareOut(group, capacity)
+        const granted = Math.max(0, Math.min(capacity, unproven))
+        unproven -= granted
+        return shareOut(group, granted)
       })
-      return { requests, total }
+      return { requests, total: totalLimit - sumOf(known, ({ claimed }) => claimed) }
     },
 
     /** Queues the claimed messages, and keeps the streams that may have more. */
@@ -169,61 +115,44 @@ export const createRelayQueues = () => {
         const stream = streams.get(key)!
         const result = found.get(key)
         stream.since.keep(result && result.found >= request.capacity ? result.last : null)
+        // A stream that was served goes to the end.
         streams.delete(key)
         if (stream.since.isKnown) streams.set(key, stream)
       }
     },
 
+    /** Queues a claimed message. */
     push(claimed: ClaimedMessage, nowMs: number): void {
       const key = relayKeyOf(claimed)
       relayKeys.set(claimed.accountId, key)
-      const relay = relays.getOrInsertComputed(key, () => new RelayQueue(policy, 'new', nowMs))
+      const relay = relays.getOrInsertComputed(key, () => new RelayQueue(nowMs))
       relay.usedAt = nowMs
-      relay.counts[kindOf(claimed)]++
-      relay.enqueue(claimed)
+      relay.push(claimed)
     },
 
     /** Whether any stream with unclaimed messages has free capacity. */
     hasCapacity: (nowMs: number): boolean =>
-      [...streams.values()].some(
-        (stream) => capacityOf(relays.get(relayKeys.get(stream.accountId) ?? ''), nowMs, kindOf(stream)) > 0,
-      ),
+      [...streams.values()].some((stream) => capacityOf(relayOfStream(stream), kindOf(stream), nowMs) > 0),
 
     /** Returns the next messages to send, as many as their relays may have in flight. */
     next: (nowMs: number): ClaimedMessage[] =>
-      [...relays.values()].flatMap((relay) => relay.startSome(inFlightLimit, largeRoom(relay), nowMs)),
+      [...relays.values()].flatMap((relay) => relay.startSome(largeRoom(relay), nowMs)),
 
     /** Notes the outcome of a hand-over. If the relay is unavailable, returns the waiting messages, to be released. */
     answered(claimed: ClaimedMessage, outcome: SendOutcome, nowMs: number, random: number): ClaimedMessage[] {
       const relay = queueOf(claimed)
-      const isAway = outcome.kind === 'unreached' || (outcome.kind === 'refused' && outcome.code === 421)
-      if (!isAway && outcome.kind !== 'unknown') {
-        relay.answered(nowMs)
-        return []
-      }
-      relay.setHealth('hanging')
-      if (!isAway) return []
-      // Messages that were in flight at the same time fail together: this counts as one failure.
-      if (nowMs >= relay.quietUntil) relay.failures++
-      relay.backOff(timeoutBackoffMs(relay.failures + 1, random), nowMs)
-      return takeBackFrom(relay, isPatient)
+      return relay.note(outcome, nowMs, random) ? [] : relay.takeBack(isPatient)
     },
 
     /** Frees the place of a message that is recorded, or that this process has no claim on any more. */
-    done(claimed: ClaimedMessage): void {
-      const relay = queueOf(claimed)
-      const kind = kindOf(claimed)
-      relay.inFlight--
-      relay.counts[kind]--
-      if (kind === 'large') relay.largeInFlight--
-    },
+    done: (claimed: ClaimedMessage): void => queueOf(claimed).done(claimed),
 
     /** Removes the chosen messages that wait, and returns them. None of them has been sent. */
     takeBack: (isChosen: (claimed: ClaimedMessage) => boolean): ClaimedMessage[] =>
-      [...relays.values()].flatMap((relay) => takeBackFrom(relay, isChosen)),
+      [...relays.values()].flatMap((relay) => relay.takeBack(isChosen)),
 
     /** Removes and returns the messages that wait for stalled relays, so that other processes can try them. */
     stalled: (nowMs: number): ClaimedMessage[] =>
-      [...relays.values()].flatMap((relay) => (relay.isStalled(nowMs) ? takeBackFrom(relay, isPatient) : [])),
+      [...relays.values()].flatMap((relay) => (relay.isStalled(nowMs) ? relay.takeBack(isPatient) : [])),
   }
 }
