@@ -59,7 +59,7 @@ const countCalls = preparedStatement(
       and (k.expires_at is null or k.expires_at > (select svc_now()))
   ), counted as (
     insert into rate_windows as w (key_id, family, started_at, used)
-    select id, family, now(), calls from caller where :limit::int > 0 order by id, family ${countOn(':limit')}
+    select id, family, now(), calls from caller where (select :limit::int) > 0 order by id, family ${countOn(':limit')}
     returning key_id, family, used, started_at
   )
   select caller.place::int, caller.id as "keyId", caller.account_id as "accountId", caller.scopes,

@@ -3,8 +3,9 @@ import { admit } from '../../src/accounts/accounts.ts'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { findContacts } from '../../src/contacts/contacts.ts'
+import { shareKnown } from '../../src/contacts/write/write.statement.ts'
 import { readState } from '../../src/engagement/interactions/interactions.record.ts'
-import { findProjectMail } from '../../src/messages/messages.ts'
+import { findProjectMail, queueMessage } from '../../src/messages/messages.ts'
 import { useAccount, useApp } from '../support/app.ts'
 
 /** Uses one connection, so that the test sees all its prepared statements. */
@@ -22,6 +23,23 @@ const customPlans = 5
 
 const hot: [statement: string, call: () => Promise<unknown>][] = [
   ['admit', () => admit(app, account.key, 'contacts', 60)],
+  [
+    'insert-messages',
+    () =>
+      app.work(account.id, 'key:test', (work) =>
+        queueMessage(app, work, {
+          ...{ to: 'ada@acme.test', type: 'transactional', key: null, source: { kind: 'send', id: null } },
+          content: { html: '<p>Hello</p>', text: 'Hello' },
+        }),
+      ),
+  ],
+  [
+    'share-known-addresses',
+    () =>
+      app.work(account.id, 'key:test', ({ sql }) =>
+        sql(shareKnown, { accountId: account.id, emails: ['ada@acme.test'] }),
+      ),
+  ],
   [
     'find-contacts',
     () =>

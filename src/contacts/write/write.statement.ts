@@ -100,7 +100,7 @@ const lockKnown = (name: string, strength: string) =>
     name,
     { row: types(addresses, 'email', 'rowId'), parameters: { accountId: 'text', emails: '_text' } },
     `
-  select i.email, a.row_id as "rowId" from unnest(:emails::text[]) as i(email)
+  select i.email, a.row_id as "rowId" from unnest(${opaqueArray(':emails')}) as i(email)
   cross join lateral (select row_id from addresses where account_id = :accountId and email = i.email for ${strength}) a`,
   )
 

@@ -152,10 +152,11 @@ const queueing = `
   insert into message_queue (account_id, id, batch, due_at, worker, claim, is_patient)
   select :accountId, d.id, :batch, coalesce(d.scheduled_at,
       case when :isHeld then ${heldUntil} else clock.now + (d.n - 1) * interval '1 microsecond' end),
-    case when d.scheduled_at is null then :worker::int end,
-    case when :worker::int is null or d.scheduled_at is not null then 0 else 1 end, d.is_patient
-  from draft d join inserted i on i.id = d.id, clock where i.status = 'pending'`
+    case when d.scheduled_at is null then given.worker end,
+    case when given.worker is null or d.scheduled_at is not null then 0 else 1 end, d.is_patient
+  from draft d join inserted i on i.id = d.id, given, clock where i.status = 'pending'`
 
+// The planner does not see whether there is a worker: it would plan each execution without one again.
 const insertDrafts = preparedStatement(
   'insert-messages',
   {
@@ -171,6 +172,8 @@ const insertDrafts = preparedStatement(
   },
   `with clock as materialized (
      select svc_now() as now
+   ), given as materialized (
+     select :worker::int as worker
    ), draft as materialized (
      select d.*, case when d.error is null then ${suppressedReason(':accountId', 'd.email', 'd.type', 'd.topic_id')} end as reason
      from ${drafts.as('d')}
@@ -180,10 +183,10 @@ const insertDrafts = preparedStatement(
      `select account_id, project_id, cause, day, metric, count from inserted where status <> 'pending'`,
    )}
    )
-   select i.id, i.status, i.reason, i.error, case when :worker::int is not null then (
+   select i.id, i.status, i.reason, i.error, case when given.worker is not null then (
        select sealed_key from domains
        where account_id = :accountId and domain = split_part(i.from_email, '@', -1) and status = 'verified' limit 1
-     ) end as "sealedKey", (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, clock`,
+     ) end as "sealedKey", (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, given, clock`,
 )
 
 /**
