@@ -24,7 +24,7 @@ const pinned = (client: Client) => {
  * Opens MikroORM without a pool of its own: each EntityManager works on the connection, and so in the transaction, of its unit of
  * work.
  */
-export const openOrm = async (url: string): Promise<Orm> => {
+export const openOrm = (url: string): Orm => {
   const options: Options = {
     entities: [],
     ensureDatabase: false,
@@ -34,7 +34,8 @@ export const openOrm = async (url: string): Promise<Orm> => {
     logger: () => {},
     clientUrl: url,
   }
-  const orm = await MikroORM.init(options)
+  // `MikroORM.init` would also look for extensions, and so load the migrator and what it searches files with.
+  const orm = new MikroORM(options)
   const known = new WeakSet<object>()
   return {
     discover(module) {

@@ -111,6 +111,12 @@ test('a deletion that is stopped ends after the current batch, and the next one 
   const deleted = sum(stopped.deleted)
   expect(deleted).toBeLessThan(2_500)
   expect(sum(rest)).toBe(sum(owned) - deleted)
+  const create = () => t.app.operate('cli:test', (work) => createAccount(work, { name: account.name, plan: 'free' }))
+  await expect(create()).rejects.toMatchObject({
+    kind: 'conflict',
+    message: `The account ${account.name} is still being deleted`,
+    detail: { hint: `svc accounts delete ${account.id}` },
+  })
   expect((await deleteAccount(t.app, account.id, { actor: 'cli:test' })).deleted).toEqual(rest)
   expect(await remains(t, account)).toEqual(nothing)
 })
