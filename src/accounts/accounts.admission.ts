@@ -116,7 +116,7 @@ const admitTogether = coalesceCalls(
 /**
  * Finds the key and counts the call against its route family (docs/reference/limits.md#rate-limits), exactly and across daemons. Calls
  * that arrive while a statement is running share the next one. Returns null for an unknown, revoked or expired key, and counts nothing then.
- * `limit`: calls a minute; 0 counts nothing. `quotas`: those that each call of the family needs; they are only read.
+ * `limit` is the number of calls a minute; if it is 0, nothing is counted. `quotas`, which each call of the family needs, are only read.
  */
 export const admit = (
   { sql, database }: Pick<App, 'sql' | 'database'>,
@@ -135,8 +135,8 @@ const countClientCall = preparedStatement(
 )
 
 /**
- * Counts a call without a key against the client's network address, as `admit` counts calls with a key. `limit`: calls a minute;
- * 0 counts nothing. Throws Problem `limited` if the call exceeds the limit.
+ * Counts a call without a key against the client's network address, as `admit` counts calls with a key: at most `limit` a minute, or
+ * nothing if that is 0. Throws Problem `limited` if the call exceeds the limit.
  */
 export const requireAdmission = async (sql: Sql, family: string, address: string, limit: number): Promise<void> => {
   if (limit === 0) return
@@ -166,8 +166,8 @@ const writesOfToken = 60
 
 /**
  * Counts a write without a key against the client's network address and, if it has one, its token
- * (docs/reference/limits.md#rate-limits). `limit`: writes of a client in a minute; 0 counts nothing, of tokens neither. Throws
- * Problem `limited` if the write exceeds a limit.
+ * (docs/reference/limits.md#rate-limits). `limit` is the number of writes of a client in a minute; if it is 0, nothing is counted, for
+ * tokens neither. Throws Problem `limited` if the write exceeds a limit.
  */
 export const requirePublicWrite = async (
   sql: Sql,

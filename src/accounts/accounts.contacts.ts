@@ -3,7 +3,7 @@ import type { Work } from '../store/work.ts'
 
 /* The number of contacts of an account and the limit of its plan. Parameters such as `account` are SQL expressions. */
 
-/** SQL expression: how many contacts the plan of the account has left; null if there is no limit. */
+/** SQL expression: how many contacts the plan of the account has left. It is null if there is no limit. */
 export const contactsLeft = (account: string): string =>
   `(select p.contacts - a.contact_count from accounts a left join plans p on p.name = a.plan where a.id = ${account})`
 
@@ -18,14 +18,14 @@ export const countingContacts = (account: string, units: string, after: string):
       and (${units} < 0 or coalesce((select contacts from plans where name = a.plan), 2147483647) >= contact_count + ${units})
     returning 1`
 
-const readingLeft = preparedStatement(
+const readLeft = preparedStatement(
   'contacts-left',
   { row: { left: 'int4?' }, parameters: { accountId: 'text' } },
   `select ${contactsLeft(':accountId')} as left`,
 )
 
-/** Returns how many new contacts the account's plan allows; `Infinity`: no limit. */
+/** Returns how many new contacts the account's plan allows, or `Infinity` if it has no limit. */
 export const readContactsLeft = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<number> => {
-  const [row] = await sql(readingLeft, { accountId })
+  const [row] = await sql(readLeft, { accountId })
   return Math.max(0, row?.left ?? Number.POSITIVE_INFINITY)
 }

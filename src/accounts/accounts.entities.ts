@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/tenant.ts'
 
-/** Limits of an account. null: unlimited (docs/reference/limits.md#plans-and-quotas). */
+/** The limits of accounts. A limit is null if there is none (docs/reference/limits.md#plans-and-quotas). */
 const PlanSchema = defineEntity({
   name: 'Plan',
   tableName: 'plans',
@@ -62,7 +62,7 @@ const BrandSchema = defineEntity({
     logoType: p.text().nullable(),
     /** The beginning of its SHA-256, for its URL. */
     logoHash: p.text().nullable(),
-    /** In pixels; null if its header has no size. */
+    /** In pixels. It is null if its header has no size. */
     logoWidth: p.integer().nullable(),
     logoHeight: p.integer().nullable(),
     /** `#1a2b3c` */
@@ -89,7 +89,7 @@ const ApiKeySchema = defineEntity({
     hash: p.text().collation('C').unique(),
     prefix: p.text(),
     lastFour: p.text(),
-    /** What it may call (accounts.scopes.ts); null: everything. */
+    /** What it may call (accounts.scopes.ts). It is null if it may call everything. */
     scopes: p.array().nullable(),
     createdAt: p.datetime(),
     /** From then on it is refused as a revoked key is, but ends nothing that it created. */
@@ -118,7 +118,7 @@ const RateWindowSchema = defineEntity({
 export class RateWindow extends RateWindowSchema.class {}
 RateWindowSchema.setClass(RateWindow)
 
-/** Units of a monthly quota that an account has used. `month`: the first day of the UTC calendar month. */
+/** Units of a monthly quota that an account has used. `month` is the first day of the UTC calendar month. */
 const QuotaUseSchema = defineEntity({
   name: 'QuotaUse',
   tableName: 'quota_uses',

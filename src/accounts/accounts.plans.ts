@@ -6,11 +6,10 @@ import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
 import { plans } from './accounts.columns.ts'
-import type { Plan } from './accounts.entities.ts'
 
 const limit = z.int().min(0).max(2_147_483_647).nullable().optional()
 
-/** New limits of a plan. null: unlimited; absent: unchanged. */
+/** New limits of a plan: null removes a limit, and one that is absent stays. */
 const PlanChange = z.object({
   contacts: limit,
   sends: limit,
@@ -51,16 +50,6 @@ export const showPlan = async ({ sql }: Operation, name: string): Promise<PlanVi
   return plan
 }
 
-const view = (plan: Plan): PlanView => ({
-  name: plan.name,
-  contacts: plan.contacts ?? null,
-  sends: plan.sends ?? null,
-  sendApiCalls: plan.sendApiCalls ?? null,
-  embedApi: plan.embedApi ?? null,
-  broadcastMinutes: plan.broadcastMinutes ?? null,
-  webinarCourses: plan.webinarCourses,
-})
-
 export const setPlanLimits = async (
   operation: Operation,
   name: string,
@@ -72,5 +61,5 @@ export const setPlanLimits = async (
   for (const [limitName, value] of Object.entries(parse(PlanChange, change)))
     if (value !== undefined) Object.assign(plan, { [limitName]: value })
   await em.flush()
-  return view(plan)
+  return showPlan(operation, name)
 }

@@ -37,13 +37,13 @@ const scopeOfSegment: Readonly<Record<string, Scope>> = {
 /** Routes whose scope is not that of their first segment. */
 const scopeOfRoute: Readonly<Record<string, Scope>> = { 'POST /events': 'journeys' }
 
-/** Returns the scopes of which a key needs one to call a route; none for a path that is not in the table: only keys without scopes may call it. */
+/** Returns the scopes of which a key needs one to call a route. It returns none if only keys without scopes may call it. */
 export const scopesOf = ({ method, path }: { method: string; path: string }): readonly Scope[] => {
   const scope = scopeOfRoute[`${method} ${path}`] ?? scopeOfSegment[path.split('/')[1]!]
   if (!scope) return []
   return scope === 'contacts' && method === 'GET' ? [scope, 'contacts:read'] : [scope]
 }
 
-/** Returns whether a key with the scopes `held` (null: everything) has at least one of the scopes `allowed`. */
+/** Returns whether a key with the scopes `held` has at least one of the scopes `allowed`. One without scopes (null) has all. */
 export const isInScope = (held: readonly string[] | null, allowed: readonly Scope[]): boolean =>
   held === null || allowed.some((scope) => held.includes(scope))

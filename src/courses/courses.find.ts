@@ -57,15 +57,15 @@ export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseVie
   return rows.map(viewCourse)
 }
 
-const readingCourse = (name: string, lock = '') =>
+const selectCourse = (name: string, lock = '') =>
   preparedStatement(
     name,
     { row: courseTypes, parameters: types(courses, 'accountId', 'id') },
     `select ${courseColumns} from courses c where c.account_id = :accountId and c.id = :id ${lock}`,
   )
 
-const readCourse = readingCourse('course-by-id')
-const holdCourseRow = readingCourse('hold-course', 'for key share of c')
+const readCourse = selectCourse('course-by-id')
+const holdCourseRow = selectCourse('hold-course', 'for key share of c')
 
 /** Returns null for an unknown id and for another account's course. */
 export const courseById = async ({ sql, accountId }: Reader, id: string): Promise<CourseView | null> => {

@@ -22,7 +22,7 @@ export const EnrolmentResult = z.object({
 })
 export type EnrolmentResult = z.infer<typeof EnrolmentResult>
 
-const lockingMember = preparedStatement(
+const upsertMember = preparedStatement(
   'lock-member',
   { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', email: 'text', now: 'timestamptz' } },
   `insert into members (account_id, id, email, created_at) values (:accountId, :id, :email, :now)
@@ -31,11 +31,11 @@ const lockingMember = preparedStatement(
 
 /** Locks the address's member, and creates it if necessary, so that changes of its keys run one after another. Returns its id. */
 const lockMember = async ({ sql, accountId, now }: Work, email: string): Promise<string> => {
-  const [member] = await sql(lockingMember, { accountId, id: newId('sub', now.getTime()), email, now })
+  const [member] = await sql(upsertMember, { accountId, id: newId('sub', now.getTime()), email, now })
   return member!.id
 }
 
-const activatingKey = preparedStatement(
+const upsertKey = preparedStatement(
   'activate-key',
   {
     row: { isActivated: 'bool' },
@@ -49,7 +49,7 @@ const activatingKey = preparedStatement(
 
 /** Activates the key. Returns false if it was active already. */
 const activateKey = async ({ sql, accountId, now }: Work, memberId: string, courseId: string): Promise<boolean> =>
-  (await sql(activatingKey, { accountId, memberId, courseId, now })).length > 0
+  (await sql(upsertKey, { accountId, memberId, courseId, now })).length > 0
 
 const revokeKey = statement(
   'revoke-key',

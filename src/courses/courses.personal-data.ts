@@ -68,14 +68,14 @@ const deleteMember = statement(
   'delete from members where account_id = :accountId and email = :email returning id',
 )
 
-const deletingFrom = (table: string) =>
+const deleteFrom = (table: string) =>
   statement(
     `delete-${table}-of-member`.replaceAll('_', '-'),
     { parameters: { accountId: 'text', memberId: 'text' } },
     `delete from ${table} where account_id = :accountId and member_id = :memberId`,
   )
 
-const deletionsOfMember = ['enrolments', 'finished_lessons', 'course_completions'].map(deletingFrom)
+const deleteRows = ['enrolments', 'finished_lessons', 'course_completions'].map(deleteFrom)
 
 /** Deletes an erased address from the membership, with its keys and progress. Its portal sessions end immediately. */
 export const forgetMembers: Listener = {
@@ -83,6 +83,6 @@ export const forgetMembers: Listener = {
     if (listId !== undefined || email === undefined) return
     const [member] = await sql(deleteMember, { accountId, email })
     if (!member) return
-    for (const deletion of deletionsOfMember) await sql(deletion, { accountId, memberId: member.id })
+    for (const deletion of deleteRows) await sql(deletion, { accountId, memberId: member.id })
   },
 }

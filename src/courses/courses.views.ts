@@ -102,7 +102,7 @@ export interface Visitor {
   memberId: string
   email: string
   session: string
-  /** The language of numbers; null: English. */
+  /** The language of numbers. It is null for English. */
   lang: string | null
 }
 

@@ -24,7 +24,7 @@ const dealId = types(deals, 'accountId', 'id')
 // old version of the other row, and could lose the deal.
 // `toKind` is the kind of the stage to move to, locked as by `lockTargetStage`; null if the deal stays, or the stage is of another
 // pipeline.
-const lockingDeal = preparedStatement(
+const lockDealRow = preparedStatement(
   'lock-deal',
   {
     row: { ...changeableColumns.types, toKind: typed<StageKind | null>('text') },
@@ -41,7 +41,7 @@ const lockingDeal = preparedStatement(
 )
 
 const lockDeal = async ({ sql, accountId }: Work, id: string, stageId: string | null) => {
-  const [row] = await sql(lockingDeal, { accountId, id, stageId })
+  const [row] = await sql(lockDealRow, { accountId, id, stageId })
   if (!row) throw notFound('There is no such deal', { hint: 'svc deals list' })
   return row
 }

@@ -64,7 +64,7 @@ export const ensureDefault = async (work: Work): Promise<void> => {
   await insertPipeline(work, { name: defaultName, isDefault: true, stages: defaultStages })
 }
 
-const readingPipelines = preparedStatement(
+const readPipelines = preparedStatement(
   'list-pipelines',
   {
     row: { ...types(pipelines, 'id', 'name', 'isDefault'), stages: typed<StageView[]>('json') },
@@ -76,14 +76,13 @@ const readingPipelines = preparedStatement(
    where p.account_id = :accountId group by p.id order by p.is_default desc, p.id`,
 )
 
-const readPipelines = ({ sql, accountId }: Work): Promise<PipelineView[]> => sql(readingPipelines, { accountId })
-
 /** Returns the pipelines, the default one first. Creates it if the account has none (GET /pipelines). */
 export const listPipelines = async (work: Work): Promise<PipelineView[]> => {
-  const pipelines = await readPipelines(work)
+  const read = () => work.sql(readPipelines, { accountId: work.accountId })
+  const pipelines = await read()
   if (pipelines.length > 0) return pipelines
   await ensureDefault(work)
-  return readPipelines(work)
+  return read()
 }
 
 /** Returns a pipeline by id, else by name; without `ref` the default pipeline. Throws Problem `not_found`. */

@@ -1,13 +1,15 @@
-import { isDeepStrictEqual } from 'node:util'
 import { addColumns, extendColumns, findList, requireList } from '../contacts/contacts.ts'
 import { type Checked, type Fault, faultText, recordOf, requireFiles, shapeFaults } from '../lib/file-faults.ts'
 import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import { forgetCounts } from '../store/tallies.ts'
 import type { Work } from '../store/work.ts'
+import { forms } from './forms.columns.ts'
 import { type Form, findForm, formsNamed } from './forms.find.ts'
 import { FormFile } from './forms.shapes.ts'
 
@@ -19,16 +21,12 @@ export interface AppliedForm extends Omit<Form, 'id'> {
   outcome: 'created' | 'updated' | 'unchanged'
 }
 
-/** The properties of a form that its author sets, with its list by id. */
-type Draft = Pick<Form, 'name' | 'listId' | 'fields' | 'doubleOptIn' | 'origins'>
+const draftColumns = columns(forms, ['name', 'listId', 'fields', 'doubleOptIn', 'origins'])
 
-const draftOf = ({ name, listId, fields, doubleOptIn, origins }: Draft): Draft => ({
-  name,
-  listId,
-  fields,
-  doubleOptIn,
-  origins,
-})
+/** The properties of a form that its author sets, with its list by id. */
+type Draft = RowOf<typeof draftColumns.types>
+
+const draftOf = (of: Draft): Draft => draftColumns.after(of, {})
 
 const namesOf = ({ fields }: Pick<Draft, 'fields'>) => new Set(fields.map(({ name }) => name))
 
@@ -49,14 +47,14 @@ const keepColumns = async (work: Work, { listId, fields }: Draft): Promise<void>
   addColumns(work, { id: listId, ...list }, namesOf({ fields }))
 }
 
-const locking = statement(
+const takeLock = statement(
   'lock-forms',
   { parameters: { accountId: 'text' } },
   `select from pg_advisory_xact_lock(${lockKey('forms', ':accountId')})`,
 )
 
 /** Serialises changes of an account's forms, because they read the existing forms before they write. */
-const lockForms = ({ sql, accountId }: Work) => sql(locking, { accountId })
+const lockForms = ({ sql, accountId }: Work) => sql(takeLock, { accountId })
 
 const nameTaken = (name: string) => conflict(`There is already a form named ${shown(name)}`)
 
@@ -71,10 +69,10 @@ const insert = async (work: Work, draft: Draft): Promise<Form> => {
   return { id, ...draft, createdAt: now.getTime(), updatedAt: now.getTime() }
 }
 
-const update = async (work: Work, id: string, draft: Draft): Promise<void> => {
+const update = async (work: Work, id: string, draft: Draft, usesList = true): Promise<void> => {
   const [em, { Form }] = await entitiesOf(work)
   await em.nativeUpdate(Form, { id }, { ...draft, updatedAt: work.now })
-  await keepColumns(work, draft)
+  if (usesList) await keepColumns(work, draft)
 }
 
 /** Creates a form. Throws Problem `not_found` for its list, `conflict` if its name is taken, `invalid` for more than 40 columns. */
@@ -115,7 +113,7 @@ const applyOne = async (work: Work, file: FormFile & Draft, dryRun: boolean): Pr
     const form = dryRun ? { id: null, ...draft, createdAt: nowMs, updatedAt: nowMs } : await insert(work, draft)
     return { ...form, outcome: 'created' }
   }
-  if (isDeepStrictEqual(draft, draftOf(current))) return { ...current, outcome: 'unchanged' }
+  if (draftColumns.isSame(draft, current)) return { ...current, outcome: 'unchanged' }
   if (!dryRun) await update(work, current.id, draft)
   return { ...current, ...draft, updatedAt: nowMs, outcome: 'updated' }
 }
@@ -170,11 +168,9 @@ export const updateForm = async (work: Work, ref: string, change: FormChange): P
   const usesList = change.list !== undefined || change.fields !== undefined
   const listId = usesList ? await resolveList(work, file) : current.listId
   const draft = draftOf({ ...file, listId })
-  if (isDeepStrictEqual(draft, draftOf(current))) return current
+  if (draftColumns.isSame(draft, current)) return current
   if ((await formsNamed(work, { id: current.id, name: draft.name })).length > 1) throw nameTaken(draft.name)
-  const [em, { Form }] = await entitiesOf(work)
-  await em.nativeUpdate(Form, { id: current.id }, { ...draft, updatedAt: work.now })
-  if (usesList) await keepColumns(work, draft)
+  await update(work, current.id, draft, usesList)
   return { ...current, ...draft, updatedAt: work.now.getTime() }
 }
 

@@ -56,8 +56,8 @@ const endSignup = preparedStatement(
 )
 
 /**
- * Returns the signup of a confirmation token, or null: the token is not valid or expired, the contact has left the list, or the
- * account is deleted.
+ * Returns the signup of a confirmation token. Returns null if the token is not valid or expired, the contact has left the list, or
+ * the account is deleted.
  */
 export const readSignup = async ({ sql, tokens, now }: App, token: string): Promise<Signup | null> => {
   const [accountId, listId, rowId] = tokens.read('confirm', token, now().getTime()) ?? []

@@ -87,7 +87,7 @@ const FormConsentSchema = defineEntity({
     formName: p.text(),
     /** What the form asked for. */
     fields: p.json<FormField[]>(),
-    /** The client's address; null: `SVC_CONSENT_ADDRESSES` was off. */
+    /** The client's address. It is null if `SVC_CONSENT_ADDRESSES` was off. */
     address: p.text().nullable(),
     at: p.datetime(),
   },

@@ -28,15 +28,10 @@ export interface FormView extends Form {
 
 const form = columns(forms, ['id', 'name', 'listId', 'fields', 'doubleOptIn', 'origins', 'createdAt', 'updatedAt'], 'f')
 
-const formOf = (row: RowOf<typeof form.types>): Form => ({
-  id: row.id,
-  name: row.name,
-  listId: row.listId,
-  fields: row.fields,
-  doubleOptIn: row.doubleOptIn,
-  origins: row.origins,
-  createdAt: row.createdAt.getTime(),
-  updatedAt: row.updatedAt.getTime(),
+const formOf = ({ createdAt, updatedAt, ...shown }: RowOf<typeof form.types>): Form => ({
+  ...shown,
+  createdAt: createdAt.getTime(),
+  updatedAt: updatedAt.getTime(),
 })
 
 /** Returns a form with the URL of its page; `publicUrl` is the daemon's. */
@@ -55,7 +50,7 @@ const readForms = statement(
 export const listForms = async ({ sql, accountId }: Work): Promise<Form[]> =>
   (await sql(readForms, { accountId })).sort(byName('name')).map(formOf)
 
-const readingNamedForms = preparedStatement(
+const findNamedForms = preparedStatement(
   'forms-named',
   { row: form.types, parameters: { accountId: 'text', id: 'text?', name: 'text' } },
   `select ${form.list} from forms f where f.account_id = :accountId and (f.id = :id or f.name = :name) order by f.id = :id desc`,
@@ -65,7 +60,7 @@ const readingNamedForms = preparedStatement(
 export const formsNamed = async (
   { sql, accountId }: Work,
   { id, name }: { id: string | null; name: string },
-): Promise<Form[]> => (await sql(readingNamedForms, { accountId, id, name })).map(formOf)
+): Promise<Form[]> => (await sql(findNamedForms, { accountId, id, name })).map(formOf)
 
 const formNotFound = (ref: string) => noSuch('form', ref, { hint: 'svc forms list' })
 
@@ -76,7 +71,7 @@ export const findForm = async (work: Work, ref: string): Promise<Form> => {
   return form
 }
 
-const readingForm = preparedStatement(
+const readFormRow = preparedStatement(
   'read-form',
   { row: form.types, parameters: { accountId: 'text', id: 'text' } },
   `select ${form.list} from forms f where f.account_id = :accountId and f.id = :id`,
@@ -84,7 +79,7 @@ const readingForm = preparedStatement(
 
 /** As `findForm`, for submissions: by id only. */
 export const readForm = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<Form> => {
-  const [row] = await sql(readingForm, { accountId, id })
+  const [row] = await sql(readFormRow, { accountId, id })
   if (!row) throw formNotFound(id)
   return formOf(row)
 }
@@ -94,7 +89,7 @@ export interface PublicForm extends Form {
   accountId: string
 }
 
-const readingPublicForm = preparedStatement(
+const findPublic = preparedStatement(
   'find-public-form',
   { row: { ...form.types, accountId: 'text' }, parameters: { id: 'text' } },
   `select ${form.list}, f.account_id as "accountId"
@@ -108,7 +103,7 @@ const readingPublicForm = preparedStatement(
  */
 export const findPublicForm = async (app: Pick<App, 'sql' | 'database'>, id: string): Promise<PublicForm | null> => {
   if (!/^frm_[0-9a-z]{26}$/.test(id)) return null
-  const [row] = await app.sql(readingPublicForm, { id })
+  const [row] = await app.sql(findPublic, { id })
   if (row) await requireHere(app, row.accountId)
   return row ? { ...formOf(row), accountId: row.accountId } : null
 }

@@ -17,7 +17,7 @@ export interface ReceivedDelivery {
   at: number
   type: string
   id: string
-  /** null: it got no answer. */
+  /** It is null if the delivery got no answer. */
   status: number | null
   ms: number
   verified: boolean
@@ -33,7 +33,7 @@ export interface ReceivedDelivery {
 export type Reply = () => number | null
 
 interface ListenOptions {
-  /** 0: any free port. */
+  /** If it is 0, any free port is taken. */
   port: number
   events: readonly EventType[] | null
   reply: Reply
@@ -52,7 +52,7 @@ export interface ListenSummary {
   events: number
   distinct: number
   notVerified: number
-  /** Why the subscription ended; null: the user stopped the command. */
+  /** Why the subscription ended. It is null if the user stopped the command. */
   ended: string | null
 }
 

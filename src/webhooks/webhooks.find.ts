@@ -51,31 +51,31 @@ export const newTargetState = {
 /** The EntityManager of the unit of work and the entity. They are loaded on the first call, because listeners must not load them. */
 export const entitiesOf = (work: Work) => work.em(import('./webhooks.entities.ts'))
 
-const selectWebhooks = `select ${ownColumns.list}, t.url, t.status, t.disabled_reason as "disabledReason",
+const selected = `select ${ownColumns.list}, t.url, t.status, t.disabled_reason as "disabledReason",
   t.last_delivery_at as "lastDeliveryAt", t.last_failure_at as "lastFailureAt", t.last_error as "lastError"
   from webhooks w ${joinTarget('w')} where w.account_id = :accountId`
 
 const readWebhooks = statement(
   'read-webhooks',
   { row: subscriptionTypes, parameters: { accountId: 'text' } },
-  `${selectWebhooks} order by w.id desc`,
+  `${selected} order by w.id desc`,
 )
 
-const oneWebhook = (name: string, lock = '') =>
+const selectWebhook = (name: string, lock = '') =>
   statement(
     name,
     { row: subscriptionTypes, parameters: { accountId: 'text', id: 'text' } },
-    `${selectWebhooks} and w.id = :id ${lock}`,
+    `${selected} and w.id = :id ${lock}`,
   )
-const readWebhook = oneWebhook('read-webhook')
-const readWebhookLocked = oneWebhook('read-webhook-locked', 'for no key update')
+const readWebhook = selectWebhook('read-webhook')
+const readWebhookLocked = selectWebhook('read-webhook-locked', 'for no key update')
 
 /** Returns all subscriptions of the account, newest first. */
 export const listWebhooks = async ({ sql, accountId }: Work): Promise<Subscription[]> =>
   (await sql(readWebhooks, { accountId })).map(subscriptionOf)
 
-const find = async (reading: typeof readWebhook, { sql, accountId }: Work, id: string): Promise<Subscription> => {
-  const [row] = await sql(reading, { accountId, id })
+const find = async (read: typeof readWebhook, { sql, accountId }: Work, id: string): Promise<Subscription> => {
+  const [row] = await sql(read, { accountId, id })
   if (!row) throw noSuch('webhook', id, { hint: 'svc webhooks list' })
   return subscriptionOf(row)
 }

@@ -15,7 +15,7 @@ const WebinarSchema = defineEntity({
     scheduledAt: p.datetime().nullable(),
     /** The planned duration: the end of the calendar entry. */
     durationMinutes: p.integer().default(60),
-    /** The time zone of the times in emails and on pages; null: UTC. */
+    /** The time zone of the times in emails and on pages. It is null for UTC. */
     timezone: p.text().nullable(),
     description: p.text().default(''),
     startedAt: p.datetime().nullable(),

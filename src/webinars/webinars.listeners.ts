@@ -1,7 +1,7 @@
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 
-const detaching = statement(
+const detachWebinars = statement(
   'detach-course',
   { parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
   `update webinars set course_id = null, updated_at = :now where account_id = :accountId and id = any(array(
@@ -12,6 +12,6 @@ const detaching = statement(
 /** Detaches the webinars of a deleted course. */
 export const detachCourse: Listener = {
   async courseDeleted({ sql, accountId, now }, id) {
-    await sql(detaching, { accountId, id, now })
+    await sql(detachWebinars, { accountId, id, now })
   },
 }

@@ -16,7 +16,7 @@ import {
   type WebinarRow,
   type WebinarView,
 } from './sessions/sessions.ts'
-import { webinarRegistrations } from './webinars.columns.ts'
+import { webinarRegistrations, webinars } from './webinars.columns.ts'
 
 type Change = z.output<typeof WebinarChange>
 
@@ -59,6 +59,18 @@ const restart = async (work: Work, webinar: WebinarRow): Promise<Set<string>> =>
   return new Set(unaware.map(({ email }) => email))
 }
 
+const settingColumns = columns(webinars, [
+  'title',
+  'scheduledAt',
+  'durationMinutes',
+  'timezone',
+  'description',
+  'capacity',
+  'streamUrl',
+  'replayUrl',
+  'sequence',
+])
+
 /**
  * Returns the webinar with the changed properties. Throws Problem `usage` for a time in the past, `conflict` if the webinar has ended,
  * was cancelled, or is live and gets a time.
@@ -70,28 +82,13 @@ const changed = (webinar: WebinarRow, change: Change, now: Date): WebinarRow => 
     change.replayUrl !== undefined && Object.values(change).filter((to) => to !== undefined).length === 1
   // Nobody has a recording before the end.
   if (webinar.status !== 'ended' || !isOnlyReplay) requireOpen(webinar)
-  const { title = webinar.title, capacity = webinar.capacity, scheduledAt } = change
-  const { streamUrl = webinar.streamUrl, replayUrl = webinar.replayUrl } = change
-  const { durationMinutes = webinar.durationMinutes, timezone = webinar.timezone } = change
-  const { description = webinar.description } = change
-  const given = { title, capacity, streamUrl, replayUrl, durationMinutes, timezone, description }
-  if (scheduledAt === undefined) return { ...webinar, ...given }
-  if (webinar.status === 'live') throw conflict('The webinar is live: its time can’t be changed')
-  const isMoved = scheduledAt !== webinar.scheduledAt?.getTime()
-  return {
-    ...webinar,
-    ...given,
-    ...(isMoved && { scheduledAt: new Date(scheduledAt), sequence: webinar.sequence + 1 }),
-  }
+  const { scheduledAt, ...given } = change
+  if (scheduledAt !== undefined && webinar.status === 'live')
+    throw conflict('The webinar is live: its time can’t be changed')
+  const isMoved = scheduledAt !== undefined && scheduledAt !== webinar.scheduledAt?.getTime()
+  const time = isMoved ? { scheduledAt: new Date(scheduledAt), sequence: webinar.sequence + 1 } : {}
+  return { ...webinar, ...settingColumns.after(webinar, { ...given, ...time }) }
 }
-
-const settings = [
-  ...(['title', 'scheduledAt', 'capacity', 'streamUrl', 'replayUrl', 'sequence'] as const),
-  ...(['durationMinutes', 'timezone', 'description'] as const),
-]
-
-/** Returns the names of the settings that the change would modify. */
-const differing = (before: WebinarRow, webinar: WebinarRow) => settings.filter((name) => webinar[name] !== before[name])
 
 const countSeated = statement(
   'count-seated-with-email',
@@ -108,7 +105,7 @@ export const planUpdate = async (work: Work, id: string, change: Change): Promis
   const { sql, accountId, now } = work
   const before = await readWebinar(work, id)
   const webinar = changed(before, change, now)
-  if (differing(before, webinar).length === 0) return { webinar: viewWebinar(before), moved: 0, promoted: 0 }
+  if (settingColumns.isSame(before, webinar)) return { webinar: viewWebinar(before), moved: 0, promoted: 0 }
   const promoted = seatsToFill(webinar)
   const waiting = webinar.waitlistedCount - promoted
   const isMoved = webinar.sequence > before.sequence
@@ -128,12 +125,10 @@ export const updateWebinar = async (app: MailApp, work: Work, id: string, change
   const { sql, accountId, now } = work
   const before = await lockWebinar(work, id)
   const webinar = changed(before, change, now)
-  const names = differing(before, webinar)
-  if (names.length === 0) return { webinar: viewWebinar(before), moved: 0, promoted: 0 }
+  if (settingColumns.isSame(before, webinar)) return { webinar: viewWebinar(before), moved: 0, promoted: 0 }
   webinar.updatedAt = now
   const [em, { Webinar }] = await work.em(import('./webinars.entities.ts'))
-  const values = Object.fromEntries(names.map((name) => [name, webinar[name]]))
-  await em.nativeUpdate(Webinar, { id }, { ...values, updatedAt: now })
+  await em.nativeUpdate(Webinar, { id }, { ...settingColumns.after(webinar, {}), updatedAt: now })
   const isMoved = webinar.sequence > before.sequence
   const registrants = isMoved ? await sql(readRegistrants, { accountId, id }) : []
   const unaware = isMoved ? await restart(work, webinar) : new Set<string>()

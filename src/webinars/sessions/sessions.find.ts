@@ -116,7 +116,7 @@ export const readDetails = async (reader: Reader, id: string): Promise<WebinarDe
   return { durationMinutes, timezone, description }
 }
 
-const lockingWebinar = (name: string, lock: string) =>
+const selectLocked = (name: string, lock: string) =>
   preparedStatement(
     name,
     { row: webinarColumns.types, parameters: webinarId },
@@ -124,9 +124,9 @@ const lockingWebinar = (name: string, lock: string) =>
   )
 
 /** The lock of a change of seats, and the lock that allows concurrent readers, such as reminders. */
-const locking = {
-  change: lockingWebinar('lock-webinar', 'no key update'),
-  read: lockingWebinar('share-webinar', 'share'),
+const lockFor = {
+  change: selectLocked('lock-webinar', 'no key update'),
+  read: selectLocked('share-webinar', 'share'),
 } as const
 
 /** Returns the webinar, or throws Problem `not_found` for an unknown or foreign one. */
@@ -152,5 +152,5 @@ export const readWebinar = async ({ sql, accountId }: Reader, id: string): Promi
 export const lockWebinar = async (
   { sql, accountId }: Reader,
   id: string,
-  purpose: keyof typeof locking = 'change',
-): Promise<WebinarRow> => required(await sql(locking[purpose], { accountId, id }))
+  purpose: keyof typeof lockFor = 'change',
+): Promise<WebinarRow> => required(await sql(lockFor[purpose], { accountId, id }))
