@@ -83,7 +83,8 @@ const shown = (found: Import[]) => found.map(({ from, to }) => `${from} -> ${to}
 /** The imports from `http/`, `cli/` and `pages/` that features may have: types, and a few named files. */
 const isEdgeShape = ({ from, to, typeOnly }: Import) =>
   (/\.routes\.ts$/.test(from) && to === 'src/http/route.ts') ||
-  (/\.(pages|views|mails)\.ts$/.test(from) && /^src\/pages\/(page|html|plain-mail|calendar|player)\.ts$/.test(to)) ||
+  (/\.(pages|views|mails)\.ts$/.test(from) &&
+    /^src\/pages\/(page|html|plain-mail|calendar|cover|player)\.ts$/.test(to)) ||
   (/\.commands\.ts$/.test(from) &&
     /^src\/cli\/(ask|command|input|letter|open-file|output|progress|screen|trial)\.ts$/.test(to)) ||
   (typeOnly && /^src\/(http|cli)\//.test(to) && feature(from) >= 0)

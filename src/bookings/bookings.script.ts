@@ -1,4 +1,4 @@
-import { hour12Script } from '../pages/clock.ts'
+import { hour12Script } from '../lib/hour12.ts'
 
 /**
  * Script of a booking block: replaces the list of days by months as a grid, and shows times in the visitor's zone and clock, with

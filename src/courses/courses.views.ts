@@ -2,6 +2,7 @@ import { dateText, type Locale } from '../lib/dates.ts'
 import { maskedEmail } from '../lib/email.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import { videoOf } from '../lib/video.ts'
+import { cover, coverStyle } from '../pages/cover.ts'
 import { type Html, html } from '../pages/html.ts'
 import type { PageView } from '../pages/page.ts'
 import { videoPlayer, videoStyle } from '../pages/player.ts'
@@ -205,8 +206,8 @@ export const courseView = (
 ): PageView => ({
   ...(entry.fault !== undefined && { status: 400 }),
   title: progress.course.title,
-  style,
-  body: html`<h1>${progress.course.title}</h1>
+  style: `${style}${coverStyle(progress.course.id)}`,
+  body: html`${cover}<h1>${progress.course.title}</h1>
 ${completed(progress)}
 ${certificate && certificateSection(visitor, certificate, entry)}
 ${progressOf(progress, visitor.lang)}

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { readBrand, requireHere, requirePublicWrite } from '../accounts/accounts.ts'
+import { accountOfSlug, type Brand, readBrand, requireHere, requirePublicWrite } from '../accounts/accounts.ts'
 import { notFound, Problem } from '../lib/problem.ts'
 import {
   document,
@@ -121,9 +121,26 @@ export const isPageUrl = (pages: readonly Page[], url: string): boolean => {
   })
 }
 
-/** Answers with the 404 page, for a request that reached no route. */
-export const answerPageNotFound = (request: FastifyRequest, reply: FastifyReply) =>
-  reply.header('x-request-id', request.id).code(noPage.status!).headers(pageHeaders(noPage)).send(document(noPage))
+/** Returns the brand of the account whose slug is the first segment of a path; null if there is none. */
+const brandOfSlug = async (app: App, path: string): Promise<Brand | null> => {
+  try {
+    const accountId = await accountOfSlug(app, path.split('/')[1]!)
+    return accountId === null ? null : await readBrand({ sql: app.sql, accountId })
+  } catch (error) {
+    if (error instanceof Problem || isUnavailable(error)) return null
+    throw error
+  }
+}
+
+/** Answers with the 404 page, for a request that reached no route. Below the slug of an account it shows its brand. */
+export const answerPageNotFound = async (app: App, request: FastifyRequest, reply: FastifyReply) => {
+  const brand = await brandOfSlug(app, request.url.split('?')[0]!)
+  return reply
+    .header('x-request-id', request.id)
+    .code(noPage.status!)
+    .headers(pageHeaders(noPage, false, brand))
+    .send(document(noPage, brand, ownPath(app, '')))
+}
 
 /** Parses the body in the form that the page `takes`. */
 const readPost = ({ takes }: Page, request: FastifyRequest) => {

@@ -279,7 +279,7 @@ export const buildServer = async (
       // No hook runs for such a request.
       logAtEnd(request, reply)
       const isForPage = wantsPage(request) || (!isJson(request) && isPageUrl(pages, request.url))
-      if (error.code === 'FST_ERR_BAD_URL' && isForPage) return void answerPageNotFound(request, reply)
+      if (error.code === 'FST_ERR_BAD_URL' && isForPage) return void answerPageNotFound(app, request, reply)
       answerError(error, request, reply)
     },
     clientErrorHandler: answerMalformed as never,
@@ -320,7 +320,7 @@ export const buildServer = async (
     if (routes.length > 0) addDocument(server, document)
     addPages(server, app, routes.length > 0 ? [...pages, docsPage(document)] : pages, readBody)
   })
-  addNotFound(server, routes)
+  addNotFound(server, app, routes)
   await server.ready()
   return {
     fastify: server,
@@ -337,7 +337,7 @@ const wantsPage = ({ headers, url }: FastifyRequest): boolean =>
   /\btext\/html\b/i.test(headers.accept ?? '') && !/^\/api(\/|\?|$)/.test(url)
 
 /** Answers 405 with `Allow` for a known path with another method, else 404. Neither needs a key. A browser gets the 404 as a page. */
-const addNotFound = (server: FastifyInstance, routes: readonly Route[]) => {
+const addNotFound = (server: FastifyInstance, app: App, routes: readonly Route[]) => {
   const known = routes.map((route) => ({
     method: route.method,
     pattern: new RegExp(`^${apiPrefix}${route.path.replace(/:[^/]+/g, '[^/]+')}$`),
@@ -347,7 +347,7 @@ const addNotFound = (server: FastifyInstance, routes: readonly Route[]) => {
     const path = request.url.split('?')[0]!
     const methods = known.filter((k) => k.pattern.test(path)).map((k) => k.method)
     if (methods.length === 0)
-      return wantsPage(request) ? answerPageNotFound(request, reply) : reply.code(404).send({ error: 'Not found' })
+      return wantsPage(request) ? answerPageNotFound(app, request, reply) : reply.code(404).send({ error: 'Not found' })
     return reply
       .code(405)
       .header('allow', methods.join(', '))

@@ -197,6 +197,19 @@ test('preferences with topics have it', async () => {
   expectBrand(html)
 })
 
+test('an address below the slug that no page has shows it; one below no slug shows none', async () => {
+  const asked = { headers: { accept: 'text/html' } }
+  for (const path of ['/harbour', '/harbour/nothing?x=1', '/harbour/nothing/at/all']) {
+    const { status, html } = await visit(path, asked)
+    expect([path, status]).toEqual([path, 404])
+    expectBrand(html)
+  }
+  expect(await visit('/haven/nothing', asked)).toMatchObject({
+    status: 404,
+    html: expect.not.stringContaining('brand'),
+  })
+})
+
 test('a failure that names no account shows none', async () => {
   for (const url of ['/v/x', '/u/x', '/f/frm_x', '/webinar/web_x', '/nobody/x/embed']) {
     const { status, html } = await visit(url)

@@ -56,7 +56,7 @@ describePages('the join page', (openPage) => {
     expect(await page.locator('h1').textContent()).toContain('Growing <b>tomatoes</b>')
     expect(await page.locator('time').getAttribute('datetime')).toBe(new Date(scheduledAt).toISOString())
     const inNewYork = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'America/New_York' })
-    await says(/your time \(America\/New_York\)$/)
+    await says(/your time \(America\/New York\)$/)
     expect(await page.locator('#local').textContent()).toContain(inNewYork.format(scheduledAt))
     const count = page.getByRole('timer', { name: /^Starts in 1 day/ })
     expect(await count.textContent()).toMatch(/^1 day 0[12]:[0-5]\d:[0-5]\d$/)
@@ -89,7 +89,7 @@ describePages('the join page', (openPage) => {
   test('the page to register leads to thanks with a calendar, and shows one time to visitors in the zone of the host', async () => {
     const { id, scheduledAt } = await prepare({ capacity: 9, description: 'Bring <b>tea</b>.' })
     await open(`/webinar/${id}`)
-    await says(/your time \(America\/New_York\)$/)
+    await says(/your time \(America\/New York\)$/)
     await page.getByRole('timer', { name: /^Starts in/ }).waitFor()
     await says('5+ seats left')
     await expectGoodOnEveryScreen(page, 'register')

@@ -53,7 +53,7 @@ const textOf = (link: Element): string => {
 const isSample = (url: string, hostname: string): boolean =>
   /\{\{|\}\}|%7b%7b/i.test(url) || /(^|\.)(example(\.(com|org|net))?|test|invalid)$/.test(bareHost(hostname))
 
-/** The paths of links that count clicks, of live views, which count them too, and of the link that no person sees, also under a prefix. */
+/** The paths of links that count clicks, as live views do, and of the link that no person sees, also under a prefix. */
 const tracked = /^(?:\/.+)?\/(?:t\/(c|h)|v)\//
 
 const kindOf = (url: string, ids: ReadonlySet<string>, ownOrigins: readonly string[]): LinkKind => {

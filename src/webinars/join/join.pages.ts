@@ -1,5 +1,6 @@
 import { videoOf } from '../../lib/video.ts'
 import { addToCalendar } from '../../pages/calendar.ts'
+import { cover, coverStyle } from '../../pages/cover.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { json, notFoundPage, type Page, type PageView } from '../../pages/page.ts'
 import { videoPlayer } from '../../pages/player.ts'
@@ -51,7 +52,7 @@ const waiting = (app: App, place: Place): PageView => {
   const event = eventOf(place, join)
   return view(
     place.title,
-    html`<p class="badge">You have a seat</p>
+    html`${cover}<p class="badge">You have a seat</p>
 <h1>${place.title}</h1>
 ${whenView(place)}${countdown(place, app.now(), { reloads: true })}
 <p>The stream opens on this page when the session is live. <a href="">Reload</a></p>
@@ -59,7 +60,7 @@ ${event && addToCalendar(event, calendar)}
 ${aboutView(place)}
 <p><a href="${cancel}">Cancel my registration</a></p>
 ${presence(app, place)}`,
-    { script: timeScript + presenceScript },
+    { script: timeScript + presenceScript, style: `${sessionStyle}${coverStyle(place.webinarId)}` },
   )
 }
 
@@ -126,14 +127,16 @@ const recording = (title: string, url: string): Html => {
 <p><a href="${url}" rel="noreferrer">Watch the recording on its own page</a></p>`
 }
 
-const closed = ({ title, status, registration, replayUrl }: Place, text: string): PageView => {
+const closed = (place: Place, text: string): PageView => {
+  const { title, status, registration, replayUrl } = place
   const replay = status === 'ended' && registration === 'confirmed' ? replayUrl : null
+  const isEnded = status === 'ended'
   return view(
     title,
     html`<h1>${title}</h1>
-<p>${text}</p>
-${replay !== null && recording(title, replay)}`,
-    loading(embedded(replay)),
+<p class="notice">${text}</p>
+${isEnded && whenView(place)}${replay !== null && recording(title, replay)}${isEnded && aboutView(place)}`,
+    { script: timeScript, ...loading(embedded(replay)) },
   )
 }
 

@@ -5,6 +5,7 @@ import { parse } from '../../lib/parse.ts'
 import { conflict, notFound, Problem } from '../../lib/problem.ts'
 import { number } from '../../lib/quantity.ts'
 import { addToCalendar } from '../../pages/calendar.ts'
+import { cover, coverStyle } from '../../pages/cover.ts'
 import { type Html, html } from '../../pages/html.ts'
 import {
   formStyle,
@@ -30,9 +31,26 @@ import { findPublicWebinar, type PublicWebinar, registerUrl } from './register.t
  */
 
 const style = `${formStyle}${sessionStyle}
-h2 { margin: 1.75rem 0 .75rem; font-size: 1.15rem; line-height: 1.3 }
+h2 { margin: 0 0 .75rem; font-size: 1.15rem; line-height: 1.3 }
 .seats { margin: 0 0 1.25rem; font-weight: 600 }
 .fault { margin: 0 0 1rem }
+`
+
+/** On a wide screen the cover and the text are beside the time and the form. */
+const eventStyle = (id: string): string => `${style}${coverStyle(id)}
+.event > div:not(.cover), .about { margin: 0 0 1.5rem }
+@media (min-width: 60rem) {
+  main { max-width: 58rem }
+  .event { display: grid; grid-template: auto 1fr / 19rem minmax(0, 1fr); gap: 1.5rem 2.5rem }
+  .event > * { grid-column: 2; margin: 0 }
+  .event > div:not(.cover), .event .about { margin: 0 }
+  .event .cover { grid-area: 1 / 1; height: auto; aspect-ratio: 1; margin: 0 }
+  .event .about { grid-area: 2 / 1 }
+  .event .cover:not(:has(~ .about)) { grid-row: 1 / 3; align-self: start }
+  .event h1 { font-size: 2rem }
+}
+.sign-up button { width: 100% }
+.sign-up { padding: 1.25rem; border: 1px solid var(--line); border-radius: .75rem; background: var(--ground) }
 `
 
 /** The numbers of free seats that the page shows. */
@@ -70,10 +88,13 @@ const closed = (webinar: PublicWebinar, text: string): PageView => ({
   status: 409,
   title: webinar.title,
   accountId: webinar.accountId,
-  style,
+  style: eventStyle(webinar.id),
   script: timeScript,
-  body: html`${heading(webinar)}<p class="notice"><strong>${text}</strong></p>
-${webinar.status !== 'cancelled' && whenView(webinar)}${aboutView(webinar)}`,
+  body: html`<div class="event">
+${cover}<div>
+${heading(webinar)}<p class="notice"><strong>${text}</strong></p>
+${webinar.status !== 'cancelled' && whenView(webinar)}</div>
+${aboutView(webinar)}</div>`,
 })
 
 interface Entered {
@@ -86,10 +107,13 @@ const formPage = (app: App, webinar: PublicWebinar, entered?: Entered): PageView
   status: entered ? 400 : 200,
   title: entered ? `Please check: ${webinar.title}` : webinar.title,
   accountId: webinar.accountId,
-  style,
+  style: eventStyle(webinar.id),
   script: timeScript,
-  body: html`${heading(webinar)}${whenView(webinar)}${countdown(webinar, app.now())}${seats(webinar)}${aboutView(webinar)}
-<h2>${isFull(webinar) ? 'Join the waitlist' : 'Register'}</h2>
+  body: html`<div class="event">
+${cover}<div>
+${heading(webinar)}${whenView(webinar)}${countdown(webinar, app.now())}${seats(webinar)}</div>
+${aboutView(webinar)}<section class="sign-up" aria-labelledby="sign-up">
+<h2 id="sign-up">${isFull(webinar) ? 'Join the waitlist' : 'Register'}</h2>
 ${entered && html`<p class="fault" role="alert" id="fault">${entered.fault}</p>`}
 <form method="post">
 <div class="field">
@@ -104,7 +128,9 @@ ${entered && html`<p class="fault" role="alert" id="fault">${entered.fault}</p>`
 <label>Leave this empty<input type="text" name="${honeypotName}" tabindex="-1" autocomplete="off"></label>
 </div>
 <button type="submit">${isFull(webinar) ? 'Join the waitlist' : 'Register'}</button>
-</form>`,
+</form>
+</section>
+</div>`,
 })
 
 const path = '/webinar/:id'

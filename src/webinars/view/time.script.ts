@@ -1,4 +1,4 @@
-import { hour12Script } from '../../pages/clock.ts'
+import { hour12Script } from '../../lib/hour12.ts'
 
 /**
  * Script of the pages that show when a webinar is. It shows the time in the visitor's zone, if that differs, and in their clock, and a
@@ -22,7 +22,7 @@ if (time) {
     const line = document.createElement('span')
     line.className = 'day'
     line.textContent = day
-    local.append(line, times + ' – your time (' + zone + ')')
+    local.append(line, times + ', your time (' + zone.replaceAll('_', ' ') + ')')
     local.hidden = false
     if (dayIn(time.dataset.zone) === day) byId('day').remove()
     byId('host').prepend('For the host: ')

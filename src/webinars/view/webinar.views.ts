@@ -1,4 +1,5 @@
 import { datePartsOf, type Locale, spanTexts } from '../../lib/dates.ts'
+import { quantity } from '../../lib/quantity.ts'
 import { type CalendarEvent, calendarStyle } from '../../pages/calendar.ts'
 import { type Html, html } from '../../pages/html.ts'
 import type { File } from '../../pages/page.ts'
@@ -70,7 +71,7 @@ export const eventOf = (
 ): CalendarEvent | null =>
   scheduledAt && { title, description, start: scheduledAt, end: endOf(scheduledAt, durationMinutes), location: page }
 
-/** Returns date, times and zone. The script adds those of the visitor if they differ. */
+/** Returns date, times, zone and length. The script adds those of the visitor if they differ. */
 export const whenView = ({ scheduledAt, durationMinutes, locale }: ShownSession): Html | false => {
   if (scheduledAt === null) return false
   const [day, times] = spanTexts(scheduledAt, endOf(scheduledAt, durationMinutes), locale)
@@ -83,6 +84,7 @@ export const whenView = ({ scheduledAt, durationMinutes, locale }: ShownSession)
 <p id="host"><time id="time" datetime="${scheduledAt.toISOString()}" data-minutes="${durationMinutes}"${zone}>
 <span class="day" id="day">${day}</span>
 ${times}</time></p>
+<p class="quiet">Online · ${quantity(durationMinutes, 'minute', 'minutes', locale.lang)}</p>
 </div>
 </div>
 `
