@@ -64,7 +64,9 @@ describePages('the console of svc dev', (openPage) => {
       mail: '/mail',
       one: `/mail/${id}`,
       phone: `/mail/${id}?width=phone`,
+      tablet: `/mail/${id}?width=tablet`,
       links: `/mail/${id}?show=links`,
+      check: `/mail/${id}?show=check`,
       headers: `/mail/${id}?show=headers`,
       calls: '/calls',
     }

@@ -149,7 +149,7 @@ test('a request that changes something is refused unless the console itself post
     { origin: `${c.console.url}0` },
   ] as Record<string, string>[]
   for (const headers of strangers)
-    for (const path of ['/mail/clear', '/mail/mode', '/mail/links', '/clock'])
+    for (const path of ['/mail/clear', '/mail/delete', '/mail/mode', '/mail/links', '/clock'])
       expect((await post(path, { mode: 'refuse', by: '1d' }, headers)).status).toBe(403)
   expect([caughtIds(c.folder).length, readMode(c.folder).mode]).toEqual([1, 'accept'])
   expect((await showClock(c.t.app.sql)).offsetMs).toBe(0)
@@ -306,6 +306,30 @@ test('the links of an email are checked eight at a time', async () => {
   await post('/mail/links', { id: firstId(), back: '/' })
   expect([asked, most]).toEqual([20, 8])
   await new Promise((resolve) => target.close(resolve))
+})
+
+test('an email is deleted by itself', async () => {
+  for (const subject of ['First', 'Second']) await c.mail({ subject })
+  const [first, second] = caughtIds(c.folder)
+  expect((await get(`/mail/${first}`)).text).toContain('action="/mail/delete"')
+  const answer = await post('/mail/delete', { id: first!, back: '/mail' })
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, '/mail'])
+  expect(caughtIds(c.folder)).toEqual([second])
+  await post('/mail/delete', { id: 'msg_0', back: '/mail' })
+  expect(caughtIds(c.folder)).toEqual([second])
+})
+
+test('what Outlook and Gmail drop of an email is listed, each once', async () => {
+  await c.mail({
+    subject: 'Plain',
+    html: '<p style="position:absolute">A</p><p style="position:absolute">B</p><form></form>',
+  })
+  const { text } = await get(`/mail/${firstId()}?show=check`)
+  expect(text.match(/<li>position:absolute \(layout\)<\/li>/g)).toHaveLength(1)
+  expect(text).toContain('<li>the element form</li>')
+  expect((await get(`/mail/${firstId()}`)).text).toMatch(/>Check <span class="pill warn">\d+<\/span>/)
+  await c.mail({ subject: 'Text only', text: 'Hello' })
+  expect((await get(`/mail/${firstId()}?show=check`)).text).toContain('This email has no HTML part')
 })
 
 test('the page of all email says how many are kept', async () => {

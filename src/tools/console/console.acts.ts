@@ -59,6 +59,13 @@ const change = async (path: string, form: URLSearchParams, ports: Ports): Promis
     removeCaught(ports.dataDir, caughtIds(ports.dataDir))
     return true
   }
+  if (path === '/mail/delete') {
+    removeCaught(
+      ports.dataDir,
+      caughtIds(ports.dataDir).filter((id) => id === form.get('id')),
+    )
+    return true
+  }
   if (path === '/mail/links') {
     await ports.checkLinks(form.get('id') ?? '')
     return true
@@ -77,7 +84,7 @@ export const act = async (
   body: Buffer | null,
   ports: Ports,
 ): Promise<ActAnswer> => {
-  if (!['/mail/clear', '/mail/mode', '/mail/links', '/clock'].includes(path))
+  if (!['/mail/clear', '/mail/delete', '/mail/mode', '/mail/links', '/clock'].includes(path))
     return refused(405, 'This page accepts no form')
   if (!isOurs(request)) return refused(403, 'Only pages of the console may send this form')
   if (body === null) return refused(413, 'The form is too large')

@@ -13,11 +13,11 @@ const attachmentCount = (count: number): Html =>
 /** Returns the URL of an email; the list beside it keeps the search. */
 export const mailUrl = (
   id: string,
-  { tab = 'html', isNarrow = false, search = '' }: { tab?: MailTab; isNarrow?: boolean; search?: string } = {},
+  { tab = 'html', width = 'full', search = '' }: { tab?: MailTab; width?: MailWidth; search?: string } = {},
 ): string =>
   urlWith(`/mail/${id}`, {
     show: tab === 'html' ? '' : tab,
-    width: isNarrow ? 'phone' : '',
+    width: width === 'full' ? '' : width,
     q: search,
   })
 
@@ -95,17 +95,24 @@ ${olderLink(page, search)}
 })
 
 /** The views of an email. */
-export const mailTabs = ['html', 'text', 'links', 'headers', 'source'] as const
+export const mailTabs = ['html', 'text', 'links', 'check', 'headers', 'source'] as const
 type MailTab = (typeof mailTabs)[number]
-const tabNames = { html: 'HTML', text: 'Text', links: 'Links', headers: 'Headers', source: 'Source' }
+const tabNames = { html: 'HTML', text: 'Text', links: 'Links', check: 'Check', headers: 'Headers', source: 'Source' }
+
+/** How wide the frame of an email can be, in px; `full`: as wide as the page. */
+const frameWidths = { full: null, tablet: 768, phone: 375 }
+type MailWidth = keyof typeof frameWidths
+export const mailWidths = Object.keys(frameWidths) as MailWidth[]
+const widthNames = { full: 'Full width', tablet: 'Tablet, 768 px', phone: 'Phone, 375 px' }
 
 interface MailLook {
   tab: MailTab
-  /** Whether the frame is as wide as a phone. */
-  isNarrow: boolean
+  width: MailWidth
   /** The origins of images that the console does not load. */
   blocked: readonly string[]
   links: readonly MailLink[]
+  /** The rules of mail programs that the HTML breaks. */
+  broken: readonly string[]
   /** The statuses of the links that were checked. */
   checked: ReadonlyMap<string, number | null>
   search: string
@@ -116,14 +123,15 @@ const blockedNote = (origins: readonly string[]): Html =>
 Not loaded here: images from ${origins.join(', ')}. The console fetches nothing from other hosts.
 </p>`
 
-const htmlTab = ({ id, subject, html: document }: ShownMail, { isNarrow, blocked, search }: MailLook): Html => {
+const htmlTab = ({ id, subject, html: document }: ShownMail, { width, blocked, search }: MailLook): Html => {
   if (document === null) return html`<p class="empty">This email has no HTML part.</p>`
-  const width = (narrow: boolean, name: string) =>
-    html`<a href="${mailUrl(id, { isNarrow: narrow, search })}"${narrow === isNarrow && html` aria-current="true"`}>${name}</a>`
-  return html`<p class="widths">${width(false, 'Full width')}${width(true, 'Phone, 375 px')}</p>
+  const link = (one: MailWidth) =>
+    html`<a href="${mailUrl(id, { width: one, search })}"${one === width && html` aria-current="true"`}>${widthNames[one]}</a>`
+  const px = frameWidths[width]
+  return html`<p class="widths">${mailWidths.map(link)}</p>
 ${blocked.length > 0 && blockedNote(blocked)}
-<div class="frame"${isNarrow && html` tabindex="0" role="group" aria-label="375 px wide"`}><iframe
-class="${isNarrow ? 'phone' : 'wide'}" title="HTML of ${subject}"
+<div class="frame"${px && html` tabindex="0" role="group" aria-label="${px} px wide"`}><iframe
+class="${width}" title="HTML of ${subject}"
 src="/mail/${id}/html" sandbox="allow-popups allow-popups-to-escape-sandbox" referrerpolicy="no-referrer"
 ></iframe></div>`
 }
@@ -167,9 +175,22 @@ ${links.some(isCheckable) && html`<button name="id" value="${id}">Check the link
 <ol class="rows links">${links.map((link) => linkRow(link, checked))}</ol>`
 }
 
+const maxRule = 240
+
+const checkTab = ({ html: document }: ShownMail, { broken }: MailLook): Html => {
+  if (document === null) return html`<p class="empty">This email has no HTML part.</p>`
+  if (broken.length === 0)
+    return html`<p class="empty">Outlook on Windows and Gmail show this email as it is meant, by the tables of caniemail.com.</p>`
+  return html`<p class="note">
+What Outlook on Windows and Gmail ignore, remove or need, by the tables of caniemail.com. Its names are in brackets.
+</p>
+<ul class="rows checks">${broken.map((rule) => html`<li>${maskText(rule.slice(0, maxRule))}</li>`)}</ul>`
+}
+
 const tabBody = (mail: ShownMail, look: MailLook): Html => {
   if (look.tab === 'html') return htmlTab(mail, look)
   if (look.tab === 'links') return linksTab(mail, look)
+  if (look.tab === 'check') return checkTab(mail, look)
   if (look.tab === 'text')
     return mail.text === null ? html`<p class="empty">This email has no text part.</p>` : html`<pre>${mail.text}</pre>`
   if (look.tab === 'source')
@@ -189,10 +210,14 @@ const attachmentList = ({ id, attachments }: ShownMail): Html =>
 </li>`,
   )}</ul>`
 
-const tabLink = (id: string, tab: MailTab, { tab: current, links, search }: MailLook): Html => {
-  const faulty = links.filter(isFaulty).length
-  const count =
-    tab === 'links' && links.length > 0 && html` <span class="pill ${faulty > 0 && 'warn'}">${links.length}</span>`
+const tabLink = (id: string, tab: MailTab, { tab: current, links, broken, search }: MailLook): Html => {
+  const pill = (shown: number, isWarning: boolean) =>
+    shown > 0 && html` <span class="pill ${isWarning && 'warn'}">${shown}</span>`
+  const counts: Partial<Record<MailTab, Html | false>> = {
+    links: pill(links.length, links.some(isFaulty)),
+    check: pill(broken.length, true),
+  }
+  const count = counts[tab]
   const isCurrent = tab === current
   return html`<li>
 <a href="${mailUrl(id, { tab, search })}"${isCurrent && html` aria-current="page"`}>${tabNames[tab]}${count}</a>
@@ -211,7 +236,9 @@ ${mailList(page, now, look.search, mail.id)}
 </nav>
 <article>
 <p class="back"><a href="${urlWith('/mail', { q: look.search })}">All email</a></p>
-<h1>${mail.subject || '(no subject)'}</h1>
+<div class="head"><h1>${mail.subject || '(no subject)'}</h1>
+<form method="post" action="/mail/delete">${backTo('/mail')}
+<button class="danger" name="id" value="${mail.id}">Delete</button></form></div>
 <dl class="facts">
 <dt>From</dt>
 <dd>${mail.headers.from ?? mail.from}</dd>

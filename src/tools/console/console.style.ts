@@ -117,8 +117,14 @@ main { max-width: 90rem; margin: 0 auto; padding: 1.25rem; }
   justify-content: space-between;
   margin-block-end: .75rem;
 }
-.tools { color: var(--soft); font-variant-numeric: tabular-nums; }
-.tools button { margin-inline-start: .75rem; }
+.tools {
+  display: flex;
+  flex-wrap: wrap;
+  gap: .25rem .75rem;
+  align-items: baseline;
+  color: var(--soft);
+  font-variant-numeric: tabular-nums;
+}
 .foot { margin-block-start: .75rem; }
 .foot:empty { display: none; }
 .empty { padding: 1.25rem; border: 1px dashed var(--line); border-radius: .5rem; color: var(--soft); }
@@ -200,6 +206,8 @@ div.row .end::after { visibility: hidden; }
   color: inherit;
   text-decoration: none;
 }
+/* An email that this browser has opened. */
+.mails a:visited, .rows a.row:visited { color: var(--soft); }
 .mails a:hover, .mails a[aria-current] { background: var(--well); }
 .mails a[aria-current] { box-shadow: inset 3px 0 var(--act); padding-inline-start: .75rem; }
 .subject { font-weight: 600; overflow-wrap: anywhere; }
@@ -214,7 +222,7 @@ div.row .end::after { visibility: hidden; }
 }
 
 .bar { display: flex; flex-wrap: wrap; gap: .75rem 1.5rem; align-items: end; margin-block-end: 1rem; }
-.search { display: flex; gap: .375rem; align-items: center; flex: 1 1 16rem; max-width: 34rem; }
+.search { display: flex; gap: .375rem; align-items: center; flex: 1 1 16rem; min-width: 0; max-width: 34rem; }
 main > .search { margin-block-end: 1rem; }
 input[type="search"] {
   flex: 1;
@@ -267,7 +275,9 @@ iframe {
   resize: vertical;
 }
 .frame { overflow-x: auto; }
+iframe.tablet { width: 770px; }
 iframe.phone { width: 377px; }
+.checks li { padding: .5rem .25rem; overflow-wrap: anywhere; }
 
 @media (max-width: 72rem) {
   .row .id { display: none; margin: 0; }

@@ -13,8 +13,9 @@ import { act, type ConsoleClock } from './console.acts.ts'
 import { createCalls, createDeliveries, createStream } from './console.feed.ts'
 import { type ConsoleView, consoleDocument, consoleHeaders, type Surroundings } from './console.frame.ts'
 import { checkLinks, linksOf } from './console.links.ts'
-import { mailsView, mailTabs, mailView } from './console.mail.views.ts'
+import { mailsView, mailTabs, mailView, mailWidths } from './console.mail.views.ts'
 import { documentOf, openMails, originsOfImages } from './console.mails.ts'
+import { brokenRules } from './console.rules.ts'
 import { consoleScript } from './console.script.ts'
 import { consoleStyle } from './console.style.ts'
 import { activityRows, activityView, callsView, noPage, webhooksView } from './console.views.ts'
@@ -113,9 +114,10 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
     const search = searchOf(query)
     const look = {
       tab: mailTabs.find((tab) => tab === query.get('show')) ?? 'html',
-      isNarrow: query.get('width') === 'phone',
+      width: mailWidths.find((one) => one === query.get('width')) ?? 'full',
       blocked: originsOfImages(mail.html ?? '', origins),
       links: await linksOf(mail.html ?? '', options.daemonOrigins()),
+      broken: mail.html === null ? [] : [...new Set(brokenRules(mail.html))],
       checked: checks.get(id) ?? new Map(),
       search,
     }
