@@ -1,13 +1,13 @@
 // `npm run mutate [src/<path>[:line] …] [n=100] [seed=…] [from=1] [tests=…] [files=…]`: puts faults into the code, one after the other, and
 // shows which ones no test notices. Each is put into a copy of the checkout, and the nearest tests of the first tier run there.
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
-import { chmod, cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import { createOutput } from '../../src/cli/output.ts'
 import { openEmbedded } from '../../src/embedded/embedded.ts'
+import { copyCheckout } from '../support/checkout.ts'
 import { createInMemory } from '../support/global.ts'
 import { createRandom } from '../support/random.ts'
 import { fast } from '../support/server.ts'
@@ -120,16 +120,6 @@ const chosen = (places: readonly string[], count: number, seed: number): Candida
     const turns = Array.from({ length: share }, (_, turn) => kinds.flatMap((kind) => byKind.get(kind)?.[turn] ?? []))
     return turns.flat().slice(0, share)
   })
-
-const run = promisify(execFile)
-
-/** Copies the files of the checkout, changed and new ones too. */
-const copyTo = async (folder: string): Promise<void> => {
-  const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })
-  const files = stdout.split('\0').filter((file) => file && existsSync(join(root, file)))
-  for (const file of files) await cp(join(root, file), join(folder, file), { recursive: true })
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
-}
 
 /**
  * Runs a program of the project in the copy and returns its exit status and output. Kills it, with the processes that it started, on
@@ -244,7 +234,7 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
   process.stderr.write(`seed=${seed}\n`)
   const done: (Verdict & Candidate)[] = []
   try {
-    await copyTo(folder)
+    await copyCheckout(folder)
     const all = chosen(places, count, seed)
     const candidates = all.slice(Number(from) - 1)
     const limits = new Map<string, Limits>()
