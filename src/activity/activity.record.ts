@@ -1,13 +1,6 @@
 import { z } from 'zod'
-import {
-  located,
-  locatingAddress,
-  requireList,
-  ticketFirst,
-  verifyAddresses,
-  writeContacts,
-  writeFairly,
-} from '../contacts/contacts.ts'
+import { located, locatingAddress } from '../contacts/contacts.rows.ts'
+import { requireList, ticketFirst, verifyAddresses, writeContacts, writeFairly } from '../contacts/contacts.ts'
 import { emailAddress } from '../lib/address.ts'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { eventName } from '../lib/event-name.ts'

@@ -1,4 +1,5 @@
-import { activeContacts, activeInAnyList, findList, membersOfList } from '../contacts/contacts.ts'
+import { activeContacts, activeInAnyList, membersOfList } from '../contacts/contacts.rows.ts'
+import { findList } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
 import { countRecipients, type RecipientCounts } from '../messages/messages.ts'
 import {

@@ -16,7 +16,9 @@ import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { notFound, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
-import type { AccessView, Narrow, ShownContact, TimelineEntry } from './contacts.ts'
+import type { AccessView } from './access-log.ts'
+import type { Narrow, ShownContact } from './contacts.find.ts'
+import type { TimelineEntry } from './contacts.timeline.ts'
 import { addImport } from './imports/imports.commands.ts'
 import { lists } from './lists/lists.commands.ts'
 
@@ -53,7 +55,7 @@ const fieldOf = (text: string): [string, string] => {
 
 const parseEmail = async (given: string): Promise<string> => {
   const [{ EmailInput }, { parse }, { z }] = await Promise.all([
-    import('./contacts.ts'),
+    import('./contacts.fields.ts'),
     import('../lib/parse.ts'),
     import('zod'),
   ])
@@ -69,7 +71,10 @@ const exportPerson = async (
   if ([list, where, segment, format].some((flag) => flag !== undefined))
     throw new Problem('usage', '--email can not be combined with --list, --where, --segment or --format')
   const email = await parseEmail(given)
-  const { readPerson, withSuppression } = await import('./contacts.ts')
+  const [{ withSuppression }, { readPerson }] = await Promise.all([
+    import('./contacts.find.ts'),
+    import('./contacts.personal-data.ts'),
+  ])
   const person = await work(async (w) => {
     const read = await readPerson(app, w, email)
     return { ...read, contacts: await withSuppression(app, w, read.contacts) }
@@ -106,8 +111,9 @@ const ofFirst = (first: ReadonlyMap<string, TimelineEntry>, entry: TimelineEntry
 
 /** `svc contacts show --timeline` */
 const showTimeline = async ({ app, out, work }: Context, given: string, limit: string | undefined): Promise<void> => {
-  const [{ readTimeline, withSuppression }, { pageRequest }] = await Promise.all([
-    import('./contacts.ts'),
+  const [{ withSuppression }, { readTimeline }, { pageRequest }] = await Promise.all([
+    import('./contacts.find.ts'),
+    import('./contacts.timeline.ts'),
     import('../lib/page-request.ts'),
   ])
   const { limit: most } = pageRequest(limit === undefined ? {} : { limit })
@@ -145,7 +151,7 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
       .option('--segment <id|name>', 'only contacts of this segment'),
   ).action(
     cli.run(async ({ app, pages, work }, flags: PageFlags & Selection) => {
-      const { listContacts, withSuppression } = await import('./contacts.ts')
+      const { listContacts, withSuppression } = await import('./contacts.find.ts')
       // Compiled once: ages are relative to one time on all pages.
       const selected = await work((w) => narrow(w, flags))
       const load = (page: PageRequest) =>
@@ -176,7 +182,7 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
         if (timeline) return showTimeline(context, given, limit)
         if (limit !== undefined) throw new Problem('usage', '--limit requires --timeline')
         const { app, out, work } = context
-        const { showContact, withSuppression } = await import('./contacts.ts')
+        const { showContact, withSuppression } = await import('./contacts.find.ts')
         const email = await parseEmail(given)
         const contacts = await work(async (w) => withSuppression(app, w, await showContact(w, email)))
         if (out.format === 'table' && !out.fields && contacts.length > 0) {
@@ -231,7 +237,7 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
           if (flags.safe && format !== 'csv') throw new Problem('usage', '--safe requires CSV')
           if (flags.safe && flags.raw) throw new Problem('usage', "--safe can't be combined with --raw")
           const [{ findList }, { writeExport }] = await Promise.all([
-            import('./contacts.ts'),
+            import('./lists/lists.ts'),
             import('./contacts.export.ts'),
           ])
           const { list, condition } = await work(async (w) => {
@@ -270,7 +276,11 @@ const addWrites = (noun: Command, cli: Cli): void => {
     cli.run(async (context, flags: { list?: string; email?: string; field: string[]; events: boolean }) => {
       const { app, actor, out, require, work, account } = context
       const given = await require(flags, 'list', 'email')
-      const { findList, normalizeFields, upsertContact } = await import('./contacts.ts')
+      const [{ normalizeFields }, { findList }, { upsertContact }] = await Promise.all([
+        import('./contacts.fields.ts'),
+        import('./lists/lists.ts'),
+        import('./write/write.ts'),
+      ])
       const fields = normalizeFields(Object.fromEntries(flags.field.map(fieldOf)))
       const email = await parseEmail(given.email)
       const list = await work((w) => findList(w, given.list))
@@ -311,7 +321,10 @@ const addWrites = (noun: Command, cli: Cli): void => {
     cli.run(async (context, given: string, flags: Confirmation & { list?: string }) => {
       const { out, work, trial, require, confirm } = context
       const { list: ref } = await require(flags, 'list')
-      const { findList, leaveList, leavingEffects } = await import('./contacts.ts')
+      const [{ findList }, { leaveList, leavingEffects }] = await Promise.all([
+        import('./lists/lists.ts'),
+        import('./write/write.ts'),
+      ])
       const email = await parseEmail(given)
       const list = await work((w) => findList(w, ref))
       const remove = async (w: Work) => {
@@ -355,7 +368,10 @@ const addWrites = (noun: Command, cli: Cli): void => {
   ).action(
     cli.run(async ({ app, out, work, confirm }, given: string, flags: Confirmation) => {
       const personalData = await app.personalData()
-      const { countPersonalData, eraseContact } = await import('./contacts.ts')
+      const [{ countPersonalData }, { eraseContact }] = await Promise.all([
+        import('./contacts.personal-data.ts'),
+        import('./write/write.ts'),
+      ])
       const email = await parseEmail(given)
       const planned = await work((w) => eraseContact(w, email, { dryRun: true, personalData }))
       const what = `erase ${email} from ${quantity(planned.contacts, 'list')} and ${quantity(planned.rejects, 'import reject')}, and blank it in messages, events, deals and journeys; pending messages and deliveries are cancelled; no event fires`
@@ -369,7 +385,11 @@ const addWrites = (noun: Command, cli: Cli): void => {
 const verify = async (context: Context, given: string | undefined, list: string | undefined): Promise<void> => {
   const { app, actor, work, account, out, progress, signal } = context
   if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
-  const { exportContacts, findList, isInconclusive, reverify, showContact } = await import('./contacts.ts')
+  const [{ exportContacts, showContact }, { findList }, { isInconclusive, reverify }] = await Promise.all([
+    import('./contacts.find.ts'),
+    import('./lists/lists.ts'),
+    import('./verification/verification.ts'),
+  ])
   const { id: accountId } = await account()
   const counts = { verified: 0, valid: 0, risky: 0, invalid: 0, unknown: 0 }
   let inconclusive = 0
@@ -410,7 +430,7 @@ const accessLog: CommandSet = (cli) => {
       .addHelpText('after', examples('svc access-log', 'svc access-log list --jsonl > access.jsonl')),
   ).action(
     cli.run(async ({ pages, work }, flags: PageFlags) => {
-      const { listAccess } = await import('./contacts.ts')
+      const { listAccess } = await import('./access-log.ts')
       await pages('accessLog', flags, (page) => work((w) => listAccess(w, page)), accessColumns, { called: 'entries' })
     }),
   )

@@ -377,3 +377,36 @@ export async function* exportContacts(
     rowId = rows.at(-1)!.rowId
   }
 }
+
+const readReasons = statement(
+  'verification-reasons',
+  { row: { reasons: '_text?' }, parameters: { accountId: 'text', email: 'text' } },
+  'select verification_reasons as reasons from addresses where account_id = :accountId and email = :email',
+)
+
+/** Returns why verification doubts a normalised address or rejected it. Empty if the account does not have it. */
+export const verificationReasons = async ({ sql, accountId }: Work, email: string): Promise<string[]> => {
+  const [row] = await sql(readReasons, { accountId, email })
+  return row?.reasons ?? []
+}
+
+/** A contact as commands show it. The API has no `suppression` (docs/reference/api.md#contact). */
+export interface ShownContact extends Contact {
+  /** The reason why the address gets no marketing; empty if it does. */
+  suppression: string
+}
+
+/** Returns contacts with the reasons why their addresses get no marketing. */
+export const withSuppression = async (
+  app: Pick<App, 'suppressing'>,
+  reader: Pick<Work, 'sql' | 'accountId'>,
+  contacts: readonly Contact[],
+): Promise<ShownContact[]> => {
+  const doubtful = contacts.filter(
+    ({ status, verification }) => status !== 'active' || verification?.status === 'invalid',
+  )
+  const { reasonsOf } = await app.suppressing()
+  const emails = (of: readonly Contact[]) => [...new Set(of.map(({ email }) => email))]
+  const reasons = await reasonsOf(reader, emails(contacts), emails(doubtful))
+  return contacts.map((contact) => ({ ...contact, suppression: reasons.get(contact.email) ?? '' }))
+}

@@ -5,20 +5,10 @@ import { emailAddress } from '../lib/address.ts'
 import { epochMs } from '../lib/common-shapes.ts'
 import { withMaxItems } from '../lib/max-items.ts'
 import { idText } from '../lib/text.ts'
-import {
-  columnNames,
-  EmailInput,
-  eraseContact,
-  findContacts,
-  givenNamesMax,
-  leaveList,
-  listLists,
-  normalizeFields,
-  plainEmailOf,
-  requireList,
-  upsertBatch,
-  upsertContact,
-} from './contacts.ts'
+import { columnNames, EmailInput, givenNamesMax, normalizeFields, plainEmailOf } from './contacts.fields.ts'
+import { findContacts } from './contacts.find.ts'
+import { listLists, requireList } from './lists/lists.ts'
+import { eraseContact, leaveList, upsertBatch, upsertContact } from './write/write.ts'
 
 const ListId = idText().describe('Id of the list')
 

@@ -1,9 +1,10 @@
-import { preparedStatement, statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { ValuesOf } from '../store/column-types.ts'
+import { columns } from '../store/tables.ts'
+import { contacts } from './contacts.columns.ts'
 
 /*
- * What statements of other features need of the rows of contacts: SQL conditions over the SQL names of values, and lookups for sets
- * of addresses. `offset 0` makes PostgreSQL look up each row by its key, whatever its statistics say.
+ * What statements of other features need of the rows of contacts. Parameters are SQL: `:accountId`, or a column. `offset 0` makes
+ * PostgreSQL look up each row by its key, whatever its statistics say.
  */
 
 /** SQL condition on a row `c` of contacts. `bind` adds a parameter to the statement and returns its SQL. */
@@ -54,59 +55,81 @@ export const contactsOf = (account: string, email: string): string =>
     cross join lateral (select list_id, row_id, fields from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
     where a.account_id = ${account} and a.email = ${email})`
 
-const lockEntrants = preparedStatement(
-  'lock-entrants',
-  { row: { count: 'int8' }, parameters: { accountId: 'text', emails: '_text', listIds: '_text' } },
-  `select count(*) from (
-    select i.email, i.list from unnest(:emails::text[], :listIds::text[]) as i(email, list) order by i.email collate "C", i.list
-  ) o
-  cross join lateral (select row_id from addresses where account_id = :accountId and email = o.email limit 1) a
-  cross join lateral (
-    select 1 from contacts where account_id = :accountId and row_id = a.row_id and list_id = o.list for no key update
-  ) locked`,
-)
+/** SQL expression: the row id of an address; null if the account does not have it. */
+export const rowIdOf = (account: string, email: string): string =>
+  `(select a.row_id from addresses a where a.account_id = ${account} and a.email = ${email})`
 
-/** Locks contacts against changes, in the order of their addresses. */
-export const lockContacts = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  contacts: readonly { email: string; listId: string }[],
-): Promise<void> => {
-  const emails = contacts.map(({ email }) => email)
-  await sql(lockEntrants, { accountId, emails, listIds: contacts.map(({ listId }) => listId) })
+/** SQL expression: `'invalid'` if verification rejected the address, else null. */
+export const invalidReason = (account: string, email: string): string => `(
+  select 'invalid' from addresses a
+  where a.account_id = ${account} and a.email = ${email} and a.verification_status = 'invalid' limit 1
+)`
+
+/** SQL expression: `'pending'` if the address is in lists, but active in none of them, else null. */
+export const pendingReason = (account: string, email: string): string => `(
+  select 'pending' from contacts c where c.account_id = ${account} and c.row_id = ${rowIdOf(account, email)}
+  having count(*) > 0 and count(*) filter (where c.status = 'active') = 0
+)`
+
+/** SQL query: the addresses that verification rejected. */
+export const invalidEmails = (account: string): string =>
+  `select email from addresses where account_id = ${account} and verification_status = 'invalid'`
+
+/** SQL from item, as `c`: the active contacts of a list. The expression keeps the planner on the index of the list. */
+export const activeContacts = (account: string, list: string): string =>
+  `(select * from contacts where account_id || '' = ${account} and list_id = ${list} and status = 'active') c`
+
+/** SQL from item, as `c`: all contacts of a list, whatever their status. */
+export const membersOfList = (account: string, list: string): string =>
+  `(select * from contacts where account_id || '' = ${account} and list_id = ${list}) c`
+
+/** SQL from item, as `c`: row id and address of each address that is active in at least one list. */
+export const activeInAnyList = (account: string): string =>
+  `(select distinct row_id, email from contacts where account_id = ${account} and status = 'active') c`
+
+// Joins the lists, to leave out contacts of a list that is being deleted.
+const listed = 'contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id'
+
+const place = columns(contacts, ['listId', 'rowId', 'email'], 'c')
+
+/** Identifies a contact: a normalised address, optionally with `listId` and `rowId`; or `listId` and `rowId`. */
+export interface ContactName {
+  email?: string | undefined
+  listId?: string | undefined
+  rowId?: string | undefined
 }
 
-const readRowIds = preparedStatement(
-  'row-ids',
-  { row: { email: 'text', rowId: 'text' }, parameters: { accountId: 'text', emails: '_text' } },
-  'select email, row_id as "rowId" from addresses where account_id = :accountId and email = any(:emails)',
+// Share-locks the address until the transaction ends: a concurrent erasure waits, and then also removes the rows that this transaction
+// creates for the contact. After an earlier erasure there is no contact to find. The contact is share-locked after it, because the
+// snapshot of a statement that waited for the address still has a contact that has left its list.
+const byRow = `select ${place.list} from ${listed} cross join lateral (
+    select from addresses where account_id = :accountId and email = c.email for key share
+  ) a where c.account_id = :accountId and c.list_id = :listId and c.row_id = :rowId and :email::text is null for key share of c`
+
+/** SQL query of the contact of an address in a list, or if that is null, in the list where the address was changed last. */
+export const locatingAddress = (of: { account: string; email: string; list: string }, also = 'true'): string =>
+  `select ${place.list} from ${listed}
+  where c.account_id = ${of.account}
+    and c.row_id = (select row_id from addresses where account_id = ${of.account} and email = ${of.email} for key share)
+    and (${of.list}::text is null or c.list_id = ${of.list}) and ${also}
+  order by c.updated_at desc, l.id limit 1 for key share of c`
+
+const byEmail = locatingAddress(
+  { account: ':accountId', email: ':email', list: ':listId' },
+  '(:rowId::text is null or c.row_id = :rowId)',
 )
 
-/** Returns the row id of each of the normalised addresses that the account has. */
-export const rowIdsOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  emails: readonly string[],
-): Promise<Map<string, string>> => {
-  if (emails.length === 0) return new Map()
-  const rows = await sql(readRowIds, { accountId, emails })
-  return new Map(rows.map(({ email, rowId }) => [email, rowId]))
-}
+/** SQL queries of `locateContact`, for use in a larger statement, with `located` as row and `locatingParameters`. */
+export const locating = { row: byRow, email: byEmail } as const
 
-const findNewestLists = statement(
-  'newest-lists',
-  { row: { email: 'text', listId: 'text' }, parameters: { accountId: 'text', emails: '_text' } },
-  `select i.email, c.list_id as "listId" from unnest(:emails::text[]) as i(email) cross join lateral (
-     select c.list_id from contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id
-     where c.account_id = :accountId and c.row_id = (select row_id from addresses where account_id = :accountId and email = i.email)
-     order by c.updated_at desc, l.id limit 1
-   ) c`,
-)
+export const located = place.types
+export const locatingParameters = { accountId: 'text', email: 'text?', listId: 'text?', rowId: 'text?' } as const
 
-/** Returns, for each of the normalised addresses that is in a list, the list where it was changed last. */
-export const newestListsOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  emails: readonly string[],
-): Promise<Map<string, string>> => {
-  if (emails.length === 0) return new Map()
-  const rows = await sql(findNewestLists, { accountId, emails })
-  return new Map(rows.map(({ email, listId }) => [email, listId]))
-}
+/** Returns which query of `locating` finds the contact, with the values of its parameters. */
+export const locatingBy = (
+  accountId: string,
+  { email = null, listId = null, rowId = null }: { [Name in keyof ContactName]: ContactName[Name] | null },
+): { kind: keyof typeof locating; values: ValuesOf<typeof locatingParameters> } => ({
+  kind: email === null ? 'row' : 'email',
+  values: { accountId, email, listId, rowId },
+})

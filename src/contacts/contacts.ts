@@ -1,130 +1,68 @@
 /*
  * write/ applies and publishes changes (classify.ts, write-contacts.ts), with capacity, contention and removals.
  * verification/ checks addresses and domains, imports/ reads files, also exports of other products (vendors.ts).
- * contacts.rows.ts and contacts.recipients.ts have what the SQL of other features needs.
+ * contacts.rows.ts has what the SQL of other features needs. The adapters of this folder import its files themselves.
  */
 
 import type { Work } from '../store/work.ts'
 import type { TimelinePart } from './contacts.timeline.ts'
 import type { OptOut } from './imports/imports.ts'
 
-export { type AccessView, listAccess } from './access-log.ts'
+/* Contacts: what other features read of them. */
+
+export { EmailInput, type Fields, normalizeFields } from './contacts.fields.ts'
 export {
-  type ContactWrite,
-  columnNames,
-  EmailInput,
-  type Fields,
-  givenNamesMax,
-  mergeWrites,
-  normalizeFields,
-  plainEmailOf,
-} from './contacts.fields.ts'
-export type { Narrow } from './contacts.find.ts'
-export {
-  exportContacts,
-  findContacts,
   listContacts,
+  type Narrow,
   type Recipient,
   readContacts,
   readContactsOf,
   readRecipients,
   readRecipientsIn,
-  readRecipientsOf,
   showContact,
-} from './contacts.find.ts'
-export { countPersonalData, type Person, readPerson } from './contacts.personal-data.ts'
-export {
-  activeContacts,
-  activeInAnyList,
-  invalidEmails,
-  invalidReason,
-  membersOfList,
-  pendingReason,
-  rowIdOf,
   verificationReasons,
-} from './contacts.recipients.ts'
-export {
-  type ContactCondition,
-  contactAt,
-  contactsAt,
-  contactsOf,
-  contactsOfList,
-  contactsOfLists,
-  isAddress,
-  isContact,
-  isList,
-  listIdsOf,
-  lockContacts,
-  newestListsOf,
-  rowIdsOf,
-  verdicts,
-} from './contacts.rows.ts'
-export { type ContactSpan, contactsByDay, lockLeaving, tallyingLeft } from './contacts.stats.ts'
-export { type ShownContact, withSuppression } from './contacts.suppression.ts'
-export { readTimeline, type TimelineEntry, type TimelinePart, timelinePart } from './contacts.timeline.ts'
+} from './contacts.find.ts'
+export { contactsByDay, lockLeaving, tallyingLeft } from './contacts.stats.ts'
+export { readTimeline, type TimelinePart, timelinePart } from './contacts.timeline.ts'
 export type { Contact } from './contacts.view.ts'
-export type { OptOut, Reading, Table } from './imports/imports.ts'
-export {
-  type ContactListView,
-  countActive,
-  createList,
-  extendColumns,
-  findList,
-  listLists,
-  NewList,
-  renameList,
-  requireList,
-} from './lists/lists.ts'
-export {
-  type AddressSignal,
-  addAddressSignal,
-  isInconclusive,
-  removeAddressSignals,
-  reverify,
-  type VerificationResult,
-  verifyAddresses,
-} from './verification/verification.ts'
+
+/* Writes: adding, changing, locking and removing contacts in a unit of work. */
+
 export {
   addColumns,
   addLead,
   type ContactPlace,
   type ContactUpdate,
   confirmLead,
-  countRemoval,
-  deleteList,
-  type Erasure,
   eraseContact,
-  findDeletable,
-  finishListDeletions,
   joinList,
-  type Lead,
   type LeadCause,
-  type LeavingEffects,
-  type ListDeletion,
   leaveList,
   leavingEffects,
   locateContact,
-  located,
-  locating,
-  locatingAddress,
-  locatingBy,
-  locatingParameters,
   lockContact,
-  type Outcome,
-  type Removal,
+  lockContacts,
+  newestListsOf,
+  rowIdsOf,
   ticketFirst,
-  type UpsertCounts,
   updateContacts,
-  upsertBatch,
-  upsertContact,
-  type WriteOptions,
   writeContacts,
   writeFairly,
 } from './write/write.ts'
 
-/*
- * Functions of imports that other features call. The CSV parser is loaded on the first call, so that the threads of jobs stay small.
- */
+/* Lists of contacts, and their columns. */
+
+export { countActive, createList, extendColumns, findList, listLists, requireList } from './lists/lists.ts'
+
+/* Verification of addresses, and the signals that emails add to it. */
+
+export { addAddressSignal, removeAddressSignals, verifyAddresses } from './verification/verification.ts'
+
+/* Imports: how exports of other products are read, for imports of suppressions. */
+
+export type { OptOut, Table } from './imports/imports.ts'
+
+// The CSV parser is loaded on the first call, so that the threads of jobs stay small.
 type Imports = typeof import('./imports/imports.ts')
 
 /** As `openTable` of contacts/imports/imports.table.ts. */

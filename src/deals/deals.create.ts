@@ -1,4 +1,5 @@
-import { located, locating, locatingBy, locatingParameters, requireList } from '../contacts/contacts.ts'
+import { located, locating, locatingBy, locatingParameters } from '../contacts/contacts.rows.ts'
+import { requireList } from '../contacts/contacts.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
 import { notFound } from '../lib/problem.ts'

@@ -1,4 +1,5 @@
-import { confirmLead, contactAt, writeContacts } from '../contacts/contacts.ts'
+import { contactAt } from '../contacts/contacts.rows.ts'
+import { confirmLead, writeContacts } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
 import { returnToMail } from '../messages/messages.ts'
 import { typed } from '../store/column-types.ts'

@@ -1,5 +1,5 @@
 import { presentAccounts, requireHere } from '../accounts/accounts.ts'
-import { isList } from '../contacts/contacts.ts'
+import { isList } from '../contacts/contacts.rows.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'

@@ -1,5 +1,6 @@
 import { readBrand } from '../accounts/accounts.ts'
-import { type Contact, contactAt, contactsOf, lockContact } from '../contacts/contacts.ts'
+import { contactAt, contactsOf } from '../contacts/contacts.rows.ts'
+import { type Contact, lockContact } from '../contacts/contacts.ts'
 import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { defineJob, inBatches } from '../store/background.ts'
 import { type RowOf, typed } from '../store/column-types.ts'

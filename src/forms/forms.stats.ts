@@ -1,4 +1,4 @@
-import { contactAt } from '../contacts/contacts.ts'
+import { contactAt } from '../contacts/contacts.rows.ts'
 import { datesBetween } from '../lib/days.ts'
 import { defineJob, inBatches } from '../store/background.ts'
 import { preparedStatement, statement } from '../store/statement.ts'

@@ -1,4 +1,5 @@
-import { contactsOf, timelinePart } from '../contacts/contacts.ts'
+import { contactsOf } from '../contacts/contacts.rows.ts'
+import { timelinePart } from '../contacts/contacts.ts'
 
 /**
  * The first submission of each form by an address, the unconfirmed signups of forms that were deleted, and the consents

@@ -5,7 +5,7 @@
  * more look at a key instead of one more row. Nothing is remembered of runs that were purged before this decision.
  */
 
-import { isAddress, isList } from '../contacts/contacts.ts'
+import { isAddress, isList } from '../contacts/contacts.rows.ts'
 import { daysBefore } from '../lib/days.ts'
 import { defineJob, inBatches } from '../store/background.ts'
 import { statement } from '../store/statement.ts'

@@ -1,4 +1,5 @@
-import { rowIdOf, timelinePart } from '../contacts/contacts.ts'
+import { rowIdOf } from '../contacts/contacts.rows.ts'
+import { timelinePart } from '../contacts/contacts.ts'
 
 /** The journey runs of an address. They are looked up by journey, because no index has runs by address. */
 export const timeline = timelinePart(

@@ -1,5 +1,5 @@
 import { countingByStatus } from '../accounts/accounts.ts'
-import { rowIdOf } from '../contacts/contacts.ts'
+import { rowIdOf } from '../contacts/contacts.rows.ts'
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page-request.ts'

@@ -1,4 +1,5 @@
-import { contactsOfList, contactsOfLists, findList, listLists, requireList, verdicts } from '../contacts/contacts.ts'
+import { contactsOfList, contactsOfLists, verdicts } from '../contacts/contacts.rows.ts'
+import { findList, listLists, requireList } from '../contacts/contacts.ts'
 import { filterMaxLength } from '../lib/filter.tokens.ts'
 import {
   atTime,

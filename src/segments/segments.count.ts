@@ -1,4 +1,4 @@
-import { contactsOfList } from '../contacts/contacts.ts'
+import { contactsOfList } from '../contacts/contacts.rows.ts'
 import type { Work } from '../store/work.ts'
 import { compileSegment } from './segments.compile.ts'
 import type { SegmentView } from './segments.find.ts'

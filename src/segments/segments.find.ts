@@ -1,4 +1,4 @@
-import { isList } from '../contacts/contacts.ts'
+import { isList } from '../contacts/contacts.rows.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'

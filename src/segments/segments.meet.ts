@@ -1,4 +1,4 @@
-import { contactsAt } from '../contacts/contacts.ts'
+import { contactsAt } from '../contacts/contacts.rows.ts'
 import type { Work } from '../store/work.ts'
 import { compileFilter } from './segments.compile.ts'
 

@@ -66,31 +66,3 @@ type Given<Value> = Value extends readonly (infer Item)[] ? readonly Item[] : Va
 export type ValuesOf<Parameters extends TypeMap> = keyof Parameters extends never
   ? readonly never[]
   : { readonly [Name in keyof Parameters]: Given<ValueOf<Parameters[Name]>> }
-
-/** The PostgreSQL types that node-postgres, as database.ts sets it, reads as a value of type `Value`. */
-export type ColumnType<Value> = unknown extends Value
-  ? 'text' | 'json' | 'jsonb'
-  : [NonNullable<Value>] extends ['']
-    ? 'void'
-    : [NonNullable<Value>] extends [string]
-      ? 'text' | 'numeric'
-      : [NonNullable<Value>] extends [number]
-        ? 'int2' | 'int4' | 'int8' | 'float8'
-        : [NonNullable<Value>] extends [boolean]
-          ? 'bool'
-          : [NonNullable<Value>] extends [Date]
-            ? 'timestamptz'
-            : [NonNullable<Value>] extends [Buffer]
-              ? 'bytea'
-              : [NonNullable<Value>] extends [readonly string[]]
-                ? '_text' | 'json' | 'jsonb'
-                : [NonNullable<Value>] extends [readonly boolean[]]
-                  ? '_bool' | 'json' | 'jsonb'
-                  : 'json' | 'jsonb'
-
-/** Returns the columns of a row whose type is declared elsewhere: their types are compared with it. */
-export const typedRow = <Row extends object>(
-  columns: {
-    readonly [Column in keyof Row]-?: ColumnType<Row[Column]>
-  },
-): { readonly [Column in keyof Row]-?: Typed<Row[Column]> } => columns as never

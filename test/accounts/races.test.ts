@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { claimSlug, countOwned, createAccount, lockAccount } from '../../src/accounts/accounts.ts'
-import { createList, renameList } from '../../src/contacts/contacts.ts'
+import { createList } from '../../src/contacts/contacts.ts'
+import { renameList } from '../../src/contacts/lists/lists.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'

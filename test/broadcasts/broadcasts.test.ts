@@ -11,7 +11,8 @@ import {
   sendBroadcast,
   showBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
-import { deleteList, eraseContact } from '../../src/contacts/contacts.ts'
+import { eraseContact } from '../../src/contacts/contacts.ts'
+import { deleteList } from '../../src/contacts/write/write.ts'
 import { queueMails, suppressAddresses } from '../../src/messages/messages.ts'
 import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
 import { startApp, type TestApp } from '../support/app.ts'

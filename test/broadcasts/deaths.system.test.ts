@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, expect, test } from 'vitest'
 import { createBroadcast, NewBroadcast, sendBroadcast, showBroadcast } from '../../src/broadcasts/broadcasts.ts'
-import { createList, deleteList, eraseContact } from '../../src/contacts/contacts.ts'
+import { createList, eraseContact } from '../../src/contacts/contacts.ts'
+import { deleteList } from '../../src/contacts/write/write.ts'
 import { createTopic, deleteTopic, leaveTopics, suppressAddresses } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'
 import { applyProjects } from '../../src/studio/studio.ts'

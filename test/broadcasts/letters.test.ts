@@ -10,7 +10,8 @@ import {
   showBroadcast,
   testBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
-import { eraseContact, readPerson } from '../../src/contacts/contacts.ts'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
+import { eraseContact } from '../../src/contacts/contacts.ts'
 import { addSender, deleteSender, makeDefaultSender } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'
 import { applyProjects } from '../../src/studio/studio.ts'

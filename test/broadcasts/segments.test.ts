@@ -9,7 +9,8 @@ import {
   sendBroadcast,
   showBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
-import { deleteList, eraseContact } from '../../src/contacts/contacts.ts'
+import { eraseContact } from '../../src/contacts/contacts.ts'
+import { deleteList } from '../../src/contacts/write/write.ts'
 import { createSegment, deleteSegment, updateSegment } from '../../src/segments/segments.ts'
 import type { Work } from '../../src/store/work.ts'
 import { applyProjects, deleteProject } from '../../src/studio/studio.ts'

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { exportContacts, findContacts, listAccess, listContacts, showContact } from '../../src/contacts/contacts.ts'
+import { listAccess } from '../../src/contacts/access-log.ts'
+import { exportContacts, findContacts } from '../../src/contacts/contacts.find.ts'
+import { listContacts, showContact } from '../../src/contacts/contacts.ts'
 import type { Sql } from '../../src/store/database.ts'
 import type { TestAccount } from '../support/app.ts'
 import { useContacts } from './support.ts'

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createList, eraseContact, readPerson, writeContacts } from '../../src/contacts/contacts.ts'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
+import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { sampleProject } from '../../src/studio/studio.ts'
 import { ok } from '../support/app.ts'

@@ -1,13 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
-import { findMembers, readContactsOf } from '../../src/contacts/contacts.find.ts'
-import {
-  createList,
-  exportContacts,
-  joinList,
-  listContacts,
-  lockContacts,
-  updateContacts,
-} from '../../src/contacts/contacts.ts'
+import { exportContacts, findMembers, readContactsOf } from '../../src/contacts/contacts.find.ts'
+import { createList, joinList, listContacts, lockContacts, updateContacts } from '../../src/contacts/contacts.ts'
 import { previewImport } from '../../src/contacts/imports/imports.ts'
 import { saveResults } from '../../src/contacts/verification/reverify.ts'
 import { countRemoval, deleteList } from '../../src/contacts/write/delete-list.ts'

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { eraseContact, readTimeline, type TimelineEntry } from '../../src/contacts/contacts.ts'
+import type { TimelineEntry } from '../../src/contacts/contacts.timeline.ts'
+import { eraseContact, readTimeline } from '../../src/contacts/contacts.ts'
 import { type TestAccount, type TestApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { personalData } from '../../src/app/personal-data.ts'
-import { createList, eraseContact, readPerson } from '../../src/contacts/contacts.ts'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
+import { createList, eraseContact } from '../../src/contacts/contacts.ts'
 import { replayBatch } from '../../src/deliveries/deliveries.replay.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { eventTypes } from '../../src/events/events.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/app/config.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
-import { readPerson } from '../../src/contacts/contacts.ts'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
 import { dropTexts, listResponses, summarizeResponses } from '../../src/engagement/interactions/responses.ts'
 import { dropContents } from '../../src/messages/messages.retention.ts'
 import { showMessage } from '../../src/messages/messages.ts'

@@ -1,12 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
-import {
-  addColumns,
-  eraseContact,
-  leaveList,
-  readPerson,
-  readTimeline,
-  requireList,
-} from '../../src/contacts/contacts.ts'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
+import { addColumns, eraseContact, leaveList, readTimeline, requireList } from '../../src/contacts/contacts.ts'
 import { updateForm } from '../../src/forms/forms.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'

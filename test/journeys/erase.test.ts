@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeEach, expect, test } from 'vitest'
-import { eraseContact, readPerson } from '../../src/contacts/contacts.ts'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
+import { eraseContact } from '../../src/contacts/contacts.ts'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { createDefinitionCache } from '../../src/journeys/engine/runs.loop.ts'
 import { findJourney } from '../../src/journeys/journeys.ts'

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
-import { deleteList, eraseContact } from '../../src/contacts/contacts.ts'
+import { eraseContact } from '../../src/contacts/contacts.ts'
+import { deleteList } from '../../src/contacts/write/write.ts'
 import { changeDeal, createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'

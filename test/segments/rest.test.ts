@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from 'vitest'
 import { personalData } from '../../src/app/personal-data.ts'
 import { createBroadcast, NewBroadcast } from '../../src/broadcasts/broadcasts.ts'
-import { createList, readPerson, writeContacts } from '../../src/contacts/contacts.ts'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
+import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { audience } from '../support/broadcasts.ts'
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { exportContacts, listContacts } from '../../src/contacts/contacts.ts'
+import { exportContacts } from '../../src/contacts/contacts.find.ts'
+import { listContacts } from '../../src/contacts/contacts.ts'
 import { countSegment, createSegment, deleteSegment, narrow, updateSegment } from '../../src/segments/segments.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { type Random, randomOfTest } from '../support/random.ts'

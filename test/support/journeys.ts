@@ -1,5 +1,6 @@
 import { journeyMails } from '../../src/app/journeys.mail.ts'
-import { createList, readContacts, upsertBatch } from '../../src/contacts/contacts.ts'
+import { createList, readContacts } from '../../src/contacts/contacts.ts'
+import { upsertBatch } from '../../src/contacts/write/write.ts'
 import { listPipelines } from '../../src/deals/deals.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import { runJourneys } from '../../src/journeys/engine/engine.ts'

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { createList, eraseContact, upsertBatch } from '../../src/contacts/contacts.ts'
+import { createList, eraseContact } from '../../src/contacts/contacts.ts'
+import { upsertBatch } from '../../src/contacts/write/write.ts'
 import { withdrawMails } from '../../src/messages/messages.ts'
 import { ok, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'

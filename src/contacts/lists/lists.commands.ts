@@ -1,7 +1,7 @@
 import { type CommandSet, type Confirmation, changing, confirmed, examples, gather } from '../../cli/command.ts'
 import type { Column } from '../../cli/output.ts'
 import { number, quantity } from '../../lib/quantity.ts'
-import type { ContactListView } from '../contacts.ts'
+import type { ContactListView } from './lists.ts'
 
 const listColumns: Column<ContactListView>[] = [
   ['ID', (list) => list.id],
@@ -31,7 +31,7 @@ export const lists: CommandSet = (cli) => {
       cli.run(async ({ out, require, work }, flags: { name?: string; field: string[] }) => {
         const { name } = await require(flags, 'name')
         const [{ createList, NewList }, { parse }] = await Promise.all([
-          import('../contacts.ts'),
+          import('./lists.ts'),
           import('../../lib/parse.ts'),
         ])
         const input = parse(NewList, { name, fields: flags.field })
@@ -45,7 +45,7 @@ export const lists: CommandSet = (cli) => {
     .addHelpText('after', examples('svc lists', 'svc lists --json --fields id,name,rowCount'))
     .action(
       cli.run(async ({ out, work }) => {
-        const { listLists } = await import('../contacts.ts')
+        const { listLists } = await import('./lists.ts')
         await out.list('lists', await work(listLists), listColumns)
       }),
     )
@@ -57,7 +57,7 @@ export const lists: CommandSet = (cli) => {
     .argument('<list>', 'id or name')
     .action(
       cli.run(async ({ out, work }, ref: string) => {
-        const { findList } = await import('../contacts.ts')
+        const { findList } = await import('./lists.ts')
         out.one(await work((w) => findList(w, ref)))
       }),
     )
@@ -75,7 +75,7 @@ export const lists: CommandSet = (cli) => {
   ).action(
     cli.run(async ({ out, work }, ref: string, name: string) => {
       const [{ NewList, renameList }, { parse }] = await Promise.all([
-        import('../contacts.ts'),
+        import('./lists.ts'),
         import('../../lib/parse.ts'),
       ])
       const { name: newName } = parse(NewList, { name })
@@ -92,7 +92,7 @@ export const lists: CommandSet = (cli) => {
     'show what would be deleted',
   ).action(
     cli.run(async ({ app, actor, account, signal, out, work, confirm, progress }, ref: string, flags: Confirmation) => {
-      const { countRemoval, deleteList, findDeletable } = await import('../contacts.ts')
+      const { countRemoval, deleteList, findDeletable } = await import('../write/write.ts')
       const { list, ...planned } = await work(async (w) => {
         const list = await findDeletable(w, ref)
         return { list, ...(await countRemoval(w, list.id)) }

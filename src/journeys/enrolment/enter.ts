@@ -1,4 +1,5 @@
-import { isContact, lockContacts } from '../../contacts/contacts.ts'
+import { isContact } from '../../contacts/contacts.rows.ts'
+import { lockContacts } from '../../contacts/contacts.ts'
 import { idAt } from '../../lib/ids.ts'
 import { typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'

@@ -1,4 +1,4 @@
-import { isAddress, listIdsOf } from '../../contacts/contacts.ts'
+import { isAddress, listIdsOf } from '../../contacts/contacts.rows.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 

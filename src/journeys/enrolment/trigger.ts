@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import type { ContactCondition } from '../../contacts/contacts.rows.ts'
 import {
-  type ContactCondition,
   readContacts,
   readRecipients,
   requireList,

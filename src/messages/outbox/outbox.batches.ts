@@ -1,4 +1,4 @@
-import { invalidEmails } from '../../contacts/contacts.ts'
+import { invalidEmails } from '../../contacts/contacts.rows.ts'
 import { scanList } from '../../segments/segments.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'

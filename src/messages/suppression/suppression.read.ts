@@ -1,4 +1,5 @@
-import { invalidReason, pendingReason, verificationReasons } from '../../contacts/contacts.ts'
+import { invalidReason, pendingReason } from '../../contacts/contacts.rows.ts'
+import { verificationReasons } from '../../contacts/contacts.ts'
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { shown } from '../../lib/problem.ts'

@@ -1,14 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import {
-  countRemoval,
-  createList,
-  deleteList,
-  eraseContact,
-  findDeletable,
-  findList,
-  finishListDeletions,
-  renameList,
-} from '../../../src/contacts/contacts.ts'
+import { createList, eraseContact, findList } from '../../../src/contacts/contacts.ts'
+import { renameList } from '../../../src/contacts/lists/lists.ts'
+import { countRemoval, deleteList, findDeletable, finishListDeletions } from '../../../src/contacts/write/write.ts'
 import type { TestAccount } from '../../support/app.ts'
 import { useContacts } from '../support.ts'
 

@@ -1,8 +1,6 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import {
-  deleteList,
   eraseContact,
-  finishListDeletions,
   joinList,
   leaveList,
   readContactsOf,
@@ -11,6 +9,7 @@ import {
 } from '../../../src/contacts/contacts.ts'
 import { startImport, writeBatch } from '../../../src/contacts/imports/checkpoint.ts'
 import { countContacts } from '../../../src/contacts/write/write.count.ts'
+import { deleteList, finishListDeletions } from '../../../src/contacts/write/write.ts'
 import { isUnavailable, openDatabase, SerializationConflict } from '../../../src/store/database.ts'
 import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'

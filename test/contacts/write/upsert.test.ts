@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { renameList, upsertContact } from '../../../src/contacts/contacts.ts'
+import { renameList } from '../../../src/contacts/lists/lists.ts'
+import { upsertContact } from '../../../src/contacts/write/write.ts'
 import type { TestAccount } from '../../support/app.ts'
 import { ok } from '../../support/app.ts'
 import { useContacts } from '../support.ts'

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeEach, expect, test } from 'vitest'
-import { renameList } from '../../../src/contacts/contacts.ts'
+import { renameList } from '../../../src/contacts/lists/lists.ts'
 import {
   changeDeal,
   createDeal,

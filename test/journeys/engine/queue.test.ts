@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, tes
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { journeyMails } from '../../../src/app/journeys.mail.ts'
-import { upsertContact } from '../../../src/contacts/contacts.ts'
+import { upsertContact } from '../../../src/contacts/write/write.ts'
 import { runJourneys } from '../../../src/journeys/engine/engine.ts'
 import { findDue } from '../../../src/journeys/engine/runs.due.ts'
 import { startApp, type TestApp } from '../../support/app.ts'

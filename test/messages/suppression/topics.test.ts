@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { personalData } from '../../../src/app/personal-data.ts'
-import { eraseContact, readPerson } from '../../../src/contacts/contacts.ts'
+import { readPerson } from '../../../src/contacts/contacts.personal-data.ts'
+import { eraseContact } from '../../../src/contacts/contacts.ts'
 import { deleteTopic, suppressAddresses } from '../../../src/messages/messages.ts'
 import { purgeTopics, updateTopic } from '../../../src/messages/topics/topics.ts'
 import { ok, type TestAccount, useApp } from '../../support/app.ts'
