@@ -139,210 +139,251 @@ export interface LeaseOf {
   queue: QueueName
 }
 
-/** Registers a worker of `job` and keeps its session, on a connection of its own that is replaced when it is lost. */
-export const openLease = (
-  database: Database,
-  { job, queue }: LeaseOf,
-  channels: readonly string[],
-  events: LeaseEvents,
-): Lease => {
-  const { looks = {} } = events
-  const textWith = (those: Looks) => beating(queue, events.isDue ?? 'false', those)
-  const [looking, plain] = [
-    { name: 'look', text: textWith(looks) },
-    { name: 'beat', text: textWith({}) },
-  ]
-  const observer = createObserver()
-  let id: number | null = null
-  let wanted: number | null = null
-  let client: pg.Client | undefined
-  /** The server's process id of the session before this one. */
-  let formerPid: number | null = null
-  let timer: NodeJS.Timeout | undefined
-  let delayMs = firstDelayMs
-  let isClosed = false
-  let isPaused = false
-  let isBeating = false
+/** Whether the session got the lock of the worker with this id. */
+const tryLock = async (session: pg.Client, id: number): Promise<boolean> => {
+  const { rows } = await session.query('select pg_try_advisory_lock($1, $2) as locked', [lockClass, id])
+  return rows[0].locked
+}
+
+/** Whether the worker's row exists. */
+const hasRow = async (session: pg.Client, id: number): Promise<boolean> =>
+  (await session.query('select from workers where id = $1', [id])).rows.length > 0
+
+/** Inserts a worker with a new id, and locks it. */
+const insertWorker = async (session: pg.Client, job: string): Promise<number> => {
+  const { rows } = await session.query(`select nextval('workers_id_seq')::int as id`)
+  const id: number = rows[0].id
+  await session.query('select pg_advisory_lock($1, $2)', [lockClass, id])
+  await session.query('insert into workers (id, job, seen_at) values ($1, $2, clock_timestamp())', [id, job])
+  return id
+}
+
+/** A worker in the last session that it had: the server's process id of that session. */
+interface Former {
+  id: number
+  pid: number
+}
+
+/** Ends the former session if the server still has it, and locks its worker. Returns whether it did. */
+const takeOver = async (session: pg.Client, { id, pid }: Former): Promise<boolean> => {
+  const ending = `select pg_terminate_backend(l.pid, ${takeoverMs}) ${sessionOfWorker('$1')} and l.pid = $2`
+  const { rows } = await session.query(ending, [id, pid])
+  return rows.length > 0 && (await tryLock(session, id))
+}
+
+/** Returns the id of the worker of a new session: the former one, unless its row is deleted or another session holds its lock. */
+const register = async (session: pg.Client, job: string, former: Former | null): Promise<number> => {
+  if (former) {
+    const isOurs = (await tryLock(session, former.id)) || (await takeOver(session, former))
+    if (isOurs && (await hasRow(session, former.id))) return former.id
+  }
+  return insertWorker(session, job)
+}
+
+const deleteDead = `delete from workers w where id = any($1) and not exists (select ${sessionOfWorker('w.id')})`
+
+/** A worker with its session, which is replaced when it is lost. */
+class WorkerLease implements Lease {
+  readonly #database: Database
+  readonly #job: string
+  readonly #channels: readonly string[]
+  readonly #events: LeaseEvents
+  readonly #looks: Looks
+  readonly #looking: pg.QueryConfig
+  readonly #plain: pg.QueryConfig
+  readonly #observer = createObserver()
+  readonly #deafen: () => void
+  #client: pg.Client | undefined
+  /** The id in the current session. */
+  #id: number | null = null
+  #former: Former | null = null
+  #isHeld = false
+  #isClosed = false
+  #isBeating = false
   /** A notice came while a heartbeat was under way, which may have read an older state. */
-  let isBeatAsked = false
-  let beatAt = Number.NEGATIVE_INFINITY
-  let lookAt = Number.NEGATIVE_INFINITY
+  #isBeatAsked = false
+  #isBurying = false
+  #beatAt = Number.NEGATIVE_INFINITY
+  #lookAt = Number.NEGATIVE_INFINITY
+  #delayMs = firstDelayMs
+  #timer: NodeJS.Timeout | undefined
+  #working: Promise<void>
 
-  const isSure = () => performance.now() - beatAt < unsureMs
+  constructor(database: Database, { job, queue }: LeaseOf, channels: readonly string[], events: LeaseEvents) {
+    this.#database = database
+    this.#job = job
+    this.#channels = [holdsChannel, ...channels]
+    this.#events = events
+    this.#looks = events.looks ?? {}
+    const textWith = (looks: Looks) => beating(queue, events.isDue ?? 'false', looks)
+    this.#looking = { name: 'look', text: textWith(this.#looks) }
+    this.#plain = { name: 'beat', text: textWith({}) }
+    this.#deafen = database.notices.hear(({ channel, payload }) => {
+      if (this.#channels.includes(channel)) this.#noticed(channel, payload)
+    })
+    this.#working = this.#connect()
+  }
 
-  const after = (ms: number, run: () => Promise<void>) => {
-    if (isClosed) return
-    timer = setTimeout(() => {
-      working = run()
+  get id(): number | null {
+    return this.#isSure() ? this.#id : null
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  async close(isEmpty: (id: number) => Promise<boolean>): Promise<void> {
+    this.#isClosed = true
+    this.#deafen()
+    clearTimeout(this.#timer)
+    await this.#working
+    clearTimeout(this.#timer)
+    const [session, former] = [this.#client, this.#former]
+    if (!session) return
+    this.#client = undefined
+    // From here on nothing may be claimed: the row is about to be deleted.
+    this.#id = null
+    try {
+      if (former && (await isEmpty(former.id))) await session.query('delete from workers where id = $1', [former.id])
+    } catch {
+      // The row stays for the next worker, which finds it dead.
+    }
+    await session.end().catch(() => {})
+  }
+
+  #isSure(): boolean {
+    return performance.now() - this.#beatAt < unsureMs
+  }
+
+  #after(ms: number, run: () => Promise<void>): void {
+    if (this.#isClosed) return
+    this.#timer = setTimeout(() => {
+      this.#working = run()
     }, ms)
   }
 
-  const reportFound = (found: Record<string, boolean | null>) => {
-    if (Object.keys(found).length > 0) reportLooks({ database }, found)
+  async #connect(): Promise<void> {
+    try {
+      const opened = await this.#database.connect({ deadlineMs: beatDeadlineMs })
+      this.#client = opened
+      opened.once('end', () => this.#client === opened && this.#lost())
+      await this.#setUp(opened)
+      await this.#beat()
+    } catch {
+      if (this.#client) await this.#client.end().catch(() => {})
+      else this.#lost()
+    }
+  }
+
+  async #setUp(session: pg.Client): Promise<void> {
+    session.on('notification', ({ channel, payload: received = '' }) => {
+      const payload = this.#database.notices.fromElsewhere(received)
+      if (payload !== null) this.#noticed(channel, payload)
+    })
+    // What heartbeats look for must be found by an index, whatever the statistics say.
+    await session.query('set enable_seqscan = off')
+    await session.query(`set lock_timeout = ${lookLockMs}`)
+    for (const channel of this.#channels) await session.query(`listen ${channel}`)
+    this.#id = await register(session, this.#job, this.#former)
+    this.#former = { id: this.#id, pid: (session as unknown as { processID: number }).processID }
+    this.#delayMs = firstDelayMs
+  }
+
+  #lost(): void {
+    clearTimeout(this.#timer)
+    this.#reportUnknown()
+    this.#client = undefined
+    this.#id = null
+    this.#beatAt = Number.NEGATIVE_INFINITY
+    this.#after(this.#delayMs, () => this.#connect())
+    this.#delayMs = Math.min(this.#delayMs * 2, longestDelayMs)
+  }
+
+  async #beat(): Promise<void> {
+    const session = this.#client
+    if (!session) return
+    this.#isBeating = true
+    this.#isBeatAsked = false
+    const isLooking = performance.now() >= this.#lookAt
+    const nextMs = await this.#ask(session, isLooking).catch(() => this.#refused(isLooking))
+    this.#isBeating = false
+    if (this.#client === session) this.#after(this.#isBeatAsked ? 0 : nextMs, () => this.#beat())
+  }
+
+  /** Makes a heartbeat, and follows its answer. Returns the ms until the next one. */
+  async #ask(session: pg.Client, isLooking: boolean): Promise<number> {
+    const sentAt = performance.now()
+    const { id } = this.#former!
+    const { rows } = await session.query({ ...(isLooking ? this.#looking : this.#plain), values: [id, this.#job] })
+    const answer: BeatRow = rows[0]
+    if (!answer.isAlive) {
+      // Other workers declared this one dead and freed its claims: it starts again under a new id.
+      this.#former = null
+      await session.end()
+      return beatMs
+    }
+    this.#confirm(sentAt, answer)
+    const { dead, suspects } = this.#observer.look(answer.others)
+    if (dead.length > 0) void this.#bury(session, dead)
+    return suspects ? graceMs : beatMs
+  }
+
+  /** Notes that the worker was alive at a time, and reports what the heartbeat found. */
+  #confirm(sentAt: number, { isDue, isHeld, looks }: BeatRow): void {
+    const [wasSure, wasHeld] = [this.#isSure(), this.#isHeld]
+    this.#beatAt = sentAt
+    this.#isHeld = isHeld
+    if (isHeld !== wasHeld) this.#events.held?.(isHeld)
+    if (!wasSure) this.#events.connected()
+    if (isDue) this.#events.due?.()
+    this.#report(looks)
+    this.#events.beat()
+  }
+
+  /**
+   * A heartbeat was not answered: the connection is lost, or the server refused. The end of the connection, or the next heartbeat, tries
+   * again. A table of another feature, such as one that is being rewritten, must not end the lease: the next heartbeat does not look.
+   * Returns the ms until then.
+   */
+  #refused(wasLooking: boolean): number {
+    if (!wasLooking || Object.keys(this.#looks).length === 0) return beatMs
+    this.#lookAt = performance.now() + noLookMs
+    this.#reportUnknown()
+    return 0
+  }
+
+  #report(found: Readonly<Record<string, boolean | null>>): void {
+    if (Object.keys(found).length > 0) reportLooks({ database: this.#database }, found)
   }
 
   /** Until the next answer, the schedulers look for their work themselves. */
-  const reportUnknown = () => reportFound(Object.fromEntries(Object.keys(looks).map((scheduler) => [scheduler, true])))
-
-  const lost = () => {
-    clearTimeout(timer)
-    reportUnknown()
-    client = undefined
-    id = null
-    beatAt = Number.NEGATIVE_INFINITY
-    after(delayMs, connect)
-    delayMs = Math.min(delayMs * 2, longestDelayMs)
+  #reportUnknown(): void {
+    this.#report(Object.fromEntries(Object.keys(this.#looks).map((scheduler) => [scheduler, true])))
   }
 
-  const tryLock = async (opened: pg.Client): Promise<boolean> => {
-    const { rows } = await opened.query('select pg_try_advisory_lock($1, $2) as locked', [lockClass, wanted])
-    return rows[0].locked
-  }
-
-  /** Ends the session of the former connection if the server still has it, so that the worker keeps its id and its claims. */
-  const takeOver = async (opened: pg.Client): Promise<boolean> => {
-    const ending = `select pg_terminate_backend(l.pid, ${takeoverMs}) ${sessionOfWorker('$1')} and l.pid = $2`
-    const { rows } = await opened.query(ending, [wanted, formerPid])
-    return rows.length > 0 && (await tryLock(opened))
-  }
-
-  /** Keeps the former id, unless its row is deleted or another session holds its lock. */
-  const register = async (opened: pg.Client): Promise<void> => {
-    if (wanted !== null) {
-      const isOurs = (await tryLock(opened)) || (formerPid !== null && (await takeOver(opened)))
-      const { rows } = await opened.query('select from workers where id = $1', [wanted])
-      if (isOurs && rows.length > 0) return
+  #noticed(channel: string, payload: string): void {
+    if (channel !== holdsChannel) this.#events.notice(channel, payload)
+    else if (this.#isBeating) this.#isBeatAsked = true
+    else if (this.#client && this.#id !== null) {
+      clearTimeout(this.#timer)
+      this.#after(0, () => this.#beat())
     }
-    const { rows } = await opened.query(`select nextval('workers_id_seq')::int as id`)
-    wanted = rows[0].id as number
-    await opened.query('select pg_advisory_lock($1, $2)', [lockClass, wanted])
-    await opened.query('insert into workers (id, job, seen_at) values ($1, $2, clock_timestamp())', [wanted, job])
   }
 
-  const setUp = async (opened: pg.Client): Promise<void> => {
-    // What heartbeats look for must be found by an index, whatever the statistics say.
-    await opened.query('set enable_seqscan = off')
-    await opened.query(`set lock_timeout = ${lookLockMs}`)
-    for (const channel of [holdsChannel, ...channels]) await opened.query(`listen ${channel}`)
-    await register(opened)
-  }
-
-  const connect = async (): Promise<void> => {
+  /** Has the claims of dead workers freed, and deletes their rows. */
+  async #bury(session: pg.Client, dead: readonly number[]): Promise<void> {
+    if (this.#isBurying) return
+    this.#isBurying = true
     try {
-      const opened = await database.connect({ deadlineMs: beatDeadlineMs })
-      client = opened
-      opened.once('end', () => client === opened && lost())
-      opened.on('notification', ({ channel, payload: received = '' }) => {
-        const payload = database.notices.fromElsewhere(received)
-        if (payload !== null) noticed(channel, payload)
-      })
-      await setUp(opened)
-      formerPid = (opened as unknown as { processID: number }).processID
-      delayMs = firstDelayMs
-      id = wanted
-      await beat()
-    } catch {
-      if (client) await client.end().catch(() => {})
-      else lost()
-    }
-  }
-
-  const beat = async (): Promise<void> => {
-    const session = client
-    if (!session) return
-    let next = beatMs
-    isBeating = true
-    isBeatAsked = false
-    const sentAt = performance.now()
-    const isLooking = sentAt >= lookAt
-    try {
-      const { rows } = await session.query({ ...(isLooking ? looking : plain), values: [wanted, job] })
-      const { isAlive, isDue, ...found } = rows[0] as BeatRow
-      if (!isAlive) {
-        // Other workers declared this one dead and freed its claims: it starts again under a new id.
-        wanted = null
-        isBeating = false
-        await session.end()
-        return
-      }
-      const wasSure = isSure()
-      const wasPaused = isPaused
-      isPaused = found.isHeld
-      beatAt = sentAt
-      if (isPaused !== wasPaused) events.held?.(isPaused)
-      if (!wasSure) events.connected()
-      if (isDue) events.due?.()
-      reportFound(found.looks)
-      events.beat()
-      const { dead, suspects } = observer.look(found.others)
-      if (suspects) next = graceMs
-      if (dead.length > 0) void bury(session, dead)
-    } catch {
-      // The connection is lost, or the server refused: its end, or the next heartbeat, tries again. A table of another feature, such as
-      // one that is being rewritten, must not end the lease: the next heartbeat does not look.
-      if (isLooking && Object.keys(looks).length > 0) {
-        lookAt = performance.now() + noLookMs
-        next = 0
-        reportUnknown()
-      }
-    }
-    isBeating = false
-    if (client === session) after(isBeatAsked ? 0 : next, beat)
-  }
-
-  const noticed = (channel: string, payload: string) => {
-    if (channel !== holdsChannel) return events.notice(channel, payload)
-    if (isBeating) isBeatAsked = true
-    else if (client && id !== null) {
-      clearTimeout(timer)
-      after(0, beat)
-    }
-  }
-
-  let isBurying = false
-  const bury = async (session: pg.Client, dead: readonly number[]) => {
-    if (isBurying) return
-    isBurying = true
-    try {
-      if (await events.died(dead)) {
-        const deleting = `delete from workers w where id = any($1) and not exists (select ${sessionOfWorker('w.id')})`
-        await session.query(deleting, [dead])
-      }
+      if (await this.#events.died(dead)) await session.query(deleteDead, [dead])
     } catch {
       // The database is unavailable: the next heartbeat tries again.
     } finally {
-      isBurying = false
+      this.#isBurying = false
     }
   }
-
-  const deafen = database.notices.hear(({ channel, payload }) => {
-    if (channel === holdsChannel || channels.includes(channel)) noticed(channel, payload)
-  })
-  let working = connect()
-  return {
-    get id() {
-      return isSure() ? id : null
-    },
-    get isHeld() {
-      return isPaused
-    },
-    async close(isEmpty) {
-      isClosed = true
-      deafen()
-      clearTimeout(timer)
-      await working
-      clearTimeout(timer)
-      const session = client
-      if (!session) return
-      client = undefined
-      // From here on nothing may be claimed: the row is about to be deleted.
-      id = null
-      try {
-        if (await isEmpty(wanted!)) await session.query('delete from workers where id = $1', [wanted])
-      } catch {
-        // The row stays for the next worker, which finds it dead.
-      }
-      await session.end().catch(() => {})
-    },
-  }
 }
+
+/** Registers a worker of `job` and keeps its session, on a connection of its own that is replaced when it is lost. */
+export const openLease = (database: Database, of: LeaseOf, channels: readonly string[], events: LeaseEvents): Lease =>
+  new WorkerLease(database, of, channels, events)
