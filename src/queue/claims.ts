@@ -81,3 +81,84 @@ export const findClaims = (
       ),
     allowTableScan,
   )
+
+/** Interval of the search for orphaned claims. */
+const rareMs = 30_000
+/** That search, which scans the queue, takes at most 1/50 of the time. */
+const restFactor = 50
+/** A claim of this worker that the process does not know may be in an answer on its way: it is freed if it still exists this much later. */
+const confirmMs = 2000
+/** The server may complete a statement after its client died or lost the connection: for this long the search is repeated every `confirmMs`. */
+const unsureMs = 10_000
+const freeSize = 1000
+
+interface Ports {
+  database: Database
+  table: string
+  /** Returns the id of this worker, if it has one. */
+  own(): number | null
+  /** Whether this process knows the item's claim. */
+  isTracked(id: string): boolean
+  free(claims: readonly Claim[]): Promise<unknown>
+  /** Called after claims were freed, with their number. */
+  freed(count: number): void
+}
+
+const keyOf = ({ id, claim }: Claim): string => `${id} ${claim}`
+
+/** Finds claims that no worker holds, and frees them. */
+export const createReconciliation = ({ database, table, own, isTracked, free, freed }: Ports) => {
+  let dueAt = 0
+  let unsureUntil = 0
+  let running: Promise<number> | null = null
+  /** When each untracked claim of this worker was first found. */
+  let untrackedSince = new Map<string, number>()
+
+  /** Returns the untracked claims that were untracked already `confirmMs` ago. */
+  const confirmed = (untracked: readonly Claim[]): Claim[] => {
+    const nowMs = performance.now()
+    untrackedSince = new Map(untracked.map((claim) => [keyOf(claim), untrackedSince.get(keyOf(claim)) ?? nowMs]))
+    return untracked.filter((claim) => nowMs - untrackedSince.get(keyOf(claim))! >= confirmMs)
+  }
+
+  const freeAll = async (claims: readonly Claim[]): Promise<void> => {
+    for (let i = 0; i < claims.length; i += freeSize) await free(claims.slice(i, i + freeSize))
+    if (claims.length > 0) freed(claims.length)
+  }
+
+  const search = async (dead: readonly number[]): Promise<number> => {
+    const startedAt = performance.now()
+    const id = own()
+    const found = await findClaims(database, table, dead, id)
+    const orphans = found.filter(({ worker }) => worker !== id)
+    await freeAll([...orphans, ...confirmed(found.filter((claim) => claim.worker === id && !isTracked(claim.id)))])
+    const restMs = Math.max(rareMs, restFactor * (performance.now() - startedAt))
+    const isSoon = id === null || untrackedSince.size > 0 || startedAt < unsureUntil
+    dueAt = performance.now() + (isSoon ? confirmMs : restMs)
+    return orphans.length
+  }
+
+  /** Searches, or waits for the search under way. Resolves with the number of claims of other workers that it found. */
+  const run = (dead: readonly number[] = []): Promise<number> => {
+    running ??= search(dead).finally(() => {
+      running = null
+    })
+    return running
+  }
+
+  return {
+    run,
+    /** Frees the claims of dead workers. A search that is already under way does not know of them. */
+    async runFor(dead: readonly number[]): Promise<number> {
+      while (running) await running
+      return run(dead)
+    },
+    /** Searches soon, and often for a while. */
+    soon() {
+      unsureUntil = performance.now() + unsureMs
+      dueAt = 0
+    },
+    /** Returns the ms until the next search; 0 if it is due. */
+    waitMs: (): number => Math.max(0, dueAt - performance.now()),
+  }
+}

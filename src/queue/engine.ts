@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { CounterOutcome } from '../lib/counters.ts'
 import type { App, Report } from '../store/work.ts'
 import { createBatches } from './batches.ts'
-import { type Claim, findClaims, splitByOutcome } from './claims.ts'
+import { type Claim, createReconciliation, findClaims, splitByOutcome } from './claims.ts'
 import type { QueueName } from './holds.ts'
 import { openLease } from './lease.ts'
 import type { Looks } from './looks.ts'
@@ -10,19 +10,10 @@ import { createBell, repeat, within } from './loop.ts'
 
 /** Notices and heartbeats wake the loop; the poll finds what they missed. */
 const pollMs = 2000
-/** Interval of the search for orphaned claims. */
-const reconcileMs = 30_000
-/** That search, which scans the queue, takes at most 1/50 of the time. */
-const restFactor = 50
-/** A claim of this worker that the process does not know may be in an answer on its way: it is freed if it still exists this much later. */
-const confirmMs = 2000
-/** The server may complete a statement after its client died or lost the connection: for this long the engine reconciles every `confirmMs`. */
-const unsureMs = 10_000
 /** Closing takes at most this long, even if the database is unavailable; then the worker leaves within `leaveMs`. */
 const closeMs = 6000
 const leaveMs = 1000
 const releaseSize = 500
-const freeSize = 1000
 
 /** What a queue supplies to the engine. `C` is a claimed item with everything that its transport needs. */
 export interface Adapter<C extends Claim> {
@@ -96,11 +87,6 @@ export const openQueue = <C extends Claim>(
   const bell = createBell()
   const { ring } = bell
   const connected = Promise.withResolvers<void>()
-  let reconcileAt = 0
-  let unsureUntil = 0
-  let reconciling: Promise<number> | null = null
-  /** When each untracked claim of this worker was first found, by id and claim. */
-  let untrackedSince = new Map<string, number>()
   /** The number of the claim of each item that this process has neither recorded nor released. */
   const tracked = new Map<string, number>()
 
@@ -131,8 +117,7 @@ export const openQueue = <C extends Claim>(
     },
     giveBack: (claims) => releases.push(claims),
     reconcileSoon() {
-      unsureUntil = performance.now() + unsureMs
-      reconcileAt = 0
+      reconciliation.soon()
       ring()
     },
   }
@@ -154,38 +139,17 @@ export const openQueue = <C extends Claim>(
     },
   })
 
-  /** Returns the untracked claims that were untracked already `confirmMs` ago. */
-  const confirmed = (untracked: readonly Claim[]): Claim[] => {
-    const nowMs = performance.now()
-    const key = ({ id, claim }: Claim) => `${id} ${claim}`
-    untrackedSince = new Map(untracked.map((claim) => [key(claim), untrackedSince.get(key(claim)) ?? nowMs]))
-    return untracked.filter((claim) => nowMs - untrackedSince.get(key(claim))! >= confirmMs)
-  }
-
-  const repair = async (dead: readonly number[]): Promise<number> => {
-    const startedAt = performance.now()
-    const own = lease.id
-    const found = await findClaims(database, adapter.table, dead, own)
-    const orphans = found.filter(({ worker }) => worker !== own)
-    const freeing = [...orphans, ...confirmed(found.filter(({ worker, id }) => worker === own && !tracked.has(id)))]
-    for (let i = 0; i < freeing.length; i += freeSize) await adapter.free(freeing.slice(i, i + freeSize))
-    if (freeing.length > 0) {
-      counters.count('freedClaims', adapter.job, freeing.length)
+  const reconciliation = createReconciliation({
+    database,
+    table: adapter.table,
+    own: () => lease.id,
+    isTracked: (id) => tracked.has(id),
+    free: (claims) => adapter.free(claims),
+    freed(count) {
+      counters.count('freedClaims', adapter.job, count)
       ring()
-    }
-    const rareMs = Math.max(reconcileMs, restFactor * (performance.now() - startedAt))
-    const isSoon = own === null || untrackedSince.size > 0 || startedAt < unsureUntil
-    reconcileAt = performance.now() + (isSoon ? confirmMs : rareMs)
-    return orphans.length
-  }
-
-  /** Frees claims that no worker holds. Resolves with the number of claims of other workers that it found. */
-  const reconcile = (dead: readonly number[] = []): Promise<number> => {
-    reconciling ??= repair(dead).finally(() => {
-      reconciling = null
-    })
-    return reconciling
-  }
+    },
+  })
 
   const lease = openLease(database, adapter, adapter.channels, {
     isDue: adapter.isDue,
@@ -208,11 +172,9 @@ export const openQueue = <C extends Claim>(
     },
     beat,
     async died(ids) {
-      // A round that is already running does not know of them.
-      while (reconciling) await reconciling
       // It may have died between a commit and the notice of it.
       adapter.missed()
-      const isEmpty = (await reconcile(ids)) === 0
+      const isEmpty = (await reconciliation.runFor(ids)) === 0
       // The server may complete a claim of the dead worker after its row is deleted.
       engine.reconcileSoon()
       return isEmpty
@@ -221,7 +183,7 @@ export const openQueue = <C extends Claim>(
 
   /** Reconciles if it is time to, and claims. Resolves with the ms until the next turn. */
   const turn = async (): Promise<number> => {
-    if (performance.now() >= reconcileAt) await reconcile()
+    if (reconciliation.waitMs() === 0) await reconciliation.run()
     const { id } = lease
     if (id === null || lease.isHeld || adapter.isStuck) return pollMs
     await adapter.claim(id).catch((error) => {
@@ -230,7 +192,7 @@ export const openQueue = <C extends Claim>(
     })
     // It was paused while the claim was under way.
     if (lease.isHeld) adapter.hold()
-    return Math.max(0, Math.min(adapter.waitMs?.() ?? pollMs, reconcileAt - performance.now()))
+    return Math.max(0, Math.min(adapter.waitMs?.() ?? pollMs, reconciliation.waitMs()))
   }
 
   const running = repeat(bell, stop.signal, report, turn)

@@ -113,6 +113,27 @@ export const createEndpoints = () => {
     }
   }
 
+  /** Adds a claim to those that wait for its target. */
+  const addClaim = (claimed: ClaimedDelivery, nowMs: number) => {
+    const { targetId, accountId, timeouts } = claimed
+    const target = find(targetId, accountId, nowMs)
+    if (target.health === 'new' && timeouts > 0) setHealth(target, 'hanging')
+    if (target.health === 'hanging') target.failures = Math.max(target.failures, timeouts)
+    target.usedAt = nowMs
+    target.waiting.push(claimed)
+    count(target, claimed, 1)
+  }
+
+  /** Notes whether a limit of the process cut a claim, after its deliveries were added. Returns whether one of an account did. */
+  const cutBy = (claims: readonly ClaimedDelivery[], capacity: ClaimCapacity): ((accountId: string) => boolean) => {
+    const ofAccounts = new Counts()
+    for (const { accountId } of claims) ofAccounts.add(accountId, 1)
+    const bytes = permits.bytes()
+    isCut = claims.length >= capacity.total || bytes.total <= 0
+    return (id) =>
+      ofAccounts.of(id) >= (capacity.accounts[id] ?? capacity.accountDefault) || (bytes.accounts[id] ?? 1) <= 0
+  }
+
   const adaptToAnswer = (target: Target, { ok, durationMs }: PostOutcome, nowMs: number) => {
     setHealth(target, 'answering')
     target.answered(nowMs)
@@ -154,22 +175,9 @@ export const createEndpoints = () => {
 
     /** Adds the claims that a claim for `capacity` returned, and remembers which targets may have more deliveries. */
     add(claims: readonly ClaimedDelivery[], capacity: ClaimCapacity, nowMs: number): void {
+      for (const claimed of claims) addClaim(claimed, nowMs)
+      const isAccountCut = cutBy(claims, capacity)
       const byTarget = Map.groupBy(claims, ({ targetId }) => targetId)
-      const ofAccounts = new Counts()
-      for (const claimed of claims) {
-        const { targetId, accountId, timeouts } = claimed
-        const target = find(targetId, accountId, nowMs)
-        if (target.health === 'new' && timeouts > 0) setHealth(target, 'hanging')
-        if (target.health === 'hanging') target.failures = Math.max(target.failures, timeouts)
-        target.usedAt = nowMs
-        target.waiting.push(claimed)
-        count(target, claimed, 1)
-        ofAccounts.add(accountId, 1)
-      }
-      const bytes = permits.bytes()
-      isCut = claims.length >= capacity.total || bytes.total <= 0
-      const isAccountCut = (id: string) =>
-        ofAccounts.of(id) >= (capacity.accounts[id] ?? capacity.accountDefault) || (bytes.accounts[id] ?? 1) <= 0
       const asked = new Map(capacity.requests.map((ask) => [ask.id, ask]))
       for (const id of new Set([...asked.keys(), ...byTarget.keys()])) {
         const target = targets.get(id)
