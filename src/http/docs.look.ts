@@ -14,6 +14,7 @@ h1 { font-size: 1.9rem; letter-spacing: -.02em } h2 { margin: 0 0 .75rem; font-s
 h3 { margin: 0 0 .4rem; font-size: 1.1rem; line-height: 1.35 } h4 { margin: 1.5rem 0 .25rem; font-size: .8125rem; text-transform: uppercase; letter-spacing: .06em; color: var(--quiet) }
 .lead { font-size: 1.1rem }
 a { text-underline-offset: .15em }
+:is(h2, h3) a { color: inherit; text-decoration: none } :is(h2, h3) a:hover::after { content: ' #'; color: var(--quiet) }
 [hidden] { display: none !important }
 
 .side { padding: 1rem 1.25rem; border-bottom: 1px solid var(--line); background: var(--ground); font-size: .9rem }

@@ -106,7 +106,7 @@ const operationOf = (document: OpenApi, shown: LocatedOperation): Html => {
   const isShort = sample.split('\n').length + 3 * described.text.split('<li>').length < 35
   const tagged = successes.map(([status]) => status).join(' or ')
   return html`<section class="operation" id="${shown.operationId}" aria-labelledby="${shown.operationId}-title">
-<h3 id="${shown.operationId}-title">${titleOf(shown)}</h3>
+<h3 id="${shown.operationId}-title"><a href="#${shown.operationId}">${titleOf(shown)}</a></h3>
 <p class="path">${method(shown.method)} <code>${shortPath(shown.path)}</code></p>
 <p>${marked(shown.summary)}.${scopes.length > 0 && html` <span class="quiet">Scope: ${scopes.map((scope, n) => [n > 0 && ' or ', html`<code>${scope}</code>`])}</span>`}</p>
 <div class="pair"><div>
@@ -126,7 +126,7 @@ const objectOf = (document: OpenApi, name: string): Html => {
   const schema = document.components.schemas[name]!
   const { description } = schema
   return html`<section class="operation" id="${shapeId(name)}" aria-labelledby="${shapeId(name)}-title">
-<h3 id="${shapeId(name)}-title">The object ${name}</h3>
+<h3 id="${shapeId(name)}-title"><a href="#${shapeId(name)}">The object ${name}</a></h3>
 ${typeof description === 'string' && html`<p>${marked(description)}.</p>`}
 <div class="pair"><div>${fields(schema, { isRequest: false })}</div><div>
 ${codeBlock(name, pretty(sampleOf(document, { $ref: `#/${name}` })))}
@@ -173,7 +173,7 @@ const eventSchemas = ({ webhooks }: OpenApi): string[] =>
   )
 
 const resourceOf = (document: OpenApi, { id, name, description, operations, objects }: Resource): Html =>
-  html`<section class="part" id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${name}</h2><p>${description}</p>
+  html`<section class="part" id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title"><a href="#${id}">${name}</a></h2><p>${description}</p>
 ${operations.map((shown) => operationOf(document, shown))}
 ${objects.map((object) => objectOf(document, object))}
 </section>`
@@ -184,14 +184,17 @@ const eventOf = (document: OpenApi, type: string, { post }: Webhook): Html => {
   const component = document.components.schemas[name]!
   const { data } = component.properties as { data: JsonSchema }
   return html`<section class="operation" id="${eventId(type)}" aria-labelledby="${eventId(type)}-title">
-<h3 id="${eventId(type)}-title"><code>${type}</code></h3><p id="${shapeId(name)}">${marked(String(component.description))}.</p>
+<h3 id="${eventId(type)}-title"><a href="#${eventId(type)}"><code>${type}</code></a></h3><p id="${shapeId(name)}">${marked(String(component.description))}.</p>
 <div class="pair"><div><h4>Properties of data</h4>${fields(data, { isRequest: false })}</div><div>
 ${codeBlock('Payload', pretty(example))}
 </div></div></section>`
 }
 
 const guideOf = ({ id, title, lead, text, code }: GuideSection, level: 'h1' | 'h2' = 'h2'): Html => {
-  const heading = level === 'h1' ? html`<h1 id="${id}-title">${title}</h1>` : html`<h2 id="${id}-title">${title}</h2>`
+  const heading =
+    level === 'h1'
+      ? html`<h1 id="${id}-title">${title}</h1>`
+      : html`<h2 id="${id}-title"><a href="#${id}">${title}</a></h2>`
   return html`<section class="part" id="${id}" aria-labelledby="${id}-title">
 ${lead && [heading, lead]}<div class="pair"><div>${!lead && heading}${text}</div>${code && html`<div>${code}</div>`}</div></section>`
 }

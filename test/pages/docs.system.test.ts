@@ -92,7 +92,7 @@ describePages('/docs in Chromium', (openPage) => {
     await page.goto(`${url}/docs`)
     const place = async () => page.locator('.side').evaluate((side) => side.getBoundingClientRect().toJSON())
     expect(await place()).toMatchObject({ x: 0, y: 0, height: 800 })
-    await page.getByRole('link', { name: 'Create deal' }).click()
+    await page.locator('.side').getByRole('link', { name: 'Create deal' }).click()
     await expect.poll(() => page.locator('.side [aria-current]').innerText()).toMatch(/^Create deal/)
     expect(await place()).toMatchObject({ y: 0, height: 800 })
     await page.setViewportSize({ width: 999, height: 800 })

@@ -76,6 +76,23 @@ describePages('a live view', (openPage: OpenPage) => {
   afterEach(() => page?.close())
   afterAll(() => engaged?.close())
 
+  test('arrows move between options, and the letter of one answers while an option has the focus', async () => {
+    page = await openPage()
+    await page.goto(await view('?block=colour'))
+    await page.keyboard.press('c')
+    await page.locator('#colour .option').first().focus()
+    const focused = () => page.evaluate<string>('document.activeElement.value')
+    const first = await focused()
+    await page.keyboard.press('ArrowDown')
+    const second = await focused()
+    await page.keyboard.press('ArrowUp')
+    expect([await focused(), second === first]).toEqual([first, false])
+    expect(await answers()).toEqual([])
+    await page.keyboard.press('b')
+    await page.getByText(`Your answer is saved: ${second}`).waitFor()
+    expect((await answers()).map(({ value }) => value)).toEqual([second])
+  })
+
   test('a link in the email answers at once for a person, above the email, and a reload does not answer again', async () => {
     page = await openPage({ userAgent })
     await page.goto(await view(linked))

@@ -13,8 +13,10 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import PostalMime from 'postal-mime'
+import { document, failurePage } from '../../src/pages/page.ts'
 import { caughtIds, readCaught } from '../../src/tools/catcher/catcher.ts'
 import { startDevelopment } from '../../src/tools/dev/dev.ts'
+import { harbourPng } from '../../src/tools/dev/picture.ts'
 import { executablePath, launchOptions, screens } from '../support/screens.ts'
 import { pictureTerminal } from './terminal-picture.ts'
 
@@ -151,6 +153,81 @@ const pictureConsole = async (page: Page): Promise<void> => {
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
+/** Further states of pages, and pages of an account with a brand. */
+const takeFurther = async (page: Page, scripted: Page, go: (url: string, name: string) => Promise<void>) => {
+  const topics = [
+    ['News', 'What is new, once a month'],
+    ['Invitations', 'To our webinars and evenings at the harbour'],
+  ] as const
+  const created = []
+  for (const [name, description] of topics)
+    created.push(await svc('topics', 'create', '--name', name, '--description', description))
+  const [{ id: projectId }] = (await svc('projects', 'list')).projects
+  const onNews = { type: 'marketing', topicId: created[0].id, subject: 'On a topic' }
+  await call('POST', '/send', { to: 'fay@example.com', projectId, ...onNews })
+  const onTopic = await mailOf(/^On a topic/)
+  await go(onTopic.link('/u/'), 'preferences')
+  await press(page, 'Save my choices')
+  await picture(page, 'preferences-saved')
+
+  await call('POST', '/send', { to: 'gil@example.com', projectId, subject: 'Second', mergeData: { name: 'Gil' } })
+  const second = await mailOf(/^Second/)
+  await scripted.goto(second.link('block=knots'))
+  await press(scripted, '1.852 km/h')
+  await scripted.getByText('Right!').waitFor()
+  await picture(scripted, 'liveview-quiz-right', false)
+  await scripted.goto(second.link('block=stars'))
+  await picture(scripted, 'liveview-rating', false)
+
+  const about =
+    'Forty minutes through the harbour, then your questions.\n\nWe show how ships are unloaded, and who decides where.'
+  const tour = await svc('webinars', 'create', '--title', 'A tour of the harbour', '--at', '3d', '--description', about)
+  await scripted.goto(`${dev.url}/webinar/${tour.id}`)
+  await picture(scripted, 'webinar-described')
+  await call('POST', `/webinars/${tour.id}/register`, { email: 'hal@example.com', name: 'Hal' })
+  const seat = await mailOf(/registered: A tour/)
+  await svc('webinars', 'start', tour.id, '--stream', 'https://www.youtube.com/watch?v=aqz-KE-bpKQ')
+  await go(seat.link('/join/'), 'join-live-embedded')
+  await go(`/webinar/${tour.id}`, 'webinar-live')
+  await svc('webinars', 'end', tour.id, '--yes')
+  await go(seat.link('/join/'), 'join-ended')
+  await go(`/webinar/${tour.id}`, 'webinar-ended')
+
+  await go('/harbour/nothing', 'unknown-of-account')
+  await page.setContent(document(failurePage(500, 'Something went wrong', 'Please try again in a moment.')))
+  await picture(page, 'error-500')
+  await page.setContent(document(failurePage(410, 'This page has moved', 'Please ask its owner for the new address.')))
+  await picture(page, 'error-410')
+
+  const logo = join(dataDir, 'logo.png')
+  await writeFile(logo, harbourPng)
+  const brand = ['--brand-name', 'Harbour & Sons', '--color', '#0f766e', '--timezone', 'Europe/Berlin']
+  const imprint = [
+    '--postal-address',
+    'Harbour & Sons\n1 Quay Street, 20457 Hamburg',
+    '--privacy-url',
+    'https://harbour.example/privacy',
+  ]
+  await svc('accounts', 'update', 'demo', ...brand, ...imprint)
+  const next = await svc(
+    'webinars',
+    'create',
+    '--title',
+    'What the harbour of the year 2040 needs from us today, and why',
+    '--at',
+    '9d',
+    '--description',
+    about,
+  )
+  await scripted.goto(`${dev.url}/webinar/${next.id}`)
+  await picture(scripted, 'brand-webinar')
+  const [form] = (await svc('forms', 'list')).forms
+  await go(`/f/${form.id}`, 'brand-form')
+  await scripted.goto(`${second.link('/v/').split('?')[0]}?block=call`)
+  await picture(scripted, 'brand-liveview-months', false)
+  await go('/harbour/nothing', 'brand-unknown')
+}
+
 const takeAll = async (browser: Browser): Promise<void> => {
   const page = await browser.newPage({ javaScriptEnabled: false, viewport: { width: 1200, height: 900 } })
   const scripted = await browser.newPage()
@@ -268,6 +345,7 @@ const takeAll = async (browser: Browser): Promise<void> => {
   await press(page, 'Create my certificate')
   await picture(page, 'portal-completed')
   await go((await mailOf(/You have completed/)).link('/certificate/'), 'certificate')
+  await takeFurther(page, scripted, go)
   await pictureConsole(scripted)
   await pictureBoard()
   await pictureReadme(scripted, welcome.html)

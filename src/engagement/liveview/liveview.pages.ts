@@ -54,6 +54,25 @@ document.addEventListener('submit', async (event) => {
     form.submit()
   }
 })
+// While an option has the focus: its letter or number answers, and arrows move. Elsewhere letters stay those of the browser.
+document.addEventListener('keydown', (event) => {
+  const { target, key } = event
+  const group = target.closest('.options')
+  if (!group || event.ctrlKey || event.metaKey || event.altKey) return
+  const options = [...group.querySelectorAll('.option')]
+  const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[key]
+  if (step) {
+    event.preventDefault()
+    return options.at((options.indexOf(target) + step) % options.length).focus()
+  }
+  const isNumber = group.classList.contains('row')
+  const option = isNumber
+    ? options.find(({ value }) => value === (key === '0' ? '10' : key))
+    : /^[a-z]$/i.test(key) && options[key.toUpperCase().charCodeAt(0) - 65]
+  if (!option) return
+  event.preventDefault()
+  option.form.requestSubmit(option)
+})
 const answerAtOnce = () => {
   const option = document.querySelector('form[data-at-once] .chosen')
   if (!option || document.visibilityState !== 'visible' || !document.hasFocus() || navigator.webdriver) return

@@ -69,6 +69,14 @@ legend { padding: 0; margin: 0 0 .5rem; font-weight: 600; font-size: 1.1rem }
 .options { display: grid; gap: .5rem }
 .options + p { margin-top: .5rem }
 .option { text-align: left; background: transparent; color: var(--ink); box-shadow: inset 0 0 0 1px var(--edge) }
+@media (hover: hover) and (pointer: fine) {
+  .options:not(.row) { counter-reset: option }
+  .options:not(.row) .option::before {
+    counter-increment: option; content: counter(option, upper-alpha) / '';
+    display: inline-block; min-width: 1.5rem; margin-right: .75rem; padding: 0 .35rem;
+    border: 1px solid currentcolor; border-radius: .25rem; font-size: .8rem; text-align: center
+  }
+}
 .option.given { background: var(--act); color: var(--on-act) }
 .option:not(.row *).given::after { content: ' ✓' }
 .option.chosen { box-shadow: inset 0 0 0 3px var(--ink) }
