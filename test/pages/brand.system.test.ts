@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { updateAccount } from '../../src/accounts/accounts.ts'
+import { claimSlug, updateAccount } from '../../src/accounts/accounts.ts'
 import { harbourPng } from '../../src/tools/dev/picture.ts'
 import { type FormBench, type FormsApp, formBench, startForms } from '../forms/support.ts'
 import { describePages, emailLandmarks, expectGoodOnEveryScreen, expectNothingFromElsewhere } from '../support/pages.ts'
@@ -44,6 +44,16 @@ describePages('the brand of an account', (openPage) => {
     expect(await page.evaluate('document.documentElement.lang')).toBe('de')
     await expectGoodOnEveryScreen(page, 'brand-form')
     expectNothingFromElsewhere(page, origin)
+    await page.close()
+  })
+
+  test('is on the page of an address below its slug that no page has', async () => {
+    await t.app.operate('cli:test', (operation) => claimSlug(operation, bench.account.id, 'harbour'))
+    const page = await openPage()
+    await page.goto(`${origin}/harbour/nothing`)
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
+    expect(await page.evaluate(`document.querySelector('.brand img').naturalWidth`)).toBe(1120)
+    await expectGoodOnEveryScreen(page, 'brand-unknown')
     await page.close()
   })
 

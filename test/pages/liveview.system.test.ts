@@ -125,6 +125,10 @@ describePages('a live view', (openPage: OpenPage) => {
     expect(await ground('#knots .notice')).not.toBe(await ground('#colour .notice'))
     expect(await page.getByRole('listitem').filter({ hasText: 'Right answer' }).textContent()).toContain('1.852 km/h')
     await expectGoodOnEveryScreen(page, 'quiz-wrong')
+    await page.goto(await view('?block=knots'))
+    await page.getByRole('button', { name: '1.852 km/h' }).click()
+    await page.getByRole('status').filter({ hasText: 'Right!' }).waitFor()
+    await expectGoodOnEveryScreen(page, 'quiz-right')
   })
 
   const open = async (prepare: () => Promise<unknown> = async () => undefined, options: object = { userAgent }) => {

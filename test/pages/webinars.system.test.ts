@@ -161,6 +161,9 @@ describePages('the join page', (openPage) => {
     await expectGoodOnEveryScreen(page, 'join-recording')
     expect(faultsOf(page).filter((fault) => !fault.includes('404'))).toEqual([])
     expectNothingFromElsewhere(page, origin)
+    await page.goto(`${origin}/webinar/${id}`)
+    await says('This session has ended')
+    await expectGoodOnEveryScreen(page, 'register-ended')
   })
 
   test('reports who is present: two of three attend, and the third gets the other email', async () => {
