@@ -34,7 +34,7 @@ const openCallers = (port: number) => {
 export const bench = async (b: Bench, calls = 3_000): Promise<Row[]> => {
   const recorded = Math.round((1_000_000 / 3_000) * calls)
   const { url, close } = await openSink()
-  const app = await b.app({ SVC_SMTP_URL: url })
+  const app = await b.app({ SVC_SMTP_URL: url }, { queue: false })
   const account = await benchAccount(app)
   const projectId = await app.work(account.id, 'cli:bench', async (work) => {
     await addSender(work, { email: 'hello@shop.example', name: 'Shop' })
