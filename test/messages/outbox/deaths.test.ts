@@ -155,10 +155,11 @@ describe('the death of a process that serves POST /send', () => {
       const [to, cc, bcc] = ['to', 'cc', 'bcc'].map((kind) => `${name}-${kind}@people.example`)
       return post(api, { to, cc: [cc], bcc: [bcc], attachments, ...more })
     }
-    const soon = () => ({ scheduledAt: t.app.now().getTime() + 3000 })
+    const later = () => ({ scheduledAt: t.app.now().getTime() + 3_600_000 })
+    const becomeDue = () => t.app.sql('update message_queue set due_at = svc_now() where account_id = $1', [account.id])
     const held = await holdUp(t, 'update on message_queue', { when: 'new.is_handing' })
     const api = await startApi(t)
-    expect(await send(api, 'later', soon())).toMatchObject({ status: 'pending' })
+    expect(await send(api, 'later', later())).toMatchObject({ status: 'pending' })
     const call = send(api, 'now').catch(() => null)
     await held.reached()
     await api.kill()
@@ -166,6 +167,7 @@ describe('the death of a process that serves POST /send', () => {
     await held.end()
     expect(sink.begun).toBe(0)
 
+    await becomeDue()
     const [one, two] = [await startJob(t, 'mail'), startMail(t.app)]
     await settled()
     expect([await tally(), sink.begun]).toEqual([{ sent: 6 }, 6])
@@ -188,8 +190,9 @@ describe('the death of a process that serves POST /send', () => {
     await two.stop()
     sink.always({ hang: 'data' })
     const people = { to: 'last-to@people.example', cc: ['last-cc@people.example'], bcc: ['last-bcc@people.example'] }
-    const body = freeform({ ...people, attachments, ...soon() })
+    const body = freeform({ ...people, attachments, ...later() })
     expect((await t.request('POST', '/send', { key: account.key, body })).body).toMatchObject({ status: 'pending' })
+    await becomeDue()
     // Two large messages are sent at a time.
     await eventually(() => sink.begun === 8)
     await one.kill()
