@@ -59,6 +59,15 @@ const keep = async (folder: string, cache: string, kept: string): Promise<void> 
   await rename(own, kept)
 }
 
+/** Starts the server of a folder, and gives its template this name. */
+const start = async (folder: string, template: string): Promise<Embedded> => {
+  const embedded = await openEmbedded(folder, { settings: fast })
+  await onServer(embedded.url, `alter database svc_template rename to ${template}`)
+  // The first session in a database lists the system's tables in a file. The clones get it, too, instead of writing their own.
+  await onServer(urlOf(embedded.url, template), 'select')
+  return embedded
+}
+
 /** Opens an embedded server in `folder`, which is created, with a template of this name. */
 export const openServer = async (
   folder: string,
@@ -71,9 +80,7 @@ export const openServer = async (
   if (owner && owner.uid === (process.getuid?.() ?? owner.uid)) {
     try {
       await copy(kept, folder)
-      const embedded = await openEmbedded(folder, { settings: fast })
-      await onServer(embedded.url, `alter database svc_template rename to ${template}`)
-      return embedded
+      return await start(folder, template)
     } catch {
       // It is damaged.
       await rm(folder, { recursive: true, force: true })
@@ -84,7 +91,5 @@ export const openServer = async (
   await created.close()
   // A cache that can't be written only costs time.
   await keep(folder, cache, kept).catch(() => {})
-  const embedded = await openEmbedded(folder, { settings: fast })
-  await onServer(embedded.url, `alter database svc_template rename to ${template}`)
-  return embedded
+  return start(folder, template)
 }
