@@ -203,16 +203,17 @@ ${lead && [heading, lead]}<div class="pair"><div>${!lead && heading}${text}</div
 const link = (id: string, text: HtmlPart, words = ''): Html =>
   html`<li><a href="#${id}" ${words && html`data-words="${words}"`}>${text}</a></li>`
 
-const propertyNames = (json: unknown): string =>
-  [
-    ...new Set(
-      [
-        ...(JSON.stringify(json) ?? '').matchAll(
-          /"(\w+)":\{"(?:type|description|anyOf|\$ref|format|pattern|min|max|default)/g,
-        ),
-      ].map(([, name]) => name),
-    ),
-  ].join(' ')
+const schemaKeyword = /^(?:type|description|anyOf|\$ref|format|pattern|min|max|default)/
+
+const propertyNames = (json: unknown): string => {
+  const names = new Set<string>()
+  JSON.stringify(json, function (this: unknown, name, value) {
+    const [first = ''] = typeof value === 'object' && value ? Object.keys(value) : []
+    if (!Array.isArray(this) && /^\w+$/.test(name) && schemaKeyword.test(first)) names.add(name)
+    return value
+  })
+  return [...names].join(' ')
+}
 
 const navigation = (document: OpenApi, sections: readonly GuideSection[], resources: readonly Resource[]): Html =>
   html`<nav class="side" aria-label="Contents">

@@ -67,7 +67,7 @@ test('concurrent units that move several deals, single moves, erasures, kind cha
   const before = await deadlocks()
   const faults: unknown[] = []
   const done: Record<string, number> = {}
-  const isOver = () => jobs.every(([name]) => (done[name] ?? 0) >= 60)
+  const isOver = () => jobs.every(([name]) => (done[name] ?? 0) >= 30)
   const loop = async (name: string, act: () => Promise<unknown>) => {
     while (!isOver()) {
       await act().then(

@@ -8,14 +8,17 @@ const maxParsed = 512 * 1024
 
 const secretName = /^(authorization|.*(secret|password|passphrase|token|api[_-]?key))$/i
 const secretText = /\b(svc_[a-z]+_|whsec_|[sr]k_(?:live|test)_|Bearer )[\w.~-]+/g
+const urlPart = /([/=])([\w.~-]+)/g
 /** A part of a URL that is longer than any id may be a token. */
-const longPart = /([/=])[\w.~-]{41,}/g
+const maxShownPart = 40
 
 const hidden = '…'
 
 /** Replaces keys, secrets and tokens inside a text. */
 export const maskText = (text: string): string =>
-  text.replace(secretText, `$1${hidden}`).replace(longPart, `$1${hidden}`)
+  text
+    .replace(secretText, `$1${hidden}`)
+    .replace(urlPart, (part, before: string, shown: string) => (shown.length > maxShownPart ? before + hidden : part))
 
 const shortText = (text: string): string => {
   const cut = text.length > maxString ? text.slice(0, maxString) : text

@@ -90,10 +90,10 @@ const startMixed = async (count: number) => {
 }
 
 test('three engines on one database do each step once', async () => {
-  const journey = await startMixed(400)
+  const journey = await startMixed(200)
   const engines = await Promise.all(['one', 'two', 'three'].map(startEngine))
   await eventually(areAllRunsEnded(journey))
-  await expectOnce(journey, 400)
+  await expectOnce(journey, 200)
   expect(engines.flatMap(({ faults }) => faults)).toEqual([])
 })
 
@@ -143,9 +143,9 @@ test('journeys that update the same contacts while other transactions write to b
     }),
   ]
   const before = await deadlocks()
-  const count = 1500
+  const count = 600
   const all = emails(count)
-  for (let from = 0; from < count; from += 500) await bench.add(listId, all.slice(from, from + 500))
+  for (let from = 0; from < count; from += 300) await bench.add(listId, all.slice(from, from + 300))
   const engines = await Promise.all(['one', 'two'].map(startEngine))
   let isOver = false
   const write = async (list: string, seed: number) => {
