@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, open, readdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -119,6 +120,16 @@ const dropDatabases = async (serverUrl: string): Promise<void> => {
   await database.close()
 }
 
+/**
+ * Fills the compile cache of a new checkout: all workers begin at once, and each would compile every module itself. Tests report a
+ * module that can't be loaded.
+ */
+const compileModules = async (): Promise<void> => {
+  const { NODE_COMPILE_CACHE: folder } = process.env
+  if (!folder || existsSync(folder)) return
+  await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'compile.ts')]).catch(() => {})
+}
+
 /** Runs once per test run: opens a server (DATABASE_URL, or an embedded one in a temporary folder) with a migrated template. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   process.stdout.write(`Limits are multiplied by ${slowness} (TEST_SLOWNESS).\n`)
@@ -131,6 +142,7 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
   process.env.TMPDIR = temporary
   // The workers end between the teardown and this.
   project.vitest.onClose(await startSweeper(temporary))
+  const compiling = compileModules()
   const given = process.env.DATABASE_URL
   const template = `svc_template_${process.pid}`
   const embedded = given ? null : await openServer(join(temporary, 'server'), template)
@@ -141,6 +153,7 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
     left.defer(() => dropDatabases(given))
     await createTemplate(given, template)
   }
+  await compiling
   project.provide('serverUrl', serverUrl)
   project.provide('template', template)
   const later = left.move()
