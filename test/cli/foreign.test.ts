@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Statement } from '../../src/store/statement.ts'
 import { choicesOf } from '../../src/tools/choice-values.ts'
 import { closedValues } from '../../src/tools/closed-values.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
@@ -46,15 +47,20 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** The number of rows of each table, and their digest. */
+let ofAllTables: Statement<object> | undefined
+
+/** The number of rows of each table, and their digest. Planning the statement takes longer than running it. */
 const digests = async () => {
-  const tables = await t.app.sql<{ name: string }>(
-    'select tablename::text as name from pg_tables where schemaname = current_schema()',
-  )
-  const each = tables.map(
-    ({ name }) => `select '${name}' as name, count(*), md5(string_agg(r::text, '' order by r::text)) from ${name} r`,
-  )
-  return t.app.sql(each.join(' union all '))
+  if (!ofAllTables) {
+    const tables = await t.app.sql<{ name: string }>(
+      'select tablename::text as name from pg_tables where schemaname = current_schema()',
+    )
+    const each = tables.map(
+      ({ name }) => `select '${name}' as name, count(*), md5(string_agg(r::text, '' order by r::text)) from ${name} r`,
+    )
+    ofAllTables = { name: 'digests', text: each.join(' union all '), columns: {}, isPrepared: true }
+  }
+  return t.app.sql(ofAllTables)
 }
 
 /** What a command printed, without the given value and without suggestions, which are of the caller's account. */

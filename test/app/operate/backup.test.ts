@@ -80,14 +80,14 @@ const withDatabase = async <T>(url: string, run: (database: Database) => Promise
 /** Returns every row of every table, except the list of migrations and unlogged tables. */
 const contentOf = (url: string) =>
   withDatabase(url, async ({ sql }) => {
-    const tables = await sql<{ name: string }>(
-      `select relname::text as name from pg_class where relnamespace = current_schema()::regnamespace
+    // One statement: a separate one for each table takes twice the CPU time.
+    const content = await sql(
+      `select relname::text as name, query_to_xml(format('select r::text as row from %I r order by 1', relname), true, true, '')::text as rows
+       from pg_class where relnamespace = current_schema()::regnamespace
        and relkind = 'r' and relpersistence = 'p' and relname <> 'mikro_orm_migrations' order by 1`,
     )
-    const content: Record<string, unknown> = {}
-    for (const { name } of tables) content[name] = await sql(`select r::text as row from ${name} r order by 1`)
     const [used] = await sql<{ last: number }>('select last_value as last from workers_id_seq')
-    return { ...content, used }
+    return { content, used }
   })
 
 const restore = (env: Record<string, string>, from = file) => svc({ env }, ['db', 'restore', from, '--json'])
