@@ -17,7 +17,8 @@ const openSession = async (): Promise<pg.Client> => {
     session = undefined
   })
   await client.connect()
-  client.unref()
+  // Its types lack the method.
+  ;(client as pg.Client & { unref(): void }).unref()
   return client
 }
 
