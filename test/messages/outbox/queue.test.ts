@@ -163,7 +163,11 @@ describe('a relay that is unavailable, defers or refuses', () => {
     sink.always({ largeUntil: promise })
     const content = Buffer.alloc(1_100_000).toString('base64')
     const bcc = Array.from({ length: 10 }, (_, i) => `p${i}@people.example`)
-    const body = freeform({ bcc, attachments: [{ filename: 'a', content }], scheduledAt: t.app.now().getTime() + 60_000 })
+    const body = freeform({
+      bcc,
+      attachments: [{ filename: 'a', content }],
+      scheduledAt: t.app.now().getTime() + 60_000,
+    })
     expect((await t.request('POST', '/send', { key: account.key, body })).body.status).toBe('pending')
     await t.advance(60_000)
     await start()
