@@ -2,39 +2,11 @@ import { activeContacts, activeInAnyList, membersOfList } from '../contacts/cont
 import { findList } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
 import { countRecipients, type RecipientCounts } from '../messages/messages.ts'
-import {
-  compileFilter,
-  compileSegment,
-  type FilterNames,
-  findSegment,
-  keepSegment,
-  type Matcher,
-} from '../segments/segments.ts'
+import { compileFilter, compileSegment, findSegment, keepSegment, type Matcher } from '../segments/segments.ts'
 import type { Row } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import type { broadcasts } from './broadcasts.columns.ts'
-
-/**
- * A list with an optional filter. `segmentId`: the segment from which both come, if any. Its filter is read again when
- * the broadcast begins.
- */
-interface Part {
-  listId: string
-  segmentId: string | null
-  where: string | null
-  names: FilterNames | null
-}
-
-/**
- * The recipients of a broadcast: the active contacts of `parts`, without the addresses in `without`. Each address gets
- * one email.
- */
-export interface Audience {
-  /** Every address with an active contact; there are no parts then. */
-  isAll: boolean
-  parts: Part[]
-  without: Part[]
-}
+import type { Audience, Part } from './broadcasts.entities.ts'
 
 /** Lists and segments by id or name. */
 export interface AudienceInput {

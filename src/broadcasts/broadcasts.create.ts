@@ -7,7 +7,6 @@ import { keepTopic, Recipient, requireSender } from '../messages/messages.ts'
 import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import {
-  type Audience,
   type AudienceColumns,
   audienceOf,
   columnsOf,
@@ -15,8 +14,9 @@ import {
   findAudience,
   inputOf,
 } from './broadcasts.audience.ts'
+import type { Audience, Variants } from './broadcasts.entities.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
-import { type Variants, variantsOf, winners } from './broadcasts.variants.ts'
+import { variantsOf, winners } from './broadcasts.variants.ts'
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 

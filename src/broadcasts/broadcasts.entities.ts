@@ -1,9 +1,49 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import type { FilterNames } from '../segments/segments.ts'
 import { owned, tenantFilter } from '../store/tenant.ts'
-import type { Audience } from './broadcasts.audience.ts'
-import type { Letter } from './broadcasts.letter.ts'
-import type { Variants } from './broadcasts.variants.ts'
+
+/**
+ * A list with an optional filter. `segmentId`: the segment from which both come, if any. Its filter is read again when
+ * the broadcast begins.
+ */
+export interface Part {
+  listId: string
+  segmentId: string | null
+  where: string | null
+  names: FilterNames | null
+}
+
+/**
+ * The recipients of a broadcast: the active contacts of `parts`, without the addresses in `without`. Each address gets
+ * one email.
+ */
+export interface Audience {
+  /** Every address with an active contact; there are no parts then. */
+  isAll: boolean
+  parts: Part[]
+  without: Part[]
+}
+
+/** What a broadcast sends. It is fixed when an operator says `send`: later changes of its project or its sender don't change it. */
+export interface Letter {
+  projectVersion: number
+  /** With unfilled merge tags. */
+  subject: string
+  /** All subjects, if there are several. */
+  subjects?: string[]
+  from: { email: string; name: string }
+  replyTo: string | null
+}
+
+/** What decides between the subjects of a broadcast. */
+export type Winner = 'opened' | 'clicked' | 'answered'
+
+/** The subjects of a broadcast that has several. */
+export interface Variants {
+  subjects: string[]
+  /** null: all recipients get variants. Otherwise, after a time, the rest gets the best one. */
+  contest: { share: number; by: Winner; afterMs: number } | null
+}
 
 /** A marketing email to every active contact of a list, or to those that meet a filter. Its messages are the batch with its id. */
 const BroadcastSchema = defineEntity({

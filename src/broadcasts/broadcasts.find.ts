@@ -10,8 +10,9 @@ import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import { projectNameOf } from '../studio/studio.ts'
-import { type Audience, inputOf } from './broadcasts.audience.ts'
+import { inputOf } from './broadcasts.audience.ts'
 import { broadcasts } from './broadcasts.columns.ts'
+import type { Audience } from './broadcasts.entities.ts'
 
 /**
  * A broadcast (docs/reference/mail.md#broadcasts); times in epoch ms. `queued`, `sent`, `failed` and `suppressed` count its messages

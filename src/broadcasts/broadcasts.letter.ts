@@ -3,17 +3,7 @@ import type { Row } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
 import type { broadcasts } from './broadcasts.columns.ts'
-
-/** What a broadcast sends. It is fixed when an operator says `send`: later changes of its project or its sender don't change it. */
-export interface Letter {
-  projectVersion: number
-  /** With unfilled merge tags. */
-  subject: string
-  /** All subjects, if there are several. */
-  subjects?: string[]
-  from: { email: string; name: string }
-  replyTo: string | null
-}
+import type { Letter } from './broadcasts.entities.ts'
 
 /** The columns that say what a draft chooses of its letter. */
 export const choiceColumns = ['projectId', 'subject', 'variants', 'sender', 'replyTo'] as const

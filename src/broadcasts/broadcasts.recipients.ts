@@ -3,8 +3,9 @@ import { Problem } from '../lib/problem.ts'
 import { scanList } from '../segments/segments.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { type Audience, anyList, queryOfAudience } from './broadcasts.audience.ts'
-import { isOfRest, type Variants } from './broadcasts.variants.ts'
+import { anyList, queryOfAudience } from './broadcasts.audience.ts'
+import type { Audience, Variants } from './broadcasts.entities.ts'
+import { isOfRest } from './broadcasts.variants.ts'
 
 /*
  * The recipients of a broadcast, unless it goes to a whole list. What a filter compares may change while emails go out,

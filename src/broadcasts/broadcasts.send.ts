@@ -6,13 +6,13 @@ import { findSegment } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import { type Audience, audienceColumns, audienceOf, countAudience, isOneList } from './broadcasts.audience.ts'
+import { audienceColumns, audienceOf, countAudience, isOneList } from './broadcasts.audience.ts'
 import { lockBroadcast } from './broadcasts.change.ts'
 import { broadcasts } from './broadcasts.columns.ts'
+import type { Audience, Letter, Variants } from './broadcasts.entities.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
-import { choiceColumns, composeLetter, type Letter } from './broadcasts.letter.ts'
+import { choiceColumns, composeLetter } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
-import type { Variants } from './broadcasts.variants.ts'
 
 const audienceProperties = [
   'listId',

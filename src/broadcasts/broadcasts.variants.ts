@@ -5,6 +5,7 @@ import { countPeopleByVariant, countSentByVariant, type VariantCounts } from '..
 import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
+import type { Variants, Winner } from './broadcasts.entities.ts'
 import { type BroadcastView, keyPrefix, showBroadcast } from './broadcasts.find.ts'
 
 /*
@@ -12,15 +13,9 @@ import { type BroadcastView, keyPrefix, showBroadcast } from './broadcasts.find.
  * variant, the next ones whether the recipient is in the share that gets variants.
  */
 
-export const winners = ['opened', 'clicked', 'answered'] as const
+export const winners = ['opened', 'clicked', 'answered'] as const satisfies readonly Winner[]
 const shortestMs = 60_000
 const longestMs = 30 * 86_400_000
-
-export interface Variants {
-  subjects: string[]
-  /** null: all recipients get variants. Otherwise, after a time, the rest gets the best one. */
-  contest: { share: number; by: (typeof winners)[number]; afterMs: number } | null
-}
 
 interface VariantsInput {
   subjects: string[]
