@@ -8,6 +8,7 @@ import type { Work } from '../store/work.ts'
 import { audienceColumns, audienceOf, countAudience } from './broadcasts.audience.ts'
 import { broadcasts } from './broadcasts.columns.ts'
 import { type BroadcastChanges, valuesOf } from './broadcasts.create.ts'
+import type { Broadcast } from './broadcasts.entities.ts'
 import { type BroadcastView, idOfBroadcast, showBroadcast } from './broadcasts.find.ts'
 import { choiceColumns } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
@@ -36,6 +37,12 @@ export const lockBroadcast = async (
   const id = await idOfBroadcast(work, ref)
   const [row] = await work.sql(lockRow, { accountId: work.accountId, id })
   return { ...row!, id, view: await showBroadcast(work, id) }
+}
+
+/** Writes columns of a locked broadcast. */
+export const setBroadcast = async (work: Work, id: string, values: Partial<Broadcast>): Promise<void> => {
+  const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
+  await em.nativeUpdate(Broadcast, { id }, values)
 }
 
 /**
@@ -85,12 +92,6 @@ export const copyBroadcast = async (work: Work, ref: string, name: string): Prom
   return showBroadcast(work, id)
 }
 
-const setPaused = statement(
-  'set-broadcast-paused',
-  { parameters: { accountId: 'text', id: 'text', pausedAt: 'timestamptz?' } },
-  'update broadcasts set paused_at = :pausedAt where account_id = :accountId and id = :id',
-)
-
 /**
  * Pauses a broadcast. After the commit none of its messages is handed over, except those that a connection has taken.
  * Pausing again changes nothing. Throws Problem `not_found`, `conflict` for a draft or a broadcast that has ended.
@@ -100,7 +101,7 @@ export const pauseBroadcast = async (work: Work, ref: string): Promise<Broadcast
   if (view.status === 'paused') return view
   if (status !== 'scheduled' && status !== 'sending')
     throw conflict(`The broadcast ${id} is ${status}: nothing to pause`)
-  await work.sql(setPaused, { accountId: work.accountId, id, pausedAt: work.now })
+  await setBroadcast(work, id, { pausedAt: work.now })
   await pauseBatch(work, id)
   return showBroadcast(work, id)
 }
@@ -109,18 +110,11 @@ export const pauseBroadcast = async (work: Work, ref: string): Promise<Broadcast
 export const resumeBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
   const { id, view } = await lockBroadcast(work, ref)
   if (view.status !== 'paused') throw conflict(`The broadcast ${id} is ${view.status}, not paused`)
-  await work.sql(setPaused, { accountId: work.accountId, id, pausedAt: null })
+  await setBroadcast(work, id, { pausedAt: null })
   await resumeBatch(work, id)
   work.announce(broadcastsChannel)
   return showBroadcast(work, id)
 }
-
-const markCancelled = statement(
-  'mark-broadcast-cancelled',
-  { parameters: { accountId: 'text', id: 'text', finishedAt: 'timestamptz?' } },
-  `update broadcasts set status = 'cancelled', checkpoint = '', finished_at = :finishedAt, paused_at = null
-   where account_id = :accountId and id = :id`,
-)
 
 /**
  * Cancels a broadcast (id or unique name). After the commit no message of it is sent, except those that a connection
@@ -128,7 +122,7 @@ const markCancelled = statement(
  * Cancelling again changes nothing. Throws Problem `not_found`, `conflict` if it is done.
  */
 export const cancelBroadcast = async (work: Work, ref: string): Promise<BroadcastView> => {
-  const { accountId, sql, now, announce } = work
+  const { now, announce } = work
   const { id, status, hasBegun, view } = await lockBroadcast(work, ref)
   if (status === 'done') throw conflict(`The broadcast ${id} is done`)
   if (status === 'cancelled') return view
@@ -137,7 +131,8 @@ export const cancelBroadcast = async (work: Work, ref: string): Promise<Broadcas
     await dropBatch(work, id)
   }
   await resumeBatch(work, id)
-  await sql(markCancelled, { accountId, id, finishedAt: hasBegun ? null : now })
+  const finishedAt = hasBegun ? null : now
+  await setBroadcast(work, id, { status: 'cancelled', checkpoint: '', finishedAt, pausedAt: null })
   announce(broadcastsChannel)
   return showBroadcast(work, id)
 }

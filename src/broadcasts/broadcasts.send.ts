@@ -7,7 +7,7 @@ import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import { audienceColumns, audienceOf, countAudience, isOneList } from './broadcasts.audience.ts'
-import { lockBroadcast } from './broadcasts.change.ts'
+import { lockBroadcast, setBroadcast } from './broadcasts.change.ts'
 import { broadcasts } from './broadcasts.columns.ts'
 import type { Audience, Letter, Variants } from './broadcasts.entities.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
@@ -127,22 +127,15 @@ const wordsOf = async (work: Work, audience: Audience): Promise<{ words: string;
   return isOneList(audience) ? { words, listName: (await findList(work, parts[0]!.listId)).name } : { words }
 }
 
-const scheduleBroadcast = statement(
-  'schedule-broadcast',
-  { parameters: { accountId: 'text', id: 'text', recipients: 'int4', letter: 'jsonb' } },
-  `update broadcasts set status = 'scheduled', recipients = :recipients, letter = :letter where account_id = :accountId and id = :id`,
-)
-
 /**
  * Sends a draft: it begins at its time, or with the next step (`advanceBroadcast`). If several calls race, exactly one sends it.
  * Throws as `planBroadcast` does.
  */
 export const sendBroadcast = async (app: App, work: Work, ref: string): Promise<BroadcastView> => {
-  const { sql, accountId, announce } = work
   const { id } = await lockBroadcast(work, ref)
   const { recipients, projectVersion, subject, subjects, from, replyTo } = await planBroadcast(app, work, id)
   const letter: Letter = { projectVersion, subject, ...(subjects && { subjects }), from, replyTo }
-  await sql(scheduleBroadcast, { accountId, id, recipients, letter: JSON.stringify(letter) })
-  announce(broadcastsChannel)
+  await setBroadcast(work, id, { status: 'scheduled', recipients, letter })
+  work.announce(broadcastsChannel)
   return showBroadcast(work, id)
 }

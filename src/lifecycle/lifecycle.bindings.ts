@@ -4,7 +4,7 @@ import { text } from '../lib/text.ts'
 import { requireSender } from '../messages/messages.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
-import { columns, types } from '../store/tables.ts'
+import { types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject, projectNameOf } from '../studio/studio.ts'
 import { lifecycleBindings } from './lifecycle.columns.ts'
@@ -76,15 +76,7 @@ const readBoundEvents = statement(
 export const boundEvents = async ({ sql, accountId }: Work, { kind, id }: Subject): Promise<Set<LifecycleEvent>> =>
   new Set((await sql(readBoundEvents, { accountId, kind, id })).map(({ event }) => event))
 
-const key = columns(lifecycleBindings, ['accountId', 'subjectKind', 'subjectId', 'event'])
-const set = columns(lifecycleBindings, ['projectId', 'subjectLine', 'sender', 'updatedAt'])
-
-const upsertBinding = statement(
-  'set-binding',
-  { parameters: { ...key.types, ...set.types } },
-  `insert into lifecycle_bindings (${key.names}, ${set.names}) values (${key.values}, ${set.values})
-   on conflict (${key.names}) do update set ${set.set}`,
-)
+const entitiesOf = (work: Work) => work.em(import('./lifecycle.entities.ts'))
 
 /**
  * Binds an event to a project (by id or name), in place of an earlier binding. It applies from the next event on. Throws Problem
@@ -104,48 +96,32 @@ export const setBinding = async (
   const project = await findProject(work, projectRef)
   const subjectLine = letter.subject === undefined ? null : parse(text(500).min(1), letter.subject, 'subject')
   const sender = letter.sender === undefined ? null : await requireSender(work, letter.sender)
-  await work.sql(upsertBinding, {
-    accountId: work.accountId,
+  const { accountId, now } = work
+  const bound = { event, projectId: project.id, subjectLine, sender }
+  const [em, { LifecycleBinding }] = await entitiesOf(work)
+  await em.upsert(LifecycleBinding, {
+    ...bound,
+    accountId,
     subjectKind: subject.kind,
     subjectId: id,
-    event,
-    projectId: project.id,
-    subjectLine,
-    sender,
-    updatedAt: work.now,
+    updatedAt: now,
   })
-  return {
-    subject: `${subject.kind}:${id}`,
-    event,
-    projectId: project.id,
-    projectName: project.name,
-    subjectLine,
-    sender,
-    updatedAt: work.now.getTime(),
-  }
+  return { subject: `${subject.kind}:${id}`, ...bound, projectName: project.name, updatedAt: now.getTime() }
 }
 
-const deleteBinding = statement(
-  'delete-binding',
-  { row: { id: 'text' }, parameters: { accountId: 'text', kind: 'text', id: 'text', event: 'text' } },
-  `delete from lifecycle_bindings where account_id = :accountId and subject_kind = :kind and subject_id = :id and event = :event
-   returning subject_id as id`,
-)
+const removeBindings = async (work: Work, { kind, id }: Subject, of: { event?: LifecycleEvent } = {}) => {
+  const [em, { LifecycleBinding }] = await entitiesOf(work)
+  return em.nativeDelete(LifecycleBinding, { accountId: work.accountId, subjectKind: kind, subjectId: id, ...of })
+}
 
 /** Deletes a binding, so that the plain email is sent again. Returns whether there was one. Throws Problem `usage` for a malformed `ref` or event. */
-export const unsetBinding = async ({ sql, accountId }: Work, ref: string, eventName: string): Promise<boolean> => {
+export const unsetBinding = async (work: Work, ref: string, eventName: string): Promise<boolean> => {
   const subject = parseSubject(ref)
   const event = parseEvent(subject, eventName)
-  return (await sql(deleteBinding, { accountId, kind: subject.kind, id: subject.id, event })).length > 0
+  return (await removeBindings(work, subject, { event })) > 0
 }
 
-const deleteBindingsOf = statement(
-  'delete-bindings',
-  { parameters: { accountId: 'text', kind: 'text', id: 'text' } },
-  'delete from lifecycle_bindings where account_id = :accountId and subject_kind = :kind and subject_id = :id',
-)
-
 /** Deletes the bindings of a course or webinar that is being deleted. */
-export const deleteBindings = async ({ sql, accountId }: Work, { kind, id }: Subject): Promise<void> => {
-  await sql(deleteBindingsOf, { accountId, kind, id })
+export const deleteBindings = async (work: Work, subject: Subject): Promise<void> => {
+  await removeBindings(work, subject)
 }

@@ -4,11 +4,9 @@ import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
-import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import type { Content, ProjectFile } from './studio.blocks.ts'
 import { checkProject } from './studio.check.ts'
-import { projectVersions } from './studio.columns.ts'
 import { type ProjectDetail, type ProjectView, projectsNamed } from './studio.find.ts'
 
 /** The result for one document; times in epoch ms. `id` is null if a dry run would create the project. */
@@ -25,41 +23,26 @@ const currentOf = async (work: Work, { id, name }: ProjectFile): Promise<Project
   return found[0]
 }
 
-const newVersion = columns(projectVersions, ['accountId', 'projectId', 'version', 'content', 'createdAt'])
+const entitiesOf = (work: Work) => work.em(import('./studio.entities.ts'))
 
-const addVersion = statement(
-  'insert-project-version',
-  { parameters: { ...newVersion.types, content: 'jsonb' } },
-  `insert into project_versions (${newVersion.names}) values (${newVersion.values})`,
-)
-
-const insertVersion = ({ sql, accountId, now }: Work, id: string, version: number, content: Content) =>
-  sql(addVersion, { accountId, projectId: id, version, content: JSON.stringify(content), createdAt: now })
-
-const insertProject = statement(
-  'insert-project',
-  { parameters: { id: 'text', accountId: 'text', name: 'text', now: 'timestamptz' } },
-  `insert into projects (id, account_id, name, version, created_at, updated_at)
-   values (:id, :accountId, :name, 1, :now, :now)`,
-)
+const insertVersion = async (work: Work, projectId: string, version: number, content: Content) => {
+  const { accountId, now: createdAt } = work
+  const [em, { ProjectVersion }] = await entitiesOf(work)
+  await em.insert(ProjectVersion, { accountId, projectId, version, content, createdAt })
+}
 
 const create = async (work: Work, content: Content): Promise<string> => {
-  const { sql, accountId, now } = work
+  const { accountId, now } = work
   const id = newId('prj', now.getTime())
-  await sql(insertProject, { id, accountId, name: content.name, now })
+  const [em, { Project }] = await entitiesOf(work)
+  await em.insert(Project, { id, accountId, name: content.name, version: 1, createdAt: now, updatedAt: now })
   await insertVersion(work, id, 1, content)
   return id
 }
 
-const updateProject = statement(
-  'update-project',
-  { parameters: { accountId: 'text', id: 'text', name: 'text', version: 'int4', now: 'timestamptz' } },
-  'update projects set name = :name, version = :version, updated_at = :now where account_id = :accountId and id = :id',
-)
-
 const update = async (work: Work, id: string, version: number, content: Content): Promise<void> => {
-  const { sql, accountId, now } = work
-  await sql(updateProject, { accountId, id, name: content.name, version, now })
+  const [em, { Project }] = await entitiesOf(work)
+  await em.nativeUpdate(Project, { id }, { name: content.name, version, updatedAt: work.now })
   await insertVersion(work, id, version, content)
 }
 
@@ -115,14 +98,9 @@ export const planDeletion = async (work: Work, id: string): Promise<{ bindings: 
   return planned
 }
 
-const markDeleted = statement(
-  'delete-project',
-  { row: { id: 'text' }, parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
-  'update projects set deleted_at = :now where account_id = :accountId and id = :id and deleted_at is null returning id',
-)
-
 /** Deletes a project by its id; sent emails keep their versions. Throws Problem `not_found`. */
-export const deleteProject = async ({ sql, accountId, now }: Work, id: string): Promise<void> => {
-  const deleted = await sql(markDeleted, { accountId, id, now })
-  if (deleted.length === 0) throw noSuch('project', id, { hint: 'svc projects list' })
+export const deleteProject = async (work: Work, id: string): Promise<void> => {
+  const [em, { Project }] = await entitiesOf(work)
+  const deleted = await em.nativeUpdate(Project, { id, deletedAt: null }, { deletedAt: work.now })
+  if (deleted === 0) throw noSuch('project', id, { hint: 'svc projects list' })
 }

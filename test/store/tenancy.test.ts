@@ -229,7 +229,7 @@ test.each([
   ['read-message', 'm.account_id = $1 and m.id = $2', 'names no account', 'm.id = $1'],
   ['list-messages', 'm.account_id = $1', 'reaches others'],
   ['deal-moves', 'account_id = $1', 'reaches others'],
-  ['update-project', 'account_id = $1', 'reaches others by :id'],
+  ['redirect-target', 'account_id = $1', 'reaches others by :id'],
   ['remove-deal', /account_id = \$1(?!.*account_id)/s, 'reaches others'],
   ['has-topic', 'account_id = $1', 'reaches others for a new account'],
 ] as [string, string | RegExp, string, string?][])(

@@ -8,6 +8,7 @@ import type { Sql } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import { cancelWhere } from '../deliveries.cancel.ts'
+import type { DeliveryTarget } from '../deliveries.entities.ts'
 import { announceTargetsChanged } from '../deliveries.notices.ts'
 
 /*
@@ -71,31 +72,22 @@ export const closeTargets = async (work: Work): Promise<void> => {
   announceTargetsChanged(work, ids)
 }
 
-const markDeleted = statement(
-  'mark-target-deleted',
-  { parameters: { accountId: 'text', id: 'text', now: 'timestamptz' } },
-  `update delivery_targets set status = 'deleted', deleted_at = :now, next_due_at = null where account_id = :accountId and id = :id`,
-)
+const setTarget = async (work: Work, id: string, values: Partial<DeliveryTarget>): Promise<void> => {
+  const [em, { DeliveryTarget }] = await work.em(import('../deliveries.entities.ts'))
+  await em.nativeUpdate(DeliveryTarget, { id }, values)
+}
 
 /** Deletes a target, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
 export const deleteTarget = async (work: Work, id: string): Promise<number> => {
-  await work.sql(markDeleted, { accountId: work.accountId, id, now: work.now })
+  await setTarget(work, id, { status: 'deleted', deletedAt: work.now, nextDueAt: null })
   return cancelPending(work, [id])
 }
 
-const revive = statement(
-  'revive-target',
-  { parameters: { accountId: 'text', id: 'text' } },
-  `update delivery_targets set status = 'active', disabled_reason = null, timeouts = 0, quiet_until = null
-   where account_id = :accountId and id = :id`,
-)
-
 /** Makes a target active again. Deliveries that were pending when it ended stay cancelled. */
 export const reviveTarget = async (work: Work, id: string): Promise<void> => {
-  const { sql, accountId } = work
-  await lockTargets(sql, accountId, [id])
+  await lockTargets(work.sql, work.accountId, [id])
   for (let count = atOnce; count === atOnce; ) count = await cancelPending(work, [id])
-  await sql(revive, { accountId, id })
+  await setTarget(work, id, { status: 'active', disabledReason: null, timeouts: 0, quietUntil: null })
 }
 
 const cancelSome = cancelWhere('cancel-deliveries-of-targets', `p.target_id = any(:ids) limit ${atOnce} for update`)
