@@ -86,7 +86,7 @@ const isEdgeShape = ({ from, to, typeOnly }: Import) =>
   (/\.(pages|views|mails)\.ts$/.test(from) &&
     /^src\/pages\/(page|html|plain-mail|calendar|cover|player)\.ts$/.test(to)) ||
   (/\.commands\.ts$/.test(from) &&
-    /^src\/cli\/(ask|command|input|letter|open-file|output|progress|screen|trial)\.ts$/.test(to)) ||
+    /^src\/cli\/(ask|command|define|flags|input|letter|open-file|output|progress|screen|trial)\.ts$/.test(to)) ||
   (typeOnly && /^src\/(http|cli)\//.test(to) && feature(from) >= 0)
 
 test('every source file is in a folder that the map lists', () => {

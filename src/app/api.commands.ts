@@ -1,4 +1,6 @@
-import { type CommandSet, type Context, examples } from '../cli/command.ts'
+import type { Context } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, text } from '../cli/flags.ts'
 import { readInput, readText } from '../cli/input.ts'
 import { jsonText, type Output, printable } from '../cli/output.ts'
 import { Problem, type ProblemKind, shown } from '../lib/problem.ts'
@@ -70,12 +72,16 @@ const call = async (context: Context, method: string, path: string, { data }: { 
 }
 
 /** `svc api`: one call to a running daemon. */
-export const commands: CommandSet = (cli) => {
-  cli
-    .noun('api')
-    .addHelpText('after', examples('svc api GET /lists', 'svc api POST /contacts --data @contact.json'))
-    .argument('<method>', 'GET, POST, PATCH, DELETE …')
-    .argument('<path>', 'such as /lists or /api/v1/lists')
-    .option('--data <@file|-|text>', 'the JSON body: from a file, from standard input, or given here')
-    .action(cli.run(call, { app: 'none' }))
-}
+export const commands: CommandList = [
+  command({
+    path: 'api',
+    examples: ['svc api GET /lists', 'svc api POST /contacts --data @contact.json'],
+    arguments: [
+      argument('<method>', 'GET, POST, PATCH, DELETE …'),
+      argument('<path>', 'such as /lists or /api/v1/lists'),
+    ],
+    flags: { data: text('<@file|-|text>', 'the JSON body: from a file, from standard input, or given here') },
+    app: 'none',
+    run: call,
+  }),
+]

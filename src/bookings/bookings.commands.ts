@@ -1,6 +1,7 @@
-import { type CommandSet, type Confirmation, confirmed, examples, paged } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, confirmed, paged, present, text } from '../cli/flags.ts'
 import type { Column } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page-request.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import type { BookingView } from './bookings.ts'
 
@@ -13,33 +14,20 @@ const columns: Column<BookingView>[] = [
   ['EMAIL', (booking) => booking.attendee.email],
 ]
 
-interface ListFlags extends PageFlags {
-  status?: string
-  email?: string
-  upcoming?: boolean
-}
-
-interface CancelFlags extends Confirmation {
-  reason?: string
-}
-
 /** `svc bookings` */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('bookings')
-
-  paged(
-    noun
-      .command('list', { isDefault: true })
-      .description('List bookings, newest first')
-      .addHelpText(
-        'after',
-        examples('svc bookings --upcoming', 'svc bookings list --status confirmed --email ada@example.com --json'),
-      )
-      .option('--upcoming', 'only confirmed bookings in the future, earliest first')
-      .option('--status <status>', 'confirmed or cancelled')
-      .option('--email <email>', 'only bookings of this attendee'),
-  ).action(
-    cli.run(async ({ pages, work }, { upcoming, status, email, ...flags }: ListFlags) => {
+export const commands: CommandList = [
+  command({
+    path: 'bookings list',
+    isDefault: true,
+    summary: 'List bookings, newest first',
+    examples: ['svc bookings --upcoming', 'svc bookings list --status confirmed --email ada@example.com --json'],
+    flags: {
+      upcoming: present('only confirmed bookings in the future, earliest first'),
+      status: text('<status>', 'confirmed or cancelled', { of: ['confirmed', 'cancelled'] }),
+      email: text('<email>', 'only bookings of this attendee'),
+      ...paged,
+    },
+    run: async ({ pages, work }, { upcoming, status, email, ...flags }) => {
       if (upcoming && status !== undefined)
         throw new Problem('usage', 'Use --upcoming or --status, not both: upcoming bookings are always confirmed')
       const [{ listBookings, listUpcoming }, { parse }, { normalizeEmail }, { z }] = await Promise.all([
@@ -58,42 +46,33 @@ export const commands: CommandSet = (cli) => {
       const load = (page: PageRequest) =>
         work((w) => (upcoming ? listUpcoming(w, filter.email, page) : listBookings(w, filter, page)))
       await pages('bookings', flags, load, columns)
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Show a booking')
-    .addHelpText(
-      'after',
-      examples(
-        'svc bookings show bkg_01m82xtxmmvg2qj0qr50gtn6ay',
-        'svc bookings show bkg_01m82xtxmmvg2qj0qr50gtn6ay --json',
-      ),
-    )
-    .argument('<id>')
-    .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { showBooking } = await import('./bookings.ts')
-        out.one(await work((w) => showBooking(w, id)))
-      }),
-    )
+  command({
+    path: 'bookings show',
+    summary: 'Show a booking',
+    examples: [
+      'svc bookings show bkg_01m82xtxmmvg2qj0qr50gtn6ay',
+      'svc bookings show bkg_01m82xtxmmvg2qj0qr50gtn6ay --json',
+    ],
+    arguments: [argument('<id>')],
+    run: async ({ out, work }, id) => {
+      const { showBooking } = await import('./bookings.ts')
+      out.one(await work((w) => showBooking(w, id)))
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('cancel')
-      .description('Cancel a booking, free its time and email the attendee')
-      .addHelpText(
-        'after',
-        examples(
-          'svc bookings cancel bkg_01m82xtxmmvg2qj0qr50gtn6ay --reason "We are ill" --yes',
-          'svc bookings cancel bkg_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
-        ),
-      )
-      .argument('<id>')
-      .option('--reason <text>', 'the reason, shown to the attendee and in the event'),
-  ).action(
-    cli.run(async ({ app, out, work, confirm }, id: string, flags: CancelFlags) => {
+  command({
+    path: 'bookings cancel',
+    summary: 'Cancel a booking, free its time and email the attendee',
+    examples: [
+      'svc bookings cancel bkg_01m82xtxmmvg2qj0qr50gtn6ay --reason "We are ill" --yes',
+      'svc bookings cancel bkg_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
+    ],
+    arguments: [argument('<id>')],
+    flags: { reason: text('<text>', 'the reason, shown to the attendee and in the event'), ...confirmed() },
+    run: async ({ app, out, work, confirm }, id, flags) => {
       const [{ cancelBooking, reasonMaxLength, showBooking }, { parse }, { text }] = await Promise.all([
         import('./bookings.ts'),
         import('../lib/parse.ts'),
@@ -119,6 +98,6 @@ export const commands: CommandSet = (cli) => {
           booking.status === 'cancelled' ? `The booking ${id} is already cancelled` : `The booking ${id} has ended`,
         )
       out.one(booking)
-    }),
-  )
-}
+    },
+  }),
+]

@@ -1,16 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type CommandSet,
-  type Confirmation,
-  type Context,
-  changing,
-  confirmed,
-  examples,
-  gather,
-  paged,
-} from '../cli/command.ts'
+import type { Context } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, changing, confirmed, type FlagValues, paged, present, repeated, text } from '../cli/flags.ts'
 import { type Column, printWithResults, span } from '../cli/output.ts'
-import type { PageFlags } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { BroadcastView, Plan } from './broadcasts.ts'
@@ -30,30 +22,40 @@ const columns: Column<BroadcastView>[] = [
   ['PROJECT', (row) => row.projectId],
 ]
 
-interface CreateFlags extends Confirmation {
-  name?: string
-  list: string[]
-  where?: string
-  segment: string[]
-  all?: boolean
-  excludeList: string[]
-  excludeSegment: string[]
-  project?: string
-  topic?: string
-  subject: string[]
-  share?: string
-  winner?: string
-  after?: string
-  sender?: string
-  replyTo?: string
-  at?: string
-  rate?: string
-  send?: boolean
-  follow?: boolean
-}
-
 const followMs = 1000
 const noDaemon = 'Nothing is sent until a daemon runs: svc serve, or svc jobs run'
+
+/** The flags that describe a broadcast. */
+const describedFlags = {
+  list: repeated('<id|name>', 'the recipients: the list’s active contacts when sending begins (repeatable)'),
+  where: text('<filter>', 'only contacts of each list that meet this filter when sending begins'),
+  segment: repeated('<id|name>', 'the recipients: the segment’s active contacts when sending begins (repeatable)'),
+  all: present('the recipients: every address with an active contact'),
+  excludeList: repeated('<id|name>', 'leave out the addresses in this list (repeatable)'),
+  excludeSegment: repeated('<id|name>', 'leave out the addresses in this segment (repeatable)'),
+  project: text('<id|name>', 'the project to render'),
+  topic: text('<id|name>', 'the topic of its emails: people who left it get none'),
+  subject: repeated('<subject>', 'the subject (default: the name of the project); up to four: each recipient gets one'),
+  share: text('<percent>', 'with several subjects: percentage of recipients who get them; the rest gets the best one'),
+  winner: text('<metric>', 'with --share: what makes a subject the best: opened, clicked or answered', {
+    of: async () => (await import('./broadcasts.variants.ts')).winners,
+  }),
+  after: text('<duration>', 'with --share: when to choose it, such as 4h after the last email of the share was queued'),
+  sender: text('<id|address>', 'the sender (default: the account’s default sender)'),
+  replyTo: text('<address>', 'the Reply-To address (default: that of the sender)'),
+  at: text('<time>', 'start of sending, such as 2026-12-01T09:00:00Z or 2d (default: at once)'),
+  rate: text('<n>', 'maximum emails per minute'),
+}
+
+const createFlags = {
+  name: text('<name>', 'its name in lists (default: the name of the project)'),
+  ...describedFlags,
+  send: present('also send it, after a confirmation'),
+  follow: present('with --send: wait until all are sent, with a progress bar'),
+  ...confirmed('show how many emails it would send, and how many recipients are suppressed'),
+}
+
+type CreateFlags = FlagValues<typeof createFlags>
 
 const emails = (count: number) => quantity(count, 'email')
 
@@ -157,7 +159,7 @@ const startSending = async (
 }
 
 /** Returns the flags about recipients that were given. */
-const audienceOf = ({ list, where, segment, all, excludeList, excludeSegment }: CreateFlags) => {
+const audienceOf = ({ list, where, segment, all, excludeList, excludeSegment }: FlagValues<typeof describedFlags>) => {
   const given = (refs: string[]) => (refs.length > 0 ? refs : undefined)
   return {
     list: given(list),
@@ -170,7 +172,7 @@ const audienceOf = ({ list, where, segment, all, excludeList, excludeSegment }: 
 }
 
 /** Returns the flags about subjects that were given. */
-const subjectsOf = ({ subject, share, winner, after }: CreateFlags) => ({
+const subjectsOf = ({ subject, share, winner, after }: FlagValues<typeof describedFlags>) => ({
   subject: subject.length > 0 ? subject : undefined,
   share,
   winner,
@@ -220,109 +222,47 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
 }
 
 /** Adds `svc broadcasts`. */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('broadcasts')
+export const commands: CommandList = [
+  command({
+    path: 'broadcasts create',
+    summary: 'Create a draft of an email to every active contact of a list or segment',
+    examples: [
+      'svc broadcasts create --name October --list Customers --project Welcome',
+      'svc broadcasts create --segment "Active customers" --project Welcome --at 2026-12-01T09:00:00Z --rate 100',
+    ],
+    flags: createFlags,
+    run: (context, flags) => create(context, flags),
+  }),
 
-  /** Adds the options that describe a broadcast. */
-  const described = (command: ReturnType<typeof noun.command>) =>
-    command
-      .option(
-        '--list <id|name>',
-        'the recipients: the list’s active contacts when sending begins (repeatable)',
-        gather,
-        [],
-      )
-      .option('--where <filter>', 'only contacts of each list that meet this filter when sending begins')
-      .option(
-        '--segment <id|name>',
-        'the recipients: the segment’s active contacts when sending begins (repeatable)',
-        gather,
-        [],
-      )
-      .option('--all', 'the recipients: every address with an active contact')
-      .option('--exclude-list <id|name>', 'leave out the addresses in this list (repeatable)', gather, [])
-      .option('--exclude-segment <id|name>', 'leave out the addresses in this segment (repeatable)', gather, [])
-      .option('--project <id|name>', 'the project to render')
-      .option('--topic <id|name>', 'the topic of its emails: people who left it get none')
-      .option(
-        '--subject <subject>',
-        'the subject (default: the name of the project); up to four: each recipient gets one',
-        gather,
-        [],
-      )
-      .option(
-        '--share <percent>',
-        'with several subjects: percentage of recipients who get them; the rest gets the best one',
-      )
-      .option('--winner <metric>', 'with --share: what makes a subject the best: opened, clicked or answered')
-      .option(
-        '--after <duration>',
-        'with --share: when to choose it, such as 4h after the last email of the share was queued',
-      )
-      .option('--sender <id|address>', 'the sender (default: the account’s default sender)')
-      .option('--reply-to <address>', 'the Reply-To address (default: that of the sender)')
-      .option('--at <time>', 'start of sending, such as 2026-12-01T09:00:00Z or 2d (default: at once)')
-      .option('--rate <n>', 'maximum emails per minute')
+  command({
+    path: 'broadcasts test',
+    summary: 'Send a test email of a broadcast, with [Test] in its subject and without tracking',
+    examples: [
+      'svc broadcasts test bct_01m82xtw6hfsym1hnj3zvrm5vk --to you@example.com',
+      'svc broadcasts test bct_01m82xtw6hfsym1hnj3zvrm5vk --to you@example.com --json',
+    ],
+    arguments: [argument('<broadcast>', 'id or name')],
+    flags: { to: text('<email>', 'the recipient; merge fields are filled if the list has this contact') },
+    run: async (context, ref, flags) => {
+      const { account, actor, app, exit, out, require } = context
+      const { to } = await require(flags, 'to')
+      const { testBroadcast } = await import('./broadcasts.ts')
+      const result = await testBroadcast(app, (await account()).id, actor, ref, to)
+      out.one(result)
+      if (result.status === 'failed') exit(1)
+    },
+  }),
 
-  confirmed(
-    described(
-      noun
-        .command('create')
-        .description('Create a draft of an email to every active contact of a list or segment')
-        .addHelpText(
-          'after',
-          examples(
-            'svc broadcasts create --name October --list Customers --project Welcome',
-            'svc broadcasts create --segment "Active customers" --project Welcome --at 2026-12-01T09:00:00Z --rate 100',
-          ),
-        )
-        .option('--name <name>', 'its name in lists (default: the name of the project)'),
-    )
-      .option('--send', 'also send it, after a confirmation')
-      .option('--follow', 'with --send: wait until all are sent, with a progress bar'),
-    'show how many emails it would send, and how many recipients are suppressed',
-  ).action(cli.run((context, flags: CreateFlags) => create(context, flags)))
-
-  noun
-    .command('test')
-    .description('Send a test email of a broadcast, with [Test] in its subject and without tracking')
-    .addHelpText(
-      'after',
-      examples(
-        'svc broadcasts test bct_01m82xtw6hfsym1hnj3zvrm5vk --to you@example.com',
-        'svc broadcasts test bct_01m82xtw6hfsym1hnj3zvrm5vk --to you@example.com --json',
-      ),
-    )
-    .argument('<broadcast>', 'id or name')
-    .option('--to <email>', 'the recipient; merge fields are filled if the list has this contact')
-    .action(
-      cli.run(async (context, ref: string, flags: { to?: string }) => {
-        const { account, actor, app, exit, out, require } = context
-        const { to } = await require(flags, 'to')
-        const { testBroadcast } = await import('./broadcasts.ts')
-        const result = await testBroadcast(app, (await account()).id, actor, ref, to)
-        out.one(result)
-        if (result.status === 'failed') exit(1)
-      }),
-    )
-
-  changing(
-    described(
-      noun
-        .command('update')
-        .description('Change a draft; the value none removes a topic, time, rate, subject, sender or Reply-To')
-        .addHelpText(
-          'after',
-          examples(
-            'svc broadcasts update October --subject "News of October" --rate 100',
-            'svc broadcasts update October --at none',
-          ),
-        )
-        .argument('<broadcast>', 'id or name')
-        .option('--name <name>', 'a new name'),
-    ),
-  ).action(
-    cli.run(async (context, ref: string, flags: CreateFlags & Confirmation) => {
+  command({
+    path: 'broadcasts update',
+    summary: 'Change a draft; the value none removes a topic, time, rate, subject, sender or Reply-To',
+    examples: [
+      'svc broadcasts update October --subject "News of October" --rate 100',
+      'svc broadcasts update October --at none',
+    ],
+    arguments: [argument('<broadcast>', 'id or name')],
+    flags: { name: text('<name>', 'a new name'), ...describedFlags, ...changing() },
+    run: async (context, ref, flags) => {
       const { out, work } = context
       const [{ BroadcastChanges, updateBroadcast }, { parse }] = await Promise.all([
         import('./broadcasts.ts'),
@@ -339,21 +279,16 @@ export const commands: CommandSet = (cli) => {
       if (Object.values(given).every((value) => value === undefined)) throw new Problem('usage', 'Nothing to change')
       const changes = parse(BroadcastChanges, given)
       out.one(await out.named(await work((w) => updateBroadcast(w, ref, changes))))
-    }),
-  )
+    },
+  }),
 
-  changing(
-    noun
-      .command('copy')
-      .description('Create a draft with the content and the recipients of a broadcast')
-      .addHelpText(
-        'after',
-        examples('svc broadcasts copy October --name November', 'svc broadcasts copy October --name November --json'),
-      )
-      .argument('<broadcast>', 'id or name')
-      .option('--name <name>', 'the name of the draft'),
-  ).action(
-    cli.run(async ({ out, require, work }, ref: string, flags: { name?: string }) => {
+  command({
+    path: 'broadcasts copy',
+    summary: 'Create a draft with the content and the recipients of a broadcast',
+    examples: ['svc broadcasts copy October --name November', 'svc broadcasts copy October --name November --json'],
+    arguments: [argument('<broadcast>', 'id or name')],
+    flags: { name: text('<name>', 'the name of the draft'), ...changing() },
+    run: async ({ out, require, work }, ref, flags) => {
       const { name } = await require(flags, 'name')
       const [{ copyBroadcast, NewBroadcast }, { parse }] = await Promise.all([
         import('./broadcasts.ts'),
@@ -361,67 +296,60 @@ export const commands: CommandSet = (cli) => {
       ])
       const parsed = parse(NewBroadcast.shape.name.unwrap(), name, 'name')
       out.one(await out.named(await work((w) => copyBroadcast(w, ref, parsed))))
-    }),
-  )
+    },
+  }),
 
-  changing(
-    noun
-      .command('pause')
-      .description('Pause a broadcast; only emails that a relay is already receiving still go out')
-      .addHelpText('after', examples('svc broadcasts pause October', 'svc broadcasts pause October --json'))
-      .argument('<broadcast>', 'id or name'),
-  ).action(
-    cli.run(async ({ out, work }, ref: string) => {
+  command({
+    path: 'broadcasts pause',
+    summary: 'Pause a broadcast; only emails that a relay is already receiving still go out',
+    examples: ['svc broadcasts pause October', 'svc broadcasts pause October --json'],
+    arguments: [argument('<broadcast>', 'id or name')],
+    flags: changing(),
+    run: async ({ out, work }, ref) => {
       const { pauseBroadcast } = await import('./broadcasts.ts')
       out.one(await work((w) => pauseBroadcast(w, ref)))
-    }),
-  )
+    },
+  }),
 
-  changing(
-    noun
-      .command('resume')
-      .description('Continue a paused broadcast where it stopped')
-      .addHelpText('after', examples('svc broadcasts resume October', 'svc broadcasts resume October --json'))
-      .argument('<broadcast>', 'id or name'),
-  ).action(
-    cli.run(async ({ out, work }, ref: string) => {
+  command({
+    path: 'broadcasts resume',
+    summary: 'Continue a paused broadcast where it stopped',
+    examples: ['svc broadcasts resume October', 'svc broadcasts resume October --json'],
+    arguments: [argument('<broadcast>', 'id or name')],
+    flags: changing(),
+    run: async ({ out, work }, ref) => {
       const { resumeBroadcast } = await import('./broadcasts.ts')
       out.one(await work((w) => resumeBroadcast(w, ref)))
-    }),
-  )
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('delete')
-      .description('Delete a draft, or a broadcast that was cancelled before anything was sent')
-      .addHelpText('after', examples('svc broadcasts delete October --dry-run', 'svc broadcasts delete October --yes'))
-      .argument('<broadcast>', 'id or name'),
-    'show what would be deleted',
-  ).action(
-    cli.run(async ({ confirm, out, trial, work }, ref: string, flags: Confirmation) => {
+  command({
+    path: 'broadcasts delete',
+    summary: 'Delete a draft, or a broadcast that was cancelled before anything was sent',
+    examples: ['svc broadcasts delete October --dry-run', 'svc broadcasts delete October --yes'],
+    arguments: [argument('<broadcast>', 'id or name')],
+    flags: confirmed('show what would be deleted'),
+    run: async ({ confirm, out, trial, work }, ref, flags) => {
       const { deleteBroadcast } = await import('./broadcasts.ts')
       const planned = await trial((w) => deleteBroadcast(w, ref))
       if (!(await confirm(`delete the broadcast ${planned.name}`, flags, planned))) return
       out.one(await work((w) => deleteBroadcast(w, planned.id)))
-    }),
-  )
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('send')
-      .description('Send a draft, at its time or at once; daemons send the emails')
-      .addHelpText(
-        'after',
-        examples(
-          'svc broadcasts send bct_01m82xtw6hfsym1hnj3zvrm5vk --follow',
-          'svc broadcasts send bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run',
-        ),
-      )
-      .argument('<broadcast>', 'id or name')
-      .option('--follow', 'wait until all are sent, with a progress bar'),
-    'show how many emails it would send, and how many recipients are suppressed',
-  ).action(
-    cli.run(async (context, ref: string, flags: Confirmation & { follow?: boolean }) => {
+  command({
+    path: 'broadcasts send',
+    summary: 'Send a draft, at its time or at once; daemons send the emails',
+    examples: [
+      'svc broadcasts send bct_01m82xtw6hfsym1hnj3zvrm5vk --follow',
+      'svc broadcasts send bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run',
+    ],
+    arguments: [argument('<broadcast>', 'id or name')],
+    flags: {
+      follow: present('wait until all are sent, with a progress bar'),
+      ...confirmed('show how many emails it would send, and how many recipients are suppressed'),
+    },
+    run: async (context, ref, flags) => {
       const { app, confirm, work } = context
       const { planBroadcast, sendBroadcast } = await import('./broadcasts.ts')
       const plan = await work((w) => planBroadcast(app, w, ref))
@@ -429,77 +357,71 @@ export const commands: CommandSet = (cli) => {
       if (!(await confirm(sending(plan), flags, { id, ...planned(plan) }))) return
       const sent = await work((w) => sendBroadcast(app, w, id))
       await startSending(context, sent, flags.follow)
-    }),
-  )
+    },
+  }),
 
-  paged(
-    noun
-      .command('list', { isDefault: true })
-      .description('List broadcasts, newest first')
-      .addHelpText('after', examples('svc broadcasts', 'svc broadcasts list --json')),
-  ).action(
-    cli.run(async ({ pages, work }, flags: PageFlags) => {
+  command({
+    path: 'broadcasts list',
+    isDefault: true,
+    summary: 'List broadcasts, newest first',
+    examples: ['svc broadcasts', 'svc broadcasts list --json'],
+    flags: paged,
+    run: async ({ pages, work }, flags) => {
       const { listBroadcasts } = await import('./broadcasts.ts')
       await pages('broadcasts', flags, (page) => work((w) => listBroadcasts(w, page)), columns)
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Show a broadcast, how far it is, and its results: opens, clicks, answers, bounces by day')
-    .addHelpText(
-      'after',
-      examples(
-        'svc broadcasts show bct_01m82xtw6hfsym1hnj3zvrm5vk',
-        'svc broadcasts show bct_01m82xtw6hfsym1hnj3zvrm5vk --follow',
-      ),
-    )
-    .argument('<broadcast>', 'id or name')
-    .option('--follow', 'wait until all are sent, with a progress bar')
-    .action(
-      cli.run(async (context, ref: string, flags: { follow?: boolean }) => {
-        const [{ resultsOfBroadcast, showBroadcastInDetail }, { machineActions }] = await Promise.all([
-          import('./broadcasts.ts'),
-          import('../messages/messages.ts'),
-        ])
-        const { out, work } = context
-        const show = () =>
-          work(async (w) => {
-            const view = await showBroadcastInDetail(w, ref)
-            return [{ ...view, ...(await machineActions(w, view.id)) }, await resultsOfBroadcast(w, view.id)] as const
-          })
-        const before = await show()
-        if (flags.follow) await follow(context, before[0].id)
-        const [view, { stats, ...compared }] = flags.follow ? await show() : before
-        printWithResults(out, await out.named(view), stats, compared)
-      }),
-    )
+  command({
+    path: 'broadcasts show',
+    summary: 'Show a broadcast, how far it is, and its results: opens, clicks, answers, bounces by day',
+    examples: [
+      'svc broadcasts show bct_01m82xtw6hfsym1hnj3zvrm5vk',
+      'svc broadcasts show bct_01m82xtw6hfsym1hnj3zvrm5vk --follow',
+    ],
+    arguments: [argument('<broadcast>', 'id or name')],
+    flags: { follow: present('wait until all are sent, with a progress bar') },
+    run: async (context, ref, flags) => {
+      const [{ resultsOfBroadcast, showBroadcastInDetail }, { machineActions }] = await Promise.all([
+        import('./broadcasts.ts'),
+        import('../messages/messages.ts'),
+      ])
+      const { out, work } = context
+      const show = () =>
+        work(async (w) => {
+          const view = await showBroadcastInDetail(w, ref)
+          return [{ ...view, ...(await machineActions(w, view.id)) }, await resultsOfBroadcast(w, view.id)] as const
+        })
+      const before = await show()
+      if (flags.follow) await follow(context, before[0].id)
+      const [view, { stats, ...compared }] = flags.follow ? await show() : before
+      printWithResults(out, await out.named(view), stats, compared)
+    },
+  }),
 
-  noun
-    .command('cancel')
-    .description('Stop a broadcast: its unsent emails fail, and their quota is returned')
-    .addHelpText(
-      'after',
-      examples('svc broadcasts cancel bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run', 'svc broadcasts cancel October --yes'),
-    )
-    .argument('<broadcast>', 'id or name')
-    .option('--yes', 'accepted for scripts; this command never asks')
-    .option('--dry-run', 'show how many emails it would stop')
-    .action(
-      cli.run(async (context, ref: string, { dryRun = false }: Confirmation) => {
-        const { cancelBroadcast, showBroadcast } = await import('./broadcasts.ts')
-        const { confirm, out, trial, work } = context
-        if (dryRun) {
-          const before = await work((w) => showBroadcast(w, ref))
-          // The dry run also refuses a broadcast that can't be cancelled.
-          await trial((w) => cancelBroadcast(w, ref))
-          const left = before.status === 'cancelled' ? 0 : before.recipients - ended(before)
-          await confirm(`stop up to ${emails(left)}`, { dryRun }, before)
-          return
-        }
-        const { id } = await work((w) => cancelBroadcast(w, ref))
-        await queue(context, id, ended)
-        out.one(await out.named(await work((w) => showBroadcast(w, id))))
-      }),
-    )
-}
+  command({
+    path: 'broadcasts cancel',
+    summary: 'Stop a broadcast: its unsent emails fail, and their quota is returned',
+    examples: ['svc broadcasts cancel bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run', 'svc broadcasts cancel October --yes'],
+    arguments: [argument('<broadcast>', 'id or name')],
+    flags: {
+      yes: present('accepted for scripts; this command never asks'),
+      dryRun: present('show how many emails it would stop'),
+    },
+    run: async (context, ref, { dryRun = false }) => {
+      const { cancelBroadcast, showBroadcast } = await import('./broadcasts.ts')
+      const { confirm, out, trial, work } = context
+      if (dryRun) {
+        const before = await work((w) => showBroadcast(w, ref))
+        // The dry run also refuses a broadcast that can't be cancelled.
+        await trial((w) => cancelBroadcast(w, ref))
+        const left = before.status === 'cancelled' ? 0 : before.recipients - ended(before)
+        await confirm(`stop up to ${emails(left)}`, { dryRun }, before)
+        return
+      }
+      const { id } = await work((w) => cancelBroadcast(w, ref))
+      await queue(context, id, ended)
+      out.one(await out.named(await work((w) => showBroadcast(w, id))))
+    },
+  }),
+]

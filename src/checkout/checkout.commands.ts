@@ -1,8 +1,7 @@
-import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples, paged } from '../cli/command.ts'
+import { type CommandList, command, group } from '../cli/define.ts'
+import { argument, changing, confirmed, paged, text } from '../cli/flags.ts'
 import { readSecret } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
-import type { PageFlags } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { PaymentView } from './checkout.ts'
@@ -24,40 +23,31 @@ const statusOf = async (text: string | undefined): Promise<PaymentView['status']
   return status ?? null
 }
 
-interface ProviderFlags {
-  provider?: string
-  keyFile?: string
-  webhookSecretFile?: string
-}
-
 const secretOf = async (file: string | undefined, flag: string, question: string): Promise<string> => {
   const secret = (await readSecret(file, flag, question))!.trim()
   if (secret === '') throw new Problem('usage', `${flag} holds no secret`)
   return secret
 }
 
-const addProvider = (noun: Command, cli: Cli): void => {
-  const provider = noun.command('provider').description('Manage the payment provider of the account')
+const providerCommands: CommandList = [
+  group({ path: 'payments provider', summary: 'Manage the payment provider of the account' }),
 
-  changing(
-    provider
-      .command('set')
-      .description('Set the payment provider of the account')
-      .addHelpText(
-        'after',
-        examples(
-          'svc payments provider set --provider stripe --key-file key.txt --webhook-secret-file secret.txt',
-          'svc payments provider set --provider stripe --key-file - --webhook-secret-file secret.txt < key.txt',
-        ),
-      )
-      .option('--provider <name>', 'stripe, or in a development database also test (a page of this host)')
-      .option('--key-file <file|->', 'the secret key of Stripe, from a file or standard input')
-      .option(
-        '--webhook-secret-file <file|->',
-        'the signing secret of the Stripe webhook, from a file or standard input',
-      ),
-  ).action(
-    cli.run(async ({ app, asks, out, require, work }, flags: ProviderFlags) => {
+  command({
+    path: 'payments provider set',
+    summary: 'Set the payment provider of the account',
+    examples: [
+      'svc payments provider set --provider stripe --key-file key.txt --webhook-secret-file secret.txt',
+      'svc payments provider set --provider stripe --key-file - --webhook-secret-file secret.txt < key.txt',
+    ],
+    flags: {
+      provider: text('<name>', 'stripe, or in a development database also test (a page of this host)', {
+        of: ['stripe', 'test'],
+      }),
+      keyFile: text('<file|->', 'the secret key of Stripe, from a file or standard input'),
+      webhookSecretFile: text('<file|->', 'the signing secret of the Stripe webhook, from a file or standard input'),
+      ...changing(),
+    },
+    run: async ({ app, asks, out, require, work }, flags) => {
       const isTest = flags.provider === 'test'
       const { keyFile, webhookSecretFile } = flags
       if (isTest && (keyFile !== undefined || webhookSecretFile !== undefined))
@@ -80,71 +70,68 @@ const addProvider = (noun: Command, cli: Cli): void => {
         out.note(
           `In Stripe, add a webhook for checkout.session.completed, checkout.session.async_payment_succeeded and checkout.session.expired to ${shown.webhookUrl}`,
         )
-    }),
-  )
+    },
+  }),
 
-  provider
-    .command('show', { isDefault: true })
-    .description('Show the payment provider and the webhook URL to enter at Stripe')
-    .addHelpText('after', examples('svc payments provider show', 'svc payments provider show --json'))
-    .action(
-      cli.run(async ({ app, out, work }) => {
-        const { showProvider } = await import('./checkout.ts')
-        out.one(await work((w) => showProvider(app, w)))
-      }),
-    )
+  command({
+    path: 'payments provider show',
+    isDefault: true,
+    summary: 'Show the payment provider and the webhook URL to enter at Stripe',
+    examples: ['svc payments provider show', 'svc payments provider show --json'],
+    run: async ({ app, out, work }) => {
+      const { showProvider } = await import('./checkout.ts')
+      out.one(await work((w) => showProvider(app, w)))
+    },
+  }),
 
-  confirmed(
-    provider
-      .command('unset')
-      .description('Remove the payment provider of the account')
-      .addHelpText('after', examples('svc payments provider unset --dry-run', 'svc payments provider unset --yes')),
-  ).action(
-    cli.run(async ({ out, work, confirm }, options: Confirmation) => {
+  command({
+    path: 'payments provider unset',
+    summary: 'Remove the payment provider of the account',
+    examples: ['svc payments provider unset --dry-run', 'svc payments provider unset --yes'],
+    flags: confirmed(),
+    run: async ({ out, work, confirm }, options) => {
       const { countOpenPayments, unsetProvider } = await import('./checkout.ts')
       const open = await work(countOpenPayments)
       const left = open > 0 ? `; ${quantity(open, 'open payment')} can't be confirmed after that` : ''
       if (!(await confirm(`remove the account’s payment provider and its secrets${left}`, options, { open }))) return
       out.one({ ok: true, removed: await work(unsetProvider) })
-    }),
-  )
-}
+    },
+  }),
+]
 
 /** `svc payments`: payments and the payment provider. */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('payments')
-
-  paged(
-    noun
-      .command('list', { isDefault: true })
-      .description('List payments, newest first')
-      .addHelpText('after', examples('svc payments --status paid', 'svc payments list --json'))
-      .option('--status <status>', 'only payments with this status: open, paid or expired'),
-  ).action(
-    cli.run(async ({ pages, work }, flags: PageFlags & { status?: string }) => {
+export const commands: CommandList = [
+  command({
+    path: 'payments list',
+    isDefault: true,
+    summary: 'List payments, newest first',
+    examples: ['svc payments --status paid', 'svc payments list --json'],
+    flags: {
+      status: text('<status>', 'only payments with this status: open, paid or expired', {
+        of: async () => (await import('./checkout.find.ts')).paymentStatuses,
+      }),
+      ...paged,
+    },
+    run: async ({ pages, work }, flags) => {
       const status = await statusOf(flags.status)
       const { listPayments } = await import('./checkout.ts')
       await pages('payments', flags, (page) => work((w) => listPayments(w, { status }, page)), columns)
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Show a payment with its items')
-    .addHelpText(
-      'after',
-      examples(
-        'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay',
-        'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay --json',
-      ),
-    )
-    .argument('<id>')
-    .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { showPayment } = await import('./checkout.ts')
-        out.one(await work((w) => showPayment(w, id)))
-      }),
-    )
+  command({
+    path: 'payments show',
+    summary: 'Show a payment with its items',
+    examples: [
+      'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay',
+      'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay --json',
+    ],
+    arguments: [argument('<id>')],
+    run: async ({ out, work }, id) => {
+      const { showPayment } = await import('./checkout.ts')
+      out.one(await work((w) => showPayment(w, id)))
+    },
+  }),
 
-  addProvider(noun, cli)
-}
+  ...providerCommands,
+]

@@ -1,31 +1,19 @@
 /*
- * What commands get. program.ts builds the program, and run.ts runs a command: exit statuses, and whether to ask.
- * output.ts prints, with draw/ (tables, charts), show-pages.ts, pager.ts, follow.ts and screen.ts (full-screen views).
+ * What commands get. define.ts and flags.ts define commands, program.ts builds the program, and run.ts runs a command: exit
+ * statuses, and whether to ask. output.ts prints, with draw/ (tables, charts), show-pages.ts, pager.ts, follow.ts and screen.ts
+ * (full-screen views).
  * choices.ts and ask.ts ask for what is missing (values: tools/choice-values.ts), whole-ids.ts completes shortened ids,
  * trial.ts runs dry, next.ts suggests the next command.
  */
 
 import { setFlagsFromString } from 'node:v8'
-import type { Command } from 'commander'
 import type { Page } from '../lib/cursor.ts'
 import type { PageFlags, PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import type { App, Operation, Work } from '../store/work.ts'
+import type { Confirmation } from './flags.ts'
 import type { Column, ListOptions, Output } from './output.ts'
 import type { Progress } from './progress.ts'
-
-/** The commands of a feature. Their module imports only what `--help` needs; actions import the operations. */
-export type CommandSet = (cli: Cli) => void
-
-export interface Cli {
-  /** Returns the command `svc <noun>`, which holds verbs. Several features may add verbs to one noun. */
-  noun(name: string): Command
-  /** Wraps an action: opens the app, runs the action, prints a failure, sets the exit status, closes the app. */
-  run<Args extends unknown[]>(
-    act: (context: Context, ...args: Args) => Promise<void>,
-    options?: RunOptions,
-  ): (...args: Args) => Promise<void>
-}
 
 export interface RunOptions {
   /** `none`: the command needs no database. */
@@ -34,25 +22,11 @@ export interface RunOptions {
   account?: 'none'
   /** Returns how far the clock of relative times is ahead of the system's, in ms. It is for commands without the app. */
   aheadMs?: () => Promise<number>
+  /** Whether `--dry-run` rolls back its units of work (`changing` of flags.ts). */
+  rollsBack?: boolean
 }
 
-/** Adds the names of a repeated flag, whose values are separated by commas. */
-export const appendNames = (text: string, before?: string): string => (before ? `${before},${text}` : text)
-
-/** Returns the names in the value of a flag, separated by commas. */
-export const namesOf = (text: string): string[] =>
-  text
-    .split(',')
-    .map((name) => name.trim())
-    .filter(Boolean)
-
-/** The flags of `confirmed`. */
-export interface Confirmation {
-  yes?: boolean
-  dryRun?: boolean
-}
-
-/** The first argument of an action. The positional arguments follow, then the options. */
+/** The first argument of `run`. The arguments of the command follow, then its flags. */
 export interface Context {
   /** The open app. Throws for a command that runs without it. */
   readonly app: App
@@ -61,6 +35,8 @@ export interface Context {
   readonly actor: string
   /** Returns the account of `--account` or `SVC_ACCOUNT`, or the only existing one. On a terminal it asks which if there are several. */
   account(): Promise<{ id: string; name: string }>
+  /** Whether `--account` or `SVC_ACCOUNT` names the account. */
+  readonly isAccountNamed: boolean
   /** Returns the time zone of that account, in which times without an offset are read, or null if none is set. */
   timezone(): Promise<string | null>
   /** Runs a unit of work of that account. */
@@ -108,61 +84,18 @@ export interface Context {
   ): Promise<Flags & Record<Name, string>>
 }
 
-/** Adds `--yes` and `--dry-run` to a command that asks first (`confirm`). */
-export const confirmed = (command: Command, dryRun = 'show what would happen, and change nothing'): Command =>
-  command.option('--yes', 'skip the question').option('--dry-run', dryRun)
-
-const changes = new WeakSet<Command>()
-
-/**
- * Adds `--yes` and `--dry-run` to a command that changes data without a question. With `--dry-run` its units of work are
- * rolled back, and its output has `dryRun: true`: only for actions of one unit of work, without other effects.
- */
-export const changing = (
-  command: Command,
-  dryRun = 'show what would change, and change nothing',
-  yes = 'accepted for scripts; this command never asks',
-): Command => {
-  changes.add(command)
-  return command.option('--yes', yes).option('--dry-run', dryRun)
-}
-
-/** Whether a command was declared by `changing`. */
-export const isChanging = (command: Command): boolean => changes.has(command)
-
-/** Adds `--limit` and `--cursor` to a list of unbounded length; `pages` prints it. */
-export const paged = (command: Command): Command =>
-  command
-    .option('--limit <n>', 'rows to show, 1 to 1000 (default: 50; no limit with --jsonl or -q)')
-    .option('--cursor <cursor>', 'continue after the page that ended with this cursor')
-
-/** Adds `--follow` to a list; `follow` prints it. */
-export const followed = (command: Command): Command =>
-  command.option('--follow', 'print new entries as they arrive (from --since, if given) until Ctrl-C')
-
 /** Throws Problem `usage` for `--limit` and `--cursor`, which `--follow` excludes. */
 export const requireNoPage = ({ limit, cursor }: PageFlags): void => {
   if (limit !== undefined || cursor !== undefined)
     throw new Problem('usage', "--follow can't be combined with --limit or --cursor")
 }
 
-/** Returns the Examples section of a command's help, for `addHelpText('after', …)`. */
-export const examples = (...lines: readonly string[]): string =>
-  `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`
-
-/** Collects the values of an option that may be repeated. */
-export const gather = (value: string, earlier: string[]): string[] => [...earlier, value]
-
 /**
  * Makes V8 collect garbage early, for commands that stream. By default V8 trades memory for time: it keeps about 150 MB of
  * dead rows beside 35 MB of live data. A command that waits for the database has time to spare. Call this before anything
- * is loaded (in a `preAction` hook), since the heap does not shrink again.
+ * is loaded (`before` of a command), since the heap does not shrink again.
  */
 export const collectEarly = (): void => {
   setFlagsFromString('--semi-space-growth-factor=1')
   setFlagsFromString('--heap-growing-percent=40')
 }
-
-/** Whether a command is the default verb of its noun, which commander has no public property for. */
-export const isDefault = (noun: Command, command: Command): boolean =>
-  (noun as Command & { _defaultCommandName?: string | null })._defaultCommandName === command.name()

@@ -1,14 +1,11 @@
 import type { Argument, Command, Option } from 'commander'
-import { isDefault } from './command.ts'
+import { closedSetAt, isDefault } from './define.ts'
 
 /** A completion of a word of a command line; `:files` stands for file names. */
 export interface Candidate {
   value: string
   about: string
 }
-
-/** Closed sets of values by command and flag (`sends list --status`) or argument (`events send <type>`). */
-type ClosedValues = Readonly<Record<string, readonly string[]>>
 
 const files: Candidate = { value: ':files', about: '' }
 
@@ -69,14 +66,14 @@ const candidates = (values: readonly string[], current: string): Candidate[] => 
   return values.map((value) => ({ value: before + value, about: '' }))
 }
 
-const valuesOfFlag = ({ option, of }: NonNullable<Place['flag']>, current: string, closed: ClosedValues) => {
-  const values = closed[`${pathOf(of)} ${option.long}`]
+const valuesOfFlag = async ({ option, of }: NonNullable<Place['flag']>, current: string) => {
+  const values = await closedSetAt(pathOf(of), option.long!)?.load()
   if (values) return candidates(values, current)
   return /[<|@](file|folder)\b/.test(option.flags) ? [files] : []
 }
 
-const valuesOfArgument = (of: Command, argument: Argument | undefined, current: string, closed: ClosedValues) => {
-  const values = argument && closed[`${pathOf(of)} <${argument.name()}>`]
+const valuesOfArgument = async (of: Command, argument: Argument | undefined, current: string) => {
+  const values = argument && (await closedSetAt(pathOf(of), `<${argument.name()}>`)?.load())
   if (values) return candidates(values, current)
   return /^file/.test(argument?.name() ?? '') ? [files] : []
 }
@@ -88,27 +85,27 @@ const flagsOf = (command: Command): Candidate[] => [
   { value: '--help', about: 'display help for command' },
 ]
 
-const wordsOf = ({ command, argumentsBefore }: Place, current: string, closed: ClosedValues): Candidate[] => {
+const wordsOf = async ({ command, argumentsBefore }: Place, current: string): Promise<Candidate[]> => {
   const verbs = argumentsBefore === 0 ? command.commands : []
   const of = defaultOf(command) ?? command
   const argument = of.registeredArguments[argumentsBefore] ?? of.registeredArguments.find(({ variadic }) => variadic)
   return [
     ...verbs.map((verb) => ({ value: verb.name(), about: verb.description() })),
-    ...valuesOfArgument(of, argument, current, closed),
+    ...(await valuesOfArgument(of, argument, current)),
   ]
 }
 
 /** Returns completions for the last of the words: commands, flags, values of closed sets. */
-export const complete = (program: Command, words: readonly string[], closed: ClosedValues): Candidate[] => {
+export const complete = async (program: Command, words: readonly string[]): Promise<Candidate[]> => {
   const last = words.at(-1) ?? ''
   const [, flag = '', current = last] = /^(--[^=]+)=(.*)$/.exec(last) ?? []
   const place = walk(program, [...words.slice(0, -1), ...(flag ? [flag] : [])])
   const typed = current === '=' ? '' : current
   const found = place.flag
-    ? valuesOfFlag(place.flag, typed, closed)
+    ? await valuesOfFlag(place.flag, typed)
     : typed.startsWith('-')
       ? flagsOf(place.command)
-      : wordsOf(place, typed, closed)
+      : await wordsOf(place, typed)
   return found
     .filter(({ value }) => value === files.value || value.startsWith(typed))
     .map(({ value, about }) => ({ value: flag && value !== files.value ? `${flag}=${value}` : value, about }))

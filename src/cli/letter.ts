@@ -1,16 +1,16 @@
 import { stripVTControlCharacters } from 'node:util'
-import type { Command } from 'commander'
 import { notFound, Problem } from '../lib/problem.ts'
 import { widthOf, wrapped } from './draw/draw.ts'
+import { present } from './flags.ts'
 import { openFile, temporaryFile } from './open-file.ts'
 import { type Canvas, harmless, type Output } from './output.ts'
 
-/** Adds `--html`, `--source` and `--open` to a command that shows an email; `showLetter` prints it. */
-export const lettered = (command: Command, source: string): Command =>
-  command
-    .option('--html', 'print the HTML part')
-    .option('--source', source)
-    .option('--open', 'open the HTML part in the browser')
+/** The flags of a command that shows an email; `showLetter` prints it. `source` says what `--source` prints. */
+export const letterFlags = (source: string) => ({
+  html: present('print the HTML part'),
+  source: present(source),
+  open: present('open the HTML part in the browser'),
+})
 
 export interface LetterFlags {
   html?: boolean

@@ -2,7 +2,7 @@ import { Command, CommanderError, Help } from 'commander'
 import { nearest } from '../lib/nearest.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { ChoicesOf } from './choices.ts'
-import { type Cli, type CommandSet, isDefault } from './command.ts'
+import { type CommandList, isDefault, register } from './define.ts'
 import { formatHelp } from './help.ts'
 import { fullCommand } from './next.ts'
 import { isPerson, type Lookups, type Open, reportFailure, runner } from './run.ts'
@@ -15,7 +15,7 @@ const noLookups: Lookups = { namesOf: async () => new Map(), consoleUrl: async (
 
 /** Builds the `svc` program: shared options and conventions here, commands from the features. */
 export const buildProgram = (
-  sets: readonly CommandSet[],
+  lists: readonly CommandList[],
   open: Open,
   loadChoices: () => Promise<ChoicesOf> = async () => () => undefined,
   loadLookups: () => Promise<Lookups> = async () => noLookups,
@@ -45,12 +45,7 @@ export const buildProgram = (
       // reportMisuse prints these errors, with a hint.
       outputError: () => {},
     })
-  const run = runner(open, loadChoices, loadLookups)
-  const cli: Cli = {
-    noun: (name) => program.commands.find((command) => command.name() === name) ?? program.command(name),
-    run: run as Cli['run'],
-  }
-  for (const set of sets) set(cli)
+  for (const list of lists) register(program, list, runner(open, loadChoices, loadLookups))
   throwOnExit(program)
   configure(program)
   return program

@@ -4,7 +4,8 @@ import type { Command } from 'commander'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
 import type { App, Operation } from '../store/work.ts'
 import type { ChoicesOf } from './choices.ts'
-import { type Context, isChanging, type RunOptions } from './command.ts'
+import type { Context, RunOptions } from './command.ts'
+import { longFlag } from './define.ts'
 import { isAsciiOnly } from './draw/draw.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
 import { asTyped, declaredFlag, fullCommand, withFlags } from './next.ts'
@@ -136,7 +137,7 @@ const operator = (): string => {
   }
 }
 
-/** Returns the context for the dry run of a command that was declared by `changing`: its units of work are rolled back. */
+/** Returns the context for the dry run of a command with `rollsBack`. */
 const dryRunContext = (context: Context): Context => {
   const { out } = context
   return Object.create(context, {
@@ -160,9 +161,6 @@ interface Run {
   /** Chooses the account, if the command has one, before other questions: their choices are those of the account. */
   settleAccount(): Promise<void>
 }
-
-/** `replyTo` as `--reply-to`. */
-const flagOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 
 /** Returns the account of a command. On a terminal it offers the accounts if there are several and none is named. */
 const chooseAccount = async (
@@ -196,6 +194,7 @@ const createContext = (
   const options = command.optsWithGlobals<GlobalOptions>()
   const actor = `cli:${operator()}`
   let handlesSignal = false
+  const named = options.account ?? process.env.SVC_ACCOUNT
   let account: Promise<{ id: string; name: string }> | undefined
   const settleAccount = async () => {
     if (run.app !== 'none' && run.account !== 'none') await context.account()
@@ -213,9 +212,10 @@ const createContext = (
     },
     exit,
     account: () => {
-      account ??= chooseAccount(context, options.account ?? process.env.SVC_ACCOUNT, loadChoices)
+      account ??= chooseAccount(context, named, loadChoices)
       return account
     },
+    isAccountNamed: named !== undefined,
     timezone: async () => {
       const [{ readBrand }, { id }] = await Promise.all([import('../accounts/accounts.ts'), context.account()])
       return (await readBrand({ sql: context.app.sql, accountId: id })).timezone
@@ -246,15 +246,15 @@ const createContext = (
     require: async (flags, ...names) => {
       const lacking = names.filter((name) => flags[name] === undefined)
       if (lacking.length > 0 && !isPerson()) {
-        throw new Problem('usage', `Missing ${lacking.map(flagOf).join(', ')}`, {
-          hint: withFlags(...lacking.map((name) => declaredFlag(command, flagOf(name)))),
+        throw new Problem('usage', `Missing ${lacking.map(longFlag).join(', ')}`, {
+          hint: withFlags(...lacking.map((name) => declaredFlag(command, longFlag(name)))),
         })
       }
       if (lacking.length > 0) {
         await settleAccount()
         const [{ askFlag }, choicesOf] = await Promise.all([import('./choices.ts'), loadChoices()])
         for (const name of lacking)
-          Object.assign(flags, { [name]: await askFlag(context, command, flagOf(name), choicesOf) })
+          Object.assign(flags, { [name]: await askFlag(context, command, longFlag(name), choicesOf) })
       }
       return flags as never
     },
@@ -331,7 +331,7 @@ export const runner =
         const created = createContext(command, out, app, interruption, exit, loadChoices, loadLookups, run)
         context = created.context
         // A command without the app closes its own connections, so it is never cut off.
-        const isDry = isChanging(command) && command.opts<{ dryRun?: boolean }>().dryRun === true
+        const isDry = run.rollsBack === true && command.opts<{ dryRun?: boolean }>().dryRun === true
         await Promise.race([
           act(
             isDry ? dryRunContext(context) : context,

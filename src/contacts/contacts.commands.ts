@@ -1,25 +1,15 @@
-import type { Command } from 'commander'
-import {
-  type Cli,
-  type CommandSet,
-  type Confirmation,
-  type Context,
-  changing,
-  collectEarly,
-  confirmed,
-  examples,
-  gather,
-  paged,
-} from '../cli/command.ts'
+import { type Context, collectEarly } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { absent, argument, changing, confirmed, paged, present, repeated, text } from '../cli/flags.ts'
 import { type Column, jsonText } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page-request.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { notFound, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
 import type { AccessView } from './access-log.ts'
 import type { Narrow, ShownContact } from './contacts.find.ts'
 import type { TimelineEntry } from './contacts.timeline.ts'
-import { addImport } from './imports/imports.commands.ts'
+import { importCommand } from './imports/imports.commands.ts'
 import { lists } from './lists/lists.commands.ts'
 
 /** Returns the name of a contact, from the fields that imports and forms write it to. */
@@ -134,23 +124,22 @@ interface Selection {
   segment?: string
 }
 
-const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
-  paged(
-    noun
-      .command('list', { isDefault: true })
-      .description('List contacts by address, or those of a list, oldest first')
-      .addHelpText(
-        'after',
-        examples(
-          'svc contacts list --list Customers --limit 200',
-          `svc contacts list --list Customers --where 'plan = pro and opened < 30d'`,
-        ),
-      )
-      .option('--list <id|name>', 'only contacts of this list')
-      .option('--where <filter>', 'only contacts that meet this filter')
-      .option('--segment <id|name>', 'only contacts of this segment'),
-  ).action(
-    cli.run(async ({ app, pages, work }, flags: PageFlags & Selection) => {
+const readCommands = (narrow: Narrow): CommandList => [
+  command({
+    path: 'contacts list',
+    isDefault: true,
+    summary: 'List contacts by address, or those of a list, oldest first',
+    examples: [
+      'svc contacts list --list Customers --limit 200',
+      `svc contacts list --list Customers --where 'plan = pro and opened < 30d'`,
+    ],
+    flags: {
+      list: text('<id|name>', 'only contacts of this list'),
+      where: text('<filter>', 'only contacts that meet this filter'),
+      segment: text('<id|name>', 'only contacts of this segment'),
+      ...paged,
+    },
+    run: async ({ app, pages, work }, flags) => {
       const { listContacts, withSuppression } = await import('./contacts.find.ts')
       // Compiled once: ages are relative to one time on all pages.
       const selected = await work((w) => narrow(w, flags))
@@ -160,120 +149,114 @@ const addReads = (noun: Command, cli: Cli, narrow: Narrow): void => {
           return { ...found, rows: await withSuppression(app, w, found.rows) }
         })
       await pages('contacts', flags, load, contactColumns)
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Show an address in each of its lists, or what it did and received')
-    .addHelpText(
-      'after',
-      examples(
-        'svc contacts show ada@example.com --json',
-        'svc contacts show ada@example.com --timeline',
-        'svc contacts show ada@example.com --timeline --limit 500 --json',
-      ),
-    )
-    .argument('<email>')
-    .option('--timeline', 'show emails, answers, bookings, deals, journeys and more instead, newest first')
-    .option('--limit <n>', 'with --timeline: entries to show, 1 to 1000 (default: 50)')
-    .action(
-      cli.run(async (context, given: string, { timeline, limit }: { timeline?: boolean; limit?: string }) => {
-        if (timeline) return showTimeline(context, given, limit)
-        if (limit !== undefined) throw new Problem('usage', '--limit requires --timeline')
-        const { app, out, work } = context
-        const { showContact, withSuppression } = await import('./contacts.find.ts')
-        const email = await parseEmail(given)
-        const contacts = await work(async (w) => withSuppression(app, w, await showContact(w, email)))
-        if (out.format === 'table' && !out.fields && contacts.length > 0) {
-          for (const [i, contact] of contacts.entries()) {
-            if (i > 0) out.line('')
-            out.one(await out.named(contact))
-          }
-          return
+  command({
+    path: 'contacts show',
+    summary: 'Show an address in each of its lists, or what it did and received',
+    examples: [
+      'svc contacts show ada@example.com --json',
+      'svc contacts show ada@example.com --timeline',
+      'svc contacts show ada@example.com --timeline --limit 500 --json',
+    ],
+    arguments: [argument('<email>')],
+    flags: {
+      timeline: present('show emails, answers, bookings, deals, journeys and more instead, newest first'),
+      limit: text('<n>', 'with --timeline: entries to show, 1 to 1000 (default: 50)'),
+    },
+    run: async (context, given, { timeline, limit }) => {
+      if (timeline) return showTimeline(context, given, limit)
+      if (limit !== undefined) throw new Problem('usage', '--limit requires --timeline')
+      const { app, out, work } = context
+      const { showContact, withSuppression } = await import('./contacts.find.ts')
+      const email = await parseEmail(given)
+      const contacts = await work(async (w) => withSuppression(app, w, await showContact(w, email)))
+      if (out.format === 'table' && !out.fields && contacts.length > 0) {
+        for (const [i, contact] of contacts.entries()) {
+          if (i > 0) out.line('')
+          out.one(await out.named(contact))
         }
-        await out.list('contacts', contacts, [
-          ...contactColumns,
-          [
-            'FIELDS',
-            ({ fields }) =>
-              Object.entries(fields)
-                .map(([name, value]) => `${name}=${value}`)
-                .join(', '),
-          ],
-        ])
+        return
+      }
+      await out.list('contacts', contacts, [
+        ...contactColumns,
+        [
+          'FIELDS',
+          ({ fields }) =>
+            Object.entries(fields)
+              .map(([name, value]) => `${name}=${value}`)
+              .join(', '),
+        ],
+      ])
+    },
+  }),
+
+  command({
+    path: 'contacts export',
+    summary: 'Write a list to stdout as CSV or JSON, or all personal data about an address',
+    examples: [
+      'svc contacts export --list Customers > customers.csv',
+      `svc contacts export --list Customers --where 'deal.status = won' > buyers.csv`,
+      'svc contacts export --email ada@example.com > ada.json',
+    ],
+    flags: {
+      list: text('<id|name>', 'the list'),
+      where: text('<filter>', 'only contacts of the list that meet this filter'),
+      segment: text('<id|name>', 'the contacts of this segment'),
+      email: text('<email>', 'export all personal data about this address instead, as JSON'),
+      format: text('<csv|jsonl>', 'output format (default: csv, or as set by --json or --jsonl)', {
+        of: ['csv', 'jsonl'],
       }),
-    )
+      safe: present("put ' before CSV cells that a spreadsheet would run as formulas; the default on a terminal"),
+      raw: present('write cells as they are stored; the default in a pipe or a file'),
+    },
+    before: collectEarly,
+    run: async (context, flags) => {
+      const { app, out, work, require, account, progress, signal } = context
+      if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
+      if (flags.segment === undefined) await require(flags, 'list')
+      const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
+      const format = flags.format ?? given
+      if (format !== 'csv' && format !== 'jsonl' && format !== 'json')
+        throw new Problem('usage', '--format must be csv or jsonl')
+      if (flags.safe && format !== 'csv') throw new Problem('usage', '--safe requires CSV')
+      if (flags.safe && flags.raw) throw new Problem('usage', "--safe can't be combined with --raw")
+      const [{ findList }, { writeExport }] = await Promise.all([
+        import('./lists/lists.ts'),
+        import('./contacts.export.ts'),
+      ])
+      const { list, condition } = await work(async (w) => {
+        const selected = await narrow(w, flags)
+        return { list: await findList(w, selected.list!), condition: selected.condition }
+      })
+      // On a terminal the printed rows show the progress.
+      const bar = out.isTerminal ? null : progress('contacts')
+      const onRows = (rows: number) =>
+        bar?.update({ rows, fraction: condition ? null : Math.min(1, rows / Math.max(list.rowCount, 1)) })
+      const { id: accountId } = await account()
+      const options = { signal, onRows, isSafe: flags.safe ?? (out.isTerminal && !flags.raw), condition }
+      await writeExport(app, accountId, list, format, out.sink(), options).finally(() => bar?.stop())
+    },
+  }),
+]
 
-  noun
-    .command('export')
-    .hook('preAction', collectEarly)
-    .description('Write a list to stdout as CSV or JSON, or all personal data about an address')
-    .addHelpText(
-      'after',
-      examples(
-        'svc contacts export --list Customers > customers.csv',
-        `svc contacts export --list Customers --where 'deal.status = won' > buyers.csv`,
-        'svc contacts export --email ada@example.com > ada.json',
-      ),
-    )
-    .option('--list <id|name>', 'the list')
-    .option('--where <filter>', 'only contacts of the list that meet this filter')
-    .option('--segment <id|name>', 'the contacts of this segment')
-    .option('--email <email>', 'export all personal data about this address instead, as JSON')
-    .option('--format <csv|jsonl>', 'output format (default: csv, or as set by --json or --jsonl)')
-    .option('--safe', "put ' before CSV cells that a spreadsheet would run as formulas; the default on a terminal")
-    .option('--raw', 'write cells as they are stored; the default in a pipe or a file')
-    .action(
-      cli.run(
-        async (context, flags: Selection & { format?: string; email?: string; safe?: boolean; raw?: boolean }) => {
-          const { app, out, work, require, account, progress, signal } = context
-          if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
-          if (flags.segment === undefined) await require(flags, 'list')
-          const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
-          const format = flags.format ?? given
-          if (format !== 'csv' && format !== 'jsonl' && format !== 'json')
-            throw new Problem('usage', '--format must be csv or jsonl')
-          if (flags.safe && format !== 'csv') throw new Problem('usage', '--safe requires CSV')
-          if (flags.safe && flags.raw) throw new Problem('usage', "--safe can't be combined with --raw")
-          const [{ findList }, { writeExport }] = await Promise.all([
-            import('./lists/lists.ts'),
-            import('./contacts.export.ts'),
-          ])
-          const { list, condition } = await work(async (w) => {
-            const selected = await narrow(w, flags)
-            return { list: await findList(w, selected.list!), condition: selected.condition }
-          })
-          // On a terminal the printed rows show the progress.
-          const bar = out.isTerminal ? null : progress('contacts')
-          const onRows = (rows: number) =>
-            bar?.update({ rows, fraction: condition ? null : Math.min(1, rows / Math.max(list.rowCount, 1)) })
-          const { id: accountId } = await account()
-          const options = { signal, onRows, isSafe: flags.safe ?? (out.isTerminal && !flags.raw), condition }
-          await writeExport(app, accountId, list, format, out.sink(), options).finally(() => bar?.stop())
-        },
-      ),
-    )
-}
-
-const addWrites = (noun: Command, cli: Cli): void => {
-  changing(
-    noun
-      .command('upsert')
-      .description('Add a contact to a list, or change its fields')
-      .addHelpText(
-        'after',
-        examples(
-          'svc contacts upsert --list Customers --email ada@example.com --field first_name=Ada',
-          'svc contacts upsert --list Customers --email ada@example.com --no-events',
-        ),
-      )
-      .option('--list <id|name>', 'the list')
-      .option('--email <email>', 'the address')
-      .option('--field <name=value>', 'a field to set, repeatable; other fields stay', gather, [])
-      .option('--no-events', 'fire no contact.created and contact.updated'),
-  ).action(
-    cli.run(async (context, flags: { list?: string; email?: string; field: string[]; events: boolean }) => {
+const writeCommands: CommandList = [
+  command({
+    path: 'contacts upsert',
+    summary: 'Add a contact to a list, or change its fields',
+    examples: [
+      'svc contacts upsert --list Customers --email ada@example.com --field first_name=Ada',
+      'svc contacts upsert --list Customers --email ada@example.com --no-events',
+    ],
+    flags: {
+      list: text('<id|name>', 'the list'),
+      email: text('<email>', 'the address'),
+      field: repeated('<name=value>', 'a field to set, repeatable; other fields stay'),
+      events: absent('fire no contact.created and contact.updated'),
+      ...changing(),
+    },
+    run: async (context, flags) => {
       const { app, actor, out, require, work, account } = context
       const given = await require(flags, 'list', 'email')
       const [{ normalizeFields }, { findList }, { upsertContact }] = await Promise.all([
@@ -290,35 +273,28 @@ const addWrites = (noun: Command, cli: Cli): void => {
       const { fields: values, verification, ...shown } = contact
       if (out.format === 'ids') return out.line(contact.rowId)
       out.one({ ...counts, contact }, { ...counts, ...shown, verification: verification?.status, ...values })
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('verify')
-    .description('Verify an address or a whole list again, with cached DNS answers where they are still valid')
-    .addHelpText('after', examples('svc contacts verify ada@example.com', 'svc contacts verify --list Customers'))
-    .argument('[email]')
-    .option('--list <id|name>', 'verify every address of this list')
-    .action(
-      cli.run((context, email: string | undefined, flags: { list?: string }) => verify(context, email, flags.list)),
-    )
+  command({
+    path: 'contacts verify',
+    summary: 'Verify an address or a whole list again, with cached DNS answers where they are still valid',
+    examples: ['svc contacts verify ada@example.com', 'svc contacts verify --list Customers'],
+    arguments: [argument('[email]')],
+    flags: { list: text('<id|name>', 'verify every address of this list') },
+    run: (context, email, flags) => verify(context, email, flags.list),
+  }),
 
-  confirmed(
-    noun
-      .command('remove')
-      .description('Remove an address from one list; from its last list it leaves the account. No event fires')
-      .addHelpText(
-        'after',
-        examples(
-          'svc contacts remove ada@example.com --list Customers --dry-run',
-          'svc contacts remove ada@example.com --list Customers --yes',
-        ),
-      )
-      .argument('<email>')
-      .option('--list <id|name>', 'the list'),
-    'show what would be removed',
-  ).action(
-    cli.run(async (context, given: string, flags: Confirmation & { list?: string }) => {
+  command({
+    path: 'contacts remove',
+    summary: 'Remove an address from one list; from its last list it leaves the account. No event fires',
+    examples: [
+      'svc contacts remove ada@example.com --list Customers --dry-run',
+      'svc contacts remove ada@example.com --list Customers --yes',
+    ],
+    arguments: [argument('<email>')],
+    flags: { list: text('<id|name>', 'the list'), ...confirmed('show what would be removed') },
+    run: async (context, given, flags) => {
       const { out, work, trial, require, confirm } = context
       const { list: ref } = await require(flags, 'list')
       const [{ findList }, { leaveList, leavingEffects }] = await Promise.all([
@@ -350,23 +326,17 @@ const addWrites = (noun: Command, cli: Cli): void => {
       ]
       if (!(await confirm(`remove ${email} from the list ${list.name}; ${effects.join('; ')}`, flags, planned))) return
       out.one(await work(remove))
-    }),
-  )
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('erase')
-      .description(
-        'Erase an address from all lists, messages, events, deals and import rejects, with its verification result',
-      )
-      .addHelpText(
-        'after',
-        examples('svc contacts erase ada@example.com --dry-run', 'svc contacts erase ada@example.com --yes'),
-      )
-      .argument('<email>'),
-    'show what would be deleted',
-  ).action(
-    cli.run(async ({ app, out, work, confirm }, given: string, flags: Confirmation) => {
+  command({
+    path: 'contacts erase',
+    summary:
+      'Erase an address from all lists, messages, events, deals and import rejects, with its verification result',
+    examples: ['svc contacts erase ada@example.com --dry-run', 'svc contacts erase ada@example.com --yes'],
+    arguments: [argument('<email>')],
+    flags: confirmed('show what would be deleted'),
+    run: async ({ app, out, work, confirm }, given, flags) => {
       const personalData = await app.personalData()
       const [{ countPersonalData }, { eraseContact }] = await Promise.all([
         import('./contacts.personal-data.ts'),
@@ -378,9 +348,9 @@ const addWrites = (noun: Command, cli: Cli): void => {
       const held = flags.dryRun && { held: await work((w) => countPersonalData(personalData, w, email)) }
       if (!(await confirm(what, flags, { ...planned, ...held }))) return
       out.one(await work((w) => eraseContact(w, email, { dryRun: false, personalData })))
-    }),
-  )
-}
+    },
+  }),
+]
 
 const verify = async (context: Context, given: string | undefined, list: string | undefined): Promise<void> => {
   const { app, actor, work, account, out, progress, signal } = context
@@ -421,29 +391,27 @@ const verify = async (context: Context, given: string | undefined, list: string 
   out.one(counts)
 }
 
-const accessLog: CommandSet = (cli) => {
-  const noun = cli.noun('access-log')
-  paged(
-    noun
-      .command('list', { isDefault: true })
-      .description('List reads of contacts by API keys, newest first')
-      .addHelpText('after', examples('svc access-log', 'svc access-log list --jsonl > access.jsonl')),
-  ).action(
-    cli.run(async ({ pages, work }, flags: PageFlags) => {
+const accessLog: CommandList = [
+  command({
+    path: 'access-log list',
+    isDefault: true,
+    summary: 'List reads of contacts by API keys, newest first',
+    examples: ['svc access-log', 'svc access-log list --jsonl > access.jsonl'],
+    flags: paged,
+    run: async ({ pages, work }, flags) => {
       const { listAccess } = await import('./access-log.ts')
       await pages('accessLog', flags, (page) => work((w) => listAccess(w, page)), accessColumns, { called: 'entries' })
-    }),
-  )
-}
+    },
+  }),
+]
 
 /** Adds `svc lists`, `svc contacts` and `svc access-log`. */
-export const commandsOf =
-  (narrow: Narrow): CommandSet =>
-  (cli) => {
-    lists(cli)
-    const noun = cli.noun('contacts')
-    addReads(noun, cli, narrow)
-    addWrites(noun, cli)
-    addImport(noun, cli)
-    accessLog(cli)
-  }
+export const commandsOf = (narrow: Narrow): CommandList => [
+  ...lists,
+
+  ...readCommands(narrow),
+  ...writeCommands,
+  importCommand,
+
+  ...accessLog,
+]

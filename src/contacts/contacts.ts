@@ -73,6 +73,9 @@ export const openTable = async (...given: Parameters<Imports['openTable']>): Ret
 export const originOf = async (...given: Parameters<Imports['originOf']>): Promise<ReturnType<Imports['originOf']>> =>
   (await import('./imports/imports.ts')).originOf(...given)
 
+/** Returns the products whose exports can be read. */
+export const productNames = async (): Promise<readonly string[]> => (await import('./imports/imports.ts')).vendorNames
+
 /** As `checkRejectsFile` of contacts/imports/rejects.ts. */
 export const checkRejectsFile = async (...given: Parameters<Imports['checkRejectsFile']>): Promise<void> =>
   (await import('./imports/imports.ts')).checkRejectsFile(...given)

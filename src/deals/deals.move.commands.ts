@@ -1,5 +1,6 @@
-import type { Command } from 'commander'
-import { type Cli, type Context, examples } from '../cli/command.ts'
+import type { Context } from '../cli/command.ts'
+import { command } from '../cli/define.ts'
+import { argument, present, text } from '../cli/flags.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Deal } from './deals.ts'
@@ -68,31 +69,27 @@ const report = async ({ out }: Context, { done, failures }: Awaited<ReturnType<t
 }
 
 /** `svc deals move` */
-export const addMove = (noun: Command, cli: Cli): void => {
-  noun
-    .command('move')
-    .description('Move deals to another stage of their pipeline')
-    .addHelpText(
-      'after',
-      examples(
-        'svc deals move deal_01m82xtnhcwm3m04tqw9cdt49w --to Won',
-        'svc deals list --stage New -q | xargs svc deals move --to Qualified --yes',
-      ),
-    )
-    .argument('<ids...>')
-    .option('--to <stage>', 'the stage: id, or its name in the deal’s pipeline')
-    .option('--yes', 'accepted for scripts; this command never asks')
-    .option('--dry-run', 'show what would move and which events would fire')
-    .action(
-      cli.run(async (context, ids: string[], flags: { to?: string; dryRun?: boolean }) => {
-        const { to } = await context.require(flags, 'to')
-        const dryRun = flags.dryRun ?? false
-        const result = await moveEach(context, [...new Set(ids)], to, dryRun)
-        const [first] = result.failures
-        if (first && result.done.length === 0) throw first
-        await report(context, result, dryRun)
-        for (const failure of result.failures) context.out.note(`error: ${failure.message}`)
-        if (first) context.exit(5)
-      }),
-    )
-}
+export const moveCommand = command({
+  path: 'deals move',
+  summary: 'Move deals to another stage of their pipeline',
+  examples: [
+    'svc deals move deal_01m82xtnhcwm3m04tqw9cdt49w --to Won',
+    'svc deals list --stage New -q | xargs svc deals move --to Qualified --yes',
+  ],
+  arguments: [argument('<ids...>')],
+  flags: {
+    to: text('<stage>', 'the stage: id, or its name in the deal’s pipeline'),
+    yes: present('accepted for scripts; this command never asks'),
+    dryRun: present('show what would move and which events would fire'),
+  },
+  run: async (context, ids, flags) => {
+    const { to } = await context.require(flags, 'to')
+    const dryRun = flags.dryRun ?? false
+    const result = await moveEach(context, [...new Set(ids)], to, dryRun)
+    const [first] = result.failures
+    if (first && result.done.length === 0) throw first
+    await report(context, result, dryRun)
+    for (const failure of result.failures) context.out.note(`error: ${failure.message}`)
+    if (first) context.exit(5)
+  },
+})

@@ -1,13 +1,6 @@
-import {
-  type CommandSet,
-  type Confirmation,
-  type Context,
-  confirmed,
-  examples,
-  followed,
-  paged,
-  requireNoPage,
-} from '../cli/command.ts'
+import { type Context, requireNoPage } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, confirmed, followed, paged, parsed, text } from '../cli/flags.ts'
 import type { Column } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
@@ -54,8 +47,6 @@ interface FilterOptions {
   type?: string
   since?: string
 }
-
-interface BulkOptions extends FilterOptions, Confirmation {}
 
 const filterOf = async (
   { app, timezone }: Context,
@@ -132,129 +123,136 @@ const rateOf = (text: string): number => {
   throw new Problem('usage', '--rate must be a number of deliveries per second')
 }
 
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('deliveries')
+const eventTypes = async () => (await import('../events/events.ts')).eventTypes
 
-  const filtered = (name: string, summary: string, options?: { isDefault: true }) =>
-    noun
-      .command(name, options ?? {})
-      .description(summary)
-      .option('--webhook <id>', 'to this webhook')
-      .option('--type <type>', 'of this event type')
-      .option('--since <age|time>', 'made since, such as 2h or 2026-11-20T08:00:00Z')
+const filterFlags = {
+  webhook: text('<id>', 'to this webhook'),
+  type: text('<type>', 'of this event type', { of: eventTypes }),
+  since: text('<age|time>', 'made since, such as 2h or 2026-11-20T08:00:00Z'),
+}
 
-  const statusOption = ['--status <status>', 'pending, delivered, exhausted or cancelled'] as const
+const statusFlag = text('<status>', 'pending, delivered, exhausted or cancelled', {
+  of: async () => (await import('./deliveries.find.ts')).deliveryStatuses,
+})
 
-  const bulk = (name: string, summary: string) =>
-    confirmed(filtered(name, summary).argument('[ids...]'), 'count what would change')
-
-  const list = filtered('list', 'List deliveries, newest first', { isDefault: true })
-    .addHelpText(
-      'after',
-      examples(
-        'svc deliveries --status exhausted --since 2h',
-        'svc deliveries list --webhook whk_01m82xgxstm9pszdn2vy839dag --follow',
-      ),
-    )
-    .option(...statusOption)
-  followed(paged(list)).action(
-    cli.run(async (context, options: FilterOptions & PageFlags & { follow?: boolean }) => {
+export const commands: CommandList = [
+  command({
+    path: 'deliveries list',
+    isDefault: true,
+    summary: 'List deliveries, newest first',
+    examples: [
+      'svc deliveries --status exhausted --since 2h',
+      'svc deliveries list --webhook whk_01m82xgxstm9pszdn2vy839dag --follow',
+    ],
+    flags: {
+      ...filterFlags,
+      status: statusFlag,
+      ...paged,
+      ...followed,
+    },
+    run: async (context, options) => {
       const { pages, work } = context
       const { listDeliveries } = await import('./deliveries.find.ts')
       const filter = await filterOf(context, options)
       if (options.follow) return follow(context, filter, options)
       await pages('deliveries', options, (page) => work((w) => listDeliveries(w, filter, page)), columns)
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Show a delivery with every attempt and the body that it posts')
-    .addHelpText(
-      'after',
-      examples(
-        'svc deliveries show dlv_01m82xtnhcnhx5ghn2qtbtmtf5',
-        'svc deliveries show dlv_01m82xtnhcnhx5ghn2qtbtmtf5 --json',
-      ),
-    )
-    .argument('<id>')
-    .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { showDelivery } = await import('./deliveries.find.ts')
-        out.one(await work((w) => showDelivery(w, id)))
-      }),
-    )
+  command({
+    path: 'deliveries show',
+    summary: 'Show a delivery with every attempt and the body that it posts',
+    examples: [
+      'svc deliveries show dlv_01m82xtnhcnhx5ghn2qtbtmtf5',
+      'svc deliveries show dlv_01m82xtnhcnhx5ghn2qtbtmtf5 --json',
+    ],
+    arguments: [argument('<id>')],
+    run: async ({ out, work }, id) => {
+      const { showDelivery } = await import('./deliveries.find.ts')
+      out.one(await work((w) => showDelivery(w, id)))
+    },
+  }),
 
-  bulk('replay', 'Deliver again: same body and idempotency key, to the webhook’s current URL')
-    .addHelpText(
-      'after',
-      examples(
-        'svc deliveries replay dlv_01m82xtnhcnhx5ghn2qtbtmtf5',
-        'svc deliveries replay --status exhausted --since 2h --rate 10 --dry-run',
-      ),
-    )
-    .option(...statusOption)
-    .option('--rate <n>', 'at most this many per second', rateOf)
-    .action(
-      cli.run(async (context, ids: string[], options: BulkOptions & { rate?: number }) => {
-        const { confirm, out, work, exit } = context
-        const { countDeliveries, replayBatch } = await import('./deliveries.replay.ts')
-        const filter = await chosen(context, ids, options)
-        const { matched, leftOut } = await work((w) => countDeliveries(w, filter))
-        if (matched > 0 && matched === leftOut) {
-          throw new Problem(
-            'conflict',
-            `Nothing can be replayed: the webhook of ${leftOut === 1 ? 'this delivery' : `these ${leftOut} deliveries`} is gone or disabled`,
-          )
-        }
-        const refused = leftOut > 0 ? `, leaving out ${number(leftOut)} whose webhook is gone or disabled` : ''
-        const what = `replay ${counted(matched - leftOut)}${refused}: each is posted again`
-        const isMeant = ids.length > 0 || matched === leftOut
-        const asked = { ...options, ...(isMeant && { yes: true }) }
-        if (!(await confirm(what, asked, { matched, leftOut }))) return
-        const done = await runBatches(context, matched, (w, run) => replayBatch(w, filter, run, options.rate))
-        const left = done.matched - done.changed
-        out.one({ replayed: done.changed, leftOut: left })
-        if (left > 0) exit(5)
-      }),
-    )
+  command({
+    path: 'deliveries replay',
+    summary: 'Deliver again: same body and idempotency key, to the webhook’s current URL',
+    examples: [
+      'svc deliveries replay dlv_01m82xtnhcnhx5ghn2qtbtmtf5',
+      'svc deliveries replay --status exhausted --since 2h --rate 10 --dry-run',
+    ],
+    arguments: [argument('[ids...]')],
+    flags: {
+      ...filterFlags,
+      ...confirmed('count what would change'),
+      status: statusFlag,
+      rate: parsed(rateOf, '<n>', 'at most this many per second'),
+    },
+    run: async (context, ids, options) => {
+      const { confirm, out, work, exit } = context
+      const { countDeliveries, replayBatch } = await import('./deliveries.replay.ts')
+      const filter = await chosen(context, ids, options)
+      const { matched, leftOut } = await work((w) => countDeliveries(w, filter))
+      if (matched > 0 && matched === leftOut) {
+        throw new Problem(
+          'conflict',
+          `Nothing can be replayed: the webhook of ${leftOut === 1 ? 'this delivery' : `these ${leftOut} deliveries`} is gone or disabled`,
+        )
+      }
+      const refused = leftOut > 0 ? `, leaving out ${number(leftOut)} whose webhook is gone or disabled` : ''
+      const what = `replay ${counted(matched - leftOut)}${refused}: each is posted again`
+      const isMeant = ids.length > 0 || matched === leftOut
+      const asked = { ...options, ...(isMeant && { yes: true }) }
+      if (!(await confirm(what, asked, { matched, leftOut }))) return
+      const done = await runBatches(context, matched, (w, run) => replayBatch(w, filter, run, options.rate))
+      const left = done.matched - done.changed
+      out.one({ replayed: done.changed, leftOut: left })
+      if (left > 0) exit(5)
+    },
+  }),
 
-  bulk('cancel', 'Cancel deliveries that are pending')
-    .addHelpText(
-      'after',
-      examples(
-        'svc deliveries cancel dlv_01m82xtnhcnhx5ghn2qtbtmtf5 --yes',
-        'svc deliveries cancel --webhook whk_01m82xgxstm9pszdn2vy839dag --dry-run',
-      ),
-    )
-    .action(
-      cli.run(async (context, ids: string[], options: BulkOptions) => {
-        const { out, work, confirm, exit } = context
-        const { cancelBatch, countDeliveries } = await import('./deliveries.replay.ts')
-        const filter = await chosen(context, ids, options)
-        const { matched: pending } = await work((w) => countDeliveries(w, { ...filter, status: 'pending' }))
-        if (ids.length > 0 && pending === 0)
-          throw new Problem('conflict', 'Nothing to cancel: no such delivery is pending')
-        const isMeant = ids.length > 0 || pending === 0
-        const asked = { ...options, ...(isMeant && { yes: true }) }
-        if (!(await confirm(`cancel ${counted(pending)}`, asked, { pending }))) return
-        const { changed } = await runBatches(context, pending, (w, run) => cancelBatch(w, filter, run))
-        const leftOut = ids.length > 0 ? new Set(ids).size - changed : 0
-        out.one({ cancelled: changed, leftOut })
-        if (leftOut > 0) exit(5)
-      }),
-    )
+  command({
+    path: 'deliveries cancel',
+    summary: 'Cancel deliveries that are pending',
+    examples: [
+      'svc deliveries cancel dlv_01m82xtnhcnhx5ghn2qtbtmtf5 --yes',
+      'svc deliveries cancel --webhook whk_01m82xgxstm9pszdn2vy839dag --dry-run',
+    ],
+    arguments: [argument('[ids...]')],
+    flags: {
+      ...filterFlags,
+      ...confirmed('count what would change'),
+    },
+    run: async (context, ids, options) => {
+      const { out, work, confirm, exit } = context
+      const { cancelBatch, countDeliveries } = await import('./deliveries.replay.ts')
+      const filter = await chosen(context, ids, options)
+      const { matched: pending } = await work((w) => countDeliveries(w, { ...filter, status: 'pending' }))
+      if (ids.length > 0 && pending === 0)
+        throw new Problem('conflict', 'Nothing to cancel: no such delivery is pending')
+      const isMeant = ids.length > 0 || pending === 0
+      const asked = { ...options, ...(isMeant && { yes: true }) }
+      if (!(await confirm(`cancel ${counted(pending)}`, asked, { pending }))) return
+      const { changed } = await runBatches(context, pending, (w, run) => cancelBatch(w, filter, run))
+      const leftOut = ids.length > 0 ? new Set(ids).size - changed : 0
+      out.one({ cancelled: changed, leftOut })
+      if (leftOut > 0) exit(5)
+    },
+  }),
 
-  filtered('stats', 'Count deliveries by state, in all and for each webhook')
-    .addHelpText('after', examples('svc deliveries stats', 'svc deliveries stats --since 24h --json'))
-    .action(
-      cli.run(async (context, options: FilterOptions) => {
-        const { out, work } = context
-        const { deliveryStats } = await import('./deliveries.find.ts')
-        const filter = await filterOf(context, options)
-        const stats = await work((w) => deliveryStats(w, filter))
-        if (out.format === 'json' || out.format === 'jsonl') return out.one(stats)
-        await out.list('deliveries', stats.webhooks, statsColumns)
-      }),
-    )
-}
+  command({
+    path: 'deliveries stats',
+    summary: 'Count deliveries by state, in all and for each webhook',
+    examples: ['svc deliveries stats', 'svc deliveries stats --since 24h --json'],
+    flags: {
+      ...filterFlags,
+    },
+    run: async (context, options) => {
+      const { out, work } = context
+      const { deliveryStats } = await import('./deliveries.find.ts')
+      const filter = await filterOf(context, options)
+      const stats = await work((w) => deliveryStats(w, filter))
+      if (out.format === 'json' || out.format === 'jsonl') return out.one(stats)
+      await out.list('deliveries', stats.webhooks, statsColumns)
+    },
+  }),
+]

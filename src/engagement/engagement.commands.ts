@@ -1,16 +1,8 @@
-import type { Command } from 'commander'
-import {
-  type Cli,
-  type CommandSet,
-  type Confirmation,
-  type Context,
-  changing,
-  confirmed,
-  examples,
-  paged,
-} from '../cli/command.ts'
+import type { Context } from '../cli/command.ts'
+import { type CommandList, command, group } from '../cli/define.ts'
+import { argument, changing, confirmed, paged, text } from '../cli/flags.ts'
 import { type Column, moneyText, type Output, printable } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page-request.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { BlockKind, BlockSummary, Labels, ProjectSummary, ResponseView } from './interactions/interactions.ts'
 
@@ -81,65 +73,52 @@ const draw = (out: Output, { counts, blocks }: ProjectSummary): void => {
   out.line('')
 }
 
-const addResponses = (noun: Command, cli: Cli): void => {
-  paged(
-    noun
-      .command('responses')
-      .description('Show the responses to the emails of a project: counts for each block, then each response')
-      .addHelpText(
-        'after',
-        examples('svc projects responses Welcome', 'svc projects responses Welcome --json --limit 200'),
-      )
-      .argument('<project>', 'id or name'),
-  ).action(
-    cli.run(async ({ out, pages, work }, ref: string, flags: PageFlags) => {
-      const { labelsOf, listResponses, summarizeResponses } = await import('./interactions/interactions.ts')
-      const summary = await work((w) => summarizeResponses(w, ref))
-      const labels: Labels = out.format === 'table' ? await work((w) => labelsOf(w, ref)) : new Map()
-      if (out.format === 'table' && flags.cursor === undefined && !out.fields) draw(out, summary)
-      const load = (page: PageRequest) => work((w) => listResponses(w, ref, page))
-      await pages('responses', flags, load, columnsOf(out, labels), { beside: summary })
-    }),
-  )
-}
+const responseCommand = command({
+  path: 'projects responses',
+  summary: 'Show the responses to the emails of a project: counts for each block, then each response',
+  examples: ['svc projects responses Welcome', 'svc projects responses Welcome --json --limit 200'],
+  arguments: [argument('<project>', 'id or name')],
+  flags: paged,
+  run: async ({ out, pages, work }, ref, flags) => {
+    const { labelsOf, listResponses, summarizeResponses } = await import('./interactions/interactions.ts')
+    const summary = await work((w) => summarizeResponses(w, ref))
+    const labels: Labels = out.format === 'table' ? await work((w) => labelsOf(w, ref)) : new Map()
+    if (out.format === 'table' && flags.cursor === undefined && !out.fields) draw(out, summary)
+    const load = (page: PageRequest) => work((w) => listResponses(w, ref, page))
+    await pages('responses', flags, load, columnsOf(out, labels), { beside: summary })
+  },
+})
 
-const addWebhook = (projects: Command, cli: Cli): void => {
-  const noun = projects
-    .command('webhook')
-    .description('Manage the webhook of a project, which receives the interactions with its emails')
+const webhookCommands: CommandList = [
+  group({
+    path: 'projects webhook',
+    summary: 'Manage the webhook of a project, which receives the interactions with its emails',
+  }),
 
-  noun
-    .command('set')
-    .description('Set the webhook of a project, or change its URL; the secret is shown only once')
-    .addHelpText(
-      'after',
-      examples(
-        'svc projects webhook set Welcome --url https://shop.example/answers',
-        'svc projects webhook set Welcome --url https://shop.example/answers --json',
-      ),
-    )
-    .argument('<project>', 'id or name')
-    .option('--url <url>', 'the URL that receives interactions')
-    .action(
-      cli.run(async ({ account, actor, app, out, require }, ref: string, flags: { url?: string }) => {
-        const { url } = await require(flags, 'url')
-        const { setProjectWebhook } = await import('./engagement.webhook.ts')
-        const webhook = await setProjectWebhook(app, (await account()).id, actor, ref, url)
-        out.secret(webhook, 'secret')
-      }),
-    )
+  command({
+    path: 'projects webhook set',
+    summary: 'Set the webhook of a project, or change its URL; the secret is shown only once',
+    examples: [
+      'svc projects webhook set Welcome --url https://shop.example/answers',
+      'svc projects webhook set Welcome --url https://shop.example/answers --json',
+    ],
+    arguments: [argument('<project>', 'id or name')],
+    flags: { url: text('<url>', 'the URL that receives interactions') },
+    run: async ({ account, actor, app, out, require }, ref, flags) => {
+      const { url } = await require(flags, 'url')
+      const { setProjectWebhook } = await import('./engagement.webhook.ts')
+      const webhook = await setProjectWebhook(app, (await account()).id, actor, ref, url)
+      out.secret(webhook, 'secret')
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('unset')
-      .description('Remove the webhook of a project; its pending deliveries are cancelled')
-      .addHelpText(
-        'after',
-        examples('svc projects webhook unset Welcome --dry-run', 'svc projects webhook unset Welcome --yes'),
-      )
-      .argument('<project>', 'id or name'),
-  ).action(
-    cli.run(async ({ out, work, confirm }, ref: string, flags: Confirmation) => {
+  command({
+    path: 'projects webhook unset',
+    summary: 'Remove the webhook of a project; its pending deliveries are cancelled',
+    examples: ['svc projects webhook unset Welcome --dry-run', 'svc projects webhook unset Welcome --yes'],
+    arguments: [argument('<project>', 'id or name')],
+    flags: confirmed(),
+    run: async ({ out, work, confirm }, ref, flags) => {
       const [{ showProjectWebhook, unsetProjectWebhook }, { countPending }] = await Promise.all([
         import('./engagement.webhook.ts'),
         import('../deliveries/deliveries.ts'),
@@ -149,83 +128,70 @@ const addWebhook = (projects: Command, cli: Cli): void => {
       const what = `remove the webhook ${id} (${url}) and cancel its pending deliveries (${pending})`
       if (!(await confirm(what, flags, { id, pending }))) return
       out.one({ ok: true, ...(await work((w) => unsetProjectWebhook(w, ref))) })
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('test')
-    .description('Send a sample interaction (data.test is true) to the webhook of a project')
-    .addHelpText('after', examples('svc projects webhook test Welcome', 'svc projects webhook test Welcome --json'))
-    .argument('<project>', 'id or name')
-    .action(
-      cli.run(async ({ out, work }, ref: string) => {
-        const { testProjectWebhook } = await import('./engagement.webhook.ts')
-        const { history, event, ...delivery } = await work((w) => testProjectWebhook(w, ref))
-        out.one(delivery)
-        out.next(`svc deliveries show ${delivery.id}`)
-      }),
-    )
-}
+  command({
+    path: 'projects webhook test',
+    summary: 'Send a sample interaction (data.test is true) to the webhook of a project',
+    examples: ['svc projects webhook test Welcome', 'svc projects webhook test Welcome --json'],
+    arguments: [argument('<project>', 'id or name')],
+    run: async ({ out, work }, ref) => {
+      const { testProjectWebhook } = await import('./engagement.webhook.ts')
+      const { history, event, ...delivery } = await work((w) => testProjectWebhook(w, ref))
+      out.one(delivery)
+      out.next(`svc deliveries show ${delivery.id}`)
+    },
+  }),
+]
 
-const addLiveView = (cli: Cli, loadBlocks: () => Promise<readonly BlockKind[]>): void => {
-  const noun = cli.noun('liveview')
+const liveViewCommands = (loadBlocks: () => Promise<readonly BlockKind[]>): CommandList => [
+  command({
+    path: 'liveview url',
+    summary: 'Print the signed URL of a live view; anyone who has it can answer as the recipient',
+    examples: [
+      'svc liveview url msg_01m82xtqaxrmrt3v4050vc411s',
+      'svc liveview url msg_01m82xtqaxrmrt3v4050vc411s --json',
+    ],
+    arguments: [argument('<send>', 'the id of the email')],
+    run: async ({ account, app, out }, send) => {
+      const [{ loadSent, noLongerKept, viewUrl }, { notFound }] = await Promise.all([
+        import('./engagement.sent.ts'),
+        import('../lib/problem.ts'),
+      ])
+      const { id: accountId } = await account()
+      const sent = await loadSent(app, accountId, send)
+      if (!sent) throw notFound(`There is no email ${send} of a project`, { hint: 'svc sends list' })
+      if (sent.isDropped) throw notFound(noLongerKept, { hint: `svc sends show ${send}` })
+      const url = viewUrl(app, accountId, send)
+      if (out.format === 'json' || out.format === 'jsonl')
+        out.one({ id: send, url, token: url.slice(url.lastIndexOf('/') + 1) })
+      else out.line(url)
+    },
+  }),
 
-  noun
-    .command('url')
-    .description('Print the signed URL of a live view; anyone who has it can answer as the recipient')
-    .addHelpText(
-      'after',
-      examples(
-        'svc liveview url msg_01m82xtqaxrmrt3v4050vc411s',
-        'svc liveview url msg_01m82xtqaxrmrt3v4050vc411s --json',
-      ),
-    )
-    .argument('<send>', 'the id of the email')
-    .action(
-      cli.run(async ({ account, app, out }, send: string) => {
-        const [{ loadSent, noLongerKept, viewUrl }, { notFound }] = await Promise.all([
-          import('./engagement.sent.ts'),
-          import('../lib/problem.ts'),
-        ])
-        const { id: accountId } = await account()
-        const sent = await loadSent(app, accountId, send)
-        if (!sent) throw notFound(`There is no email ${send} of a project`, { hint: 'svc sends list' })
-        if (sent.isDropped) throw notFound(noLongerKept, { hint: `svc sends show ${send}` })
-        const url = viewUrl(app, accountId, send)
-        if (out.format === 'json' || out.format === 'jsonl')
-          out.one({ id: send, url, token: url.slice(url.lastIndexOf('/') + 1) })
-        else out.line(url)
-      }),
-    )
-
-  noun
-    .command('show')
-    .description('Show a live view as GET /liveview returns it')
-    .addHelpText(
-      'after',
-      examples(
-        'svc liveview show W251bGwsImFjYyJd.aXsNzkG4JrEA',
-        'svc liveview show W251bGwsImFjYyJd.aXsNzkG4JrEA --json',
-      ),
-    )
-    .argument('<token>', 'the token in its URL')
-    .action(
-      cli.run(
-        async ({ app, out }, token: string) => {
-          const [{ showLiveView }, { findViewableByToken }, { notFound }, kinds] = await Promise.all([
-            import('./liveview/liveview.ts'),
-            import('./engagement.sent.ts'),
-            import('../lib/problem.ts'),
-            loadBlocks(),
-          ])
-          const sent = await findViewableByToken(app, token)
-          if (!sent) throw notFound('There is no such live view', { hint: 'svc liveview url <send>' })
-          out.one(await showLiveView(app, sent, kinds))
-        },
-        { account: 'none' },
-      ),
-    )
-}
+  command({
+    path: 'liveview show',
+    summary: 'Show a live view as GET /liveview returns it',
+    examples: [
+      'svc liveview show W251bGwsImFjYyJd.aXsNzkG4JrEA',
+      'svc liveview show W251bGwsImFjYyJd.aXsNzkG4JrEA --json',
+    ],
+    arguments: [argument('<token>', 'the token in its URL')],
+    account: 'none',
+    run: async ({ app, out }, token) => {
+      const [{ showLiveView }, { findViewableByToken }, { notFound }, kinds] = await Promise.all([
+        import('./liveview/liveview.ts'),
+        import('./engagement.sent.ts'),
+        import('../lib/problem.ts'),
+        loadBlocks(),
+      ])
+      const sent = await findViewableByToken(app, token)
+      if (!sent) throw notFound('There is no such live view', { hint: 'svc liveview url <send>' })
+      out.one(await showLiveView(app, sent, kinds))
+    },
+  }),
+]
 
 const showScoreOf = async ({ out, work }: Context, email: string): Promise<void> => {
   const [{ showScore }, { normalizeEmail }] = await Promise.all([
@@ -235,28 +201,22 @@ const showScoreOf = async ({ out, work }: Context, email: string): Promise<void>
   out.one(await work((w) => showScore(w, normalizeEmail(email))))
 }
 
-const addScore = (cli: Cli): void => {
-  const noun = cli.noun('score')
+const scoreCommands: CommandList = [
+  command({
+    path: 'score show',
+    summary: 'Show the current lead score of an address; a score halves in 30 days',
+    examples: ['svc score show ada@example.com', 'svc score show ada@example.com --json'],
+    arguments: [argument('<email>')],
+    run: showScoreOf,
+  }),
 
-  noun
-    .command('show')
-    .description('Show the current lead score of an address; a score halves in 30 days')
-    .addHelpText('after', examples('svc score show ada@example.com', 'svc score show ada@example.com --json'))
-    .argument('<email>')
-    .action(cli.run(showScoreOf))
-
-  changing(
-    noun
-      .command('set')
-      .description('Set the lead score of an address; crossing the threshold fires lead.hot')
-      .addHelpText(
-        'after',
-        examples('svc score set ada@example.com --score 60', 'svc score set ada@example.com --score 60 --dry-run'),
-      )
-      .argument('<email>')
-      .option('--score <points>', 'the new score, from 0 to 1000000'),
-  ).action(
-    cli.run(async ({ out, work, require }, email: string, flags: { score?: string }) => {
+  command({
+    path: 'score set',
+    summary: 'Set the lead score of an address; crossing the threshold fires lead.hot',
+    examples: ['svc score set ada@example.com --score 60', 'svc score set ada@example.com --score 60 --dry-run'],
+    arguments: [argument('<email>')],
+    flags: { score: text('<points>', 'the new score, from 0 to 1000000'), ...changing() },
+    run: async ({ out, work, require }, email, flags) => {
       const given = await require(flags, 'score')
       const [{ setScore }, { normalizeEmail }, { parse }, { z }] = await Promise.all([
         import('./interactions/interactions.ts'),
@@ -266,25 +226,22 @@ const addScore = (cli: Cli): void => {
       ])
       const { score } = parse(z.object({ score: z.coerce.number().min(0).max(1_000_000) }), given)
       out.one(await work((w) => setScore(w, normalizeEmail(email), score)))
-    }),
-  )
+    },
+  }),
 
-  cli
-    .noun('contacts')
-    .command('score')
-    .description('Show the lead score of an address')
-    .addHelpText('after', examples('svc contacts score ada@example.com', 'svc contacts score ada@example.com --json'))
-    .argument('<email>')
-    .action(cli.run(showScoreOf))
-}
+  command({
+    path: 'contacts score',
+    summary: 'Show the lead score of an address',
+    examples: ['svc contacts score ada@example.com', 'svc contacts score ada@example.com --json'],
+    arguments: [argument('<email>')],
+    run: showScoreOf,
+  }),
+]
 
 /** `svc liveview`, `svc score`, `svc contacts score`, `svc projects responses` and `svc projects webhook`. */
-export const commandsOf =
-  (loadBlocks: () => Promise<readonly BlockKind[]>): CommandSet =>
-  (cli) => {
-    const projects = cli.noun('projects')
-    addResponses(projects, cli)
-    addWebhook(projects, cli)
-    addLiveView(cli, loadBlocks)
-    addScore(cli)
-  }
+export const commandsOf = (loadBlocks: () => Promise<readonly BlockKind[]>): CommandList => [
+  responseCommand,
+  ...webhookCommands,
+  ...liveViewCommands(loadBlocks),
+  ...scoreCommands,
+]

@@ -1,19 +1,10 @@
-import type { Command } from 'commander'
-import {
-  type Cli,
-  type CommandSet,
-  type Confirmation,
-  type Context,
-  changing,
-  confirmed,
-  examples,
-  gather,
-  paged,
-} from '../cli/command.ts'
+import type { Context } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, changing, confirmed, type FlagValues, paged, present, repeated, text } from '../cli/flags.ts'
 import { readData, readSource } from '../cli/input.ts'
 import { type Column, type Output, printable, printWithResults } from '../cli/output.ts'
 import { rollingBack } from '../cli/trial.ts'
-import type { PageFlags, PageRequest } from '../lib/page-request.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import { shellWord } from '../lib/shell.ts'
@@ -57,35 +48,33 @@ const nextStep = ([first, ...others]: readonly Applied[]): string => {
   return isStarted ? `svc journeys trigger ${name} --list <list> --email <email>` : `svc journeys runs ${name}`
 }
 
-const addApply = (noun: Command, cli: Cli): void => {
-  noun
-    .command('apply')
-    .description('Create or update journeys from a YAML or JSON file: by id where it has one, else by name')
-    .addHelpText(
-      'after',
-      examples('svc journeys apply -f welcome.yaml', 'svc journeys apply -f welcome.yaml --dry-run'),
-    )
-    .option('-f, --file <file>', 'the file, or - for standard input; several documents are applied all or nothing')
-    .option('--yes', 'accepted for scripts; this command never asks')
-    .option('--dry-run', 'check the file and show what would change')
-    .action(
-      cli.run(async ({ app, next, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
-        const { file } = await require(flags, 'file')
-        const [{ applyJourneys, checkStepUrls }, { maxFileBytes, readDocuments }] = await Promise.all([
-          import('./journeys.ts'),
-          import('../lib/documents.ts'),
-        ])
-        const documents = readDocuments(await readSource(file, maxFileBytes))
-        const dryRun = flags.dryRun ?? false
-        const urlFaults = await checkStepUrls(app, documents)
-        const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
-        if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
-        else await out.list('journeys', applied, appliedColumns)
-        if (dryRun) return out.note('Nothing was changed.')
-        await next(nextStep(applied))
-      }),
-    )
-}
+const applyCommand = command({
+  path: 'journeys apply',
+  summary: 'Create or update journeys from a YAML or JSON file: by id where it has one, else by name',
+  examples: ['svc journeys apply -f welcome.yaml', 'svc journeys apply -f welcome.yaml --dry-run'],
+  flags: {
+    file: text('<file>', 'the file, or - for standard input; several documents are applied all or nothing', {
+      short: '-f',
+    }),
+    yes: present('accepted for scripts; this command never asks'),
+    dryRun: present('check the file and show what would change'),
+  },
+  run: async ({ app, next, out, work, require }, flags) => {
+    const { file } = await require(flags, 'file')
+    const [{ applyJourneys, checkStepUrls }, { maxFileBytes, readDocuments }] = await Promise.all([
+      import('./journeys.ts'),
+      import('../lib/documents.ts'),
+    ])
+    const documents = readDocuments(await readSource(file, maxFileBytes))
+    const dryRun = flags.dryRun ?? false
+    const urlFaults = await checkStepUrls(app, documents)
+    const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
+    if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
+    else await out.list('journeys', applied, appliedColumns)
+    if (dryRun) return out.note('Nothing was changed.')
+    await next(nextStep(applied))
+  },
+})
 
 const treeColumns = (labels: ReadonlyMap<TreeStep, string>, names: ReadonlyMap<string, string>): Column<TreeStep>[] => [
   ['STEP', (step) => labels.get(step), 'terminal'],
@@ -107,99 +96,107 @@ const fileOf = async ({ id, name, enabled, definition }: JourneyDetail, { names 
   return lines.map(printable).join('\n')
 }
 
-const addReads = (noun: Command, cli: Cli): void => {
-  noun
-    .command('list', { isDefault: true })
-    .description('List the journeys, most recently updated first')
-    .addHelpText('after', examples('svc journeys', 'svc journeys list --json'))
-    .option('--trigger <kind>', 'those with this trigger, such as api or list-added')
-    .action(
-      cli.run(async ({ out, work }, flags: { trigger?: string }) => {
-        const { listJourneys } = await import('./journeys.ts')
-        await out.list('journeys', await work((w) => listJourneys(w, flags.trigger)), columns)
+const readCommands: CommandList = [
+  command({
+    path: 'journeys list',
+    isDefault: true,
+    summary: 'List the journeys, most recently updated first',
+    examples: ['svc journeys', 'svc journeys list --json'],
+    flags: {
+      trigger: text('<kind>', 'those with this trigger, such as api or list-added', {
+        of: async () => (await import('./definition/definition.ts')).triggerKinds,
       }),
-    )
+    },
+    run: async ({ out, work }, flags) => {
+      const { listJourneys } = await import('./journeys.ts')
+      await out.list('journeys', await work((w) => listJourneys(w, flags.trigger)), columns)
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Print the definition of a journey, as apply takes it')
-    .addHelpText(
-      'after',
-      examples(
-        'svc journeys show Welcome',
-        'svc journeys show Welcome > welcome.json',
-        'svc journeys show Welcome --stats',
-        'svc journeys show Welcome --tree',
+  command({
+    path: 'journeys show',
+    summary: 'Print the definition of a journey, as apply takes it',
+    examples: [
+      'svc journeys show Welcome',
+      'svc journeys show Welcome > welcome.json',
+      'svc journeys show Welcome --stats',
+      'svc journeys show Welcome --tree',
+    ],
+    arguments: [argument('<journey>', 'id or name')],
+    flags: {
+      stats: present(
+        'show the results of its emails instead: opens, clicks, answers, bounces by day, and by side of its steps',
       ),
-    )
-    .argument('<journey>', 'id or name')
-    .option(
-      '--stats',
-      'show the results of its emails instead: opens, clicks, answers, bounces by day, and by side of its steps',
-    )
-    .option('--tree', 'show its steps instead, each with the number of open runs that stand there')
-    .action(
-      cli.run(async ({ out, work }, ref: string, { stats, tree }: { stats?: boolean; tree?: boolean }) => {
-        if (stats && tree) throw new Problem('usage', "--stats can't be combined with --tree")
-        const { countedRuns, drawTree, findJourney, hasMoreRuns, namesFor, sidesOf, treeOf } = await import(
-          './journeys.ts'
-        )
-        const journey = await work((w) => findJourney(w, ref))
-        if (tree) {
-          const steps = await work((w) => treeOf(w, journey))
-          const labels = drawTree(steps, out.canvas.isAscii)
-          const isShown = !out.fields && (out.format === 'table' || out.format === 'plain')
-          const names = isShown ? await work((w) => namesFor(w, steps)) : new Map<string, string>()
-          const { definition, ...view } = journey
-          const beside = { ...view, openRuns: steps.reduce((sum, { runs }) => sum + runs, 0) }
-          return out.list('steps', steps, treeColumns(labels, names), undefined, { beside, id: ({ step }) => step })
-        }
-        if (stats) {
-          const { machineActions, resultsOf } = await import('../messages/messages.ts')
-          const { results, machines, sides, isCut } = await work(async (w) => ({
-            results: await resultsOf(w, journey.id),
-            machines: await machineActions(w, journey.id),
-            sides: await sidesOf(w, journey),
-            isCut: await hasMoreRuns(w, journey.id),
-          }))
-          const { definition, ...view } = journey
-          const isDrawn = out.format === 'table' && !out.fields
-          const ofSides = sides.length > 0 && { sides, ...(isCut && { sidesOfNewest: countedRuns }) }
-          printWithResults(out, { ...(isDrawn ? view : journey), ...machines, ...ofSides }, results)
-          return
-        }
-        if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey, out))
-        else out.one(journey)
-      }),
-    )
+      tree: present('show its steps instead, each with the number of open runs that stand there'),
+    },
+    run: async ({ out, work }, ref, { stats, tree }) => {
+      if (stats && tree) throw new Problem('usage', "--stats can't be combined with --tree")
+      const { countedRuns, drawTree, findJourney, hasMoreRuns, namesFor, sidesOf, treeOf } = await import(
+        './journeys.ts'
+      )
+      const journey = await work((w) => findJourney(w, ref))
+      if (tree) {
+        const steps = await work((w) => treeOf(w, journey))
+        const labels = drawTree(steps, out.canvas.isAscii)
+        const isShown = !out.fields && (out.format === 'table' || out.format === 'plain')
+        const names = isShown ? await work((w) => namesFor(w, steps)) : new Map<string, string>()
+        const { definition, ...view } = journey
+        const beside = { ...view, openRuns: steps.reduce((sum, { runs }) => sum + runs, 0) }
+        return out.list('steps', steps, treeColumns(labels, names), undefined, { beside, id: ({ step }) => step })
+      }
+      if (stats) {
+        const { machineActions, resultsOf } = await import('../messages/messages.ts')
+        const { results, machines, sides, isCut } = await work(async (w) => ({
+          results: await resultsOf(w, journey.id),
+          machines: await machineActions(w, journey.id),
+          sides: await sidesOf(w, journey),
+          isCut: await hasMoreRuns(w, journey.id),
+        }))
+        const { definition, ...view } = journey
+        const isDrawn = out.format === 'table' && !out.fields
+        const ofSides = sides.length > 0 && { sides, ...(isCut && { sidesOfNewest: countedRuns }) }
+        printWithResults(out, { ...(isDrawn ? view : journey), ...machines, ...ofSides }, results)
+        return
+      }
+      if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey, out))
+      else out.one(journey)
+    },
+  }),
+]
+
+const switching = (verb: string, summary: string, enabled: boolean) =>
+  command({
+    path: `journeys ${verb}`,
+    summary,
+    examples: [`svc journeys ${verb} Welcome`, `svc journeys ${verb} Welcome --dry-run`],
+    arguments: [argument('<journey>', 'id or name')],
+    flags: changing(),
+    run: async ({ out, work }, ref) => {
+      const { switchJourney } = await import('./journeys.ts')
+      out.one(await work((w) => switchJourney(w, ref, enabled)))
+    },
+  })
+
+const switchCommands: CommandList = [
+  switching('enable', 'Enable a journey: contacts enter it again', true),
+
+  switching('disable', 'Disable a journey: no contact enters it; contacts in it continue', false),
+]
+
+const triggerFlags = {
+  email: text('<email>', 'start it for this address, which is added to the list first; needs no --yes'),
+  list: text('<id|name>', 'the list; without --email: every active contact of it, after confirmation'),
+  where: text('<filter>', 'of the list: only contacts that meet this filter'),
+  segment: text('<id|name>', 'every active contact of this segment, after confirmation'),
+  data: repeated(
+    '<name=value|@file>',
+    'merge data of each run, used before fields of the contact: a field, or a JSON file (repeatable)',
+  ),
+  after: text('<rowId>', 'continue an interrupted command after this contact'),
+  ...confirmed('show how many would enter'),
 }
 
-const addSwitches = (noun: Command, cli: Cli): void => {
-  const add = (verb: string, summary: string, enabled: boolean) =>
-    changing(
-      noun
-        .command(verb)
-        .description(summary)
-        .argument('<journey>', 'id or name')
-        .addHelpText('after', examples(`svc journeys ${verb} Welcome`, `svc journeys ${verb} Welcome --dry-run`)),
-    ).action(
-      cli.run(async ({ out, work }, ref: string) => {
-        const { switchJourney } = await import('./journeys.ts')
-        out.one(await work((w) => switchJourney(w, ref, enabled)))
-      }),
-    )
-  add('enable', 'Enable a journey: contacts enter it again', true)
-  add('disable', 'Disable a journey: no contact enters it; contacts in it continue', false)
-}
-
-interface TriggerFlags extends Confirmation {
-  email?: string
-  list?: string
-  where?: string
-  segment?: string
-  after?: string
-  data: string[]
-}
+type TriggerFlags = FlagValues<typeof triggerFlags>
 
 const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
   const { app, actor, account, out, work } = context
@@ -261,43 +258,24 @@ const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): 
   out.one({ ok: true, contacts, entered })
 }
 
-const addTrigger = (noun: Command, cli: Cli): void => {
-  confirmed(
-    noun
-      .command('trigger')
-      .description(
-        'Start a journey with the trigger api or manual for an address, or for every active contact of a list or segment',
-      )
-      .addHelpText(
-        'after',
-        examples(
-          'svc journeys trigger Welcome --email ada@example.com --list Customers --data plan=pro',
-          `svc journeys trigger Welcome --list Customers --where 'plan = pro' --yes`,
-        ),
-      )
-      .argument('<journey>', 'id or name')
-      .option('--email <email>', 'start it for this address, which is added to the list first; needs no --yes')
-      .option('--list <id|name>', 'the list; without --email: every active contact of it, after confirmation')
-      .option('--where <filter>', 'of the list: only contacts that meet this filter')
-      .option('--segment <id|name>', 'every active contact of this segment, after confirmation')
-      .option(
-        '--data <name=value|@file>',
-        'merge data of each run, used before fields of the contact: a field, or a JSON file (repeatable)',
-        gather,
-        [],
-      )
-      .option('--after <rowId>', 'continue an interrupted command after this contact'),
-    'show how many would enter',
-  ).action(
-    cli.run((context, ref: string, flags: TriggerFlags) => {
-      const isNarrowed = flags.where !== undefined || flags.segment !== undefined
-      if (flags.email !== undefined && isNarrowed)
-        throw new Problem('usage', "--email can't be combined with --where or --segment")
-      if (flags.email === undefined && (flags.list !== undefined || isNarrowed)) return triggerMany(context, ref, flags)
-      return triggerOne(context, ref, flags)
-    }),
-  )
-}
+const triggerCommand = command({
+  path: 'journeys trigger',
+  summary:
+    'Start a journey with the trigger api or manual for an address, or for every active contact of a list or segment',
+  examples: [
+    'svc journeys trigger Welcome --email ada@example.com --list Customers --data plan=pro',
+    `svc journeys trigger Welcome --list Customers --where 'plan = pro' --yes`,
+  ],
+  arguments: [argument('<journey>', 'id or name')],
+  flags: triggerFlags,
+  run: (context, ref, flags) => {
+    const isNarrowed = flags.where !== undefined || flags.segment !== undefined
+    if (flags.email !== undefined && isNarrowed)
+      throw new Problem('usage', "--email can't be combined with --where or --segment")
+    if (flags.email === undefined && (flags.list !== undefined || isNarrowed)) return triggerMany(context, ref, flags)
+    return triggerOne(context, ref, flags)
+  },
+})
 
 const stepColumns: Column<RehearsedStep>[] = [
   ['AT', (step) => new Date(step.at)],
@@ -310,158 +288,124 @@ const stepColumns: Column<RehearsedStep>[] = [
 
 const endText = ({ status, reason }: Rehearsal): string => (reason ? `${status} (${reason})` : status)
 
-const addTest = (noun: Command, cli: Cli): void => {
-  noun
-    .command('test')
-    .description(
-      'Show what a journey file would do with a contact: each step with its time; nothing is sent or changed',
+const testCommand = command({
+  path: 'journeys test',
+  summary: 'Show what a journey file would do with a contact: each step with its time; nothing is sent or changed',
+  examples: [
+    'svc journeys test -f welcome.yaml --contact ada@example.com',
+    'svc journeys test -f welcome.yaml --contact ada@example.com --data plan=pro --json',
+  ],
+  flags: {
+    file: text('<file>', 'the file with one journey, or - for standard input', { short: '-f' }),
+    contact: text('<email>', 'an address in a list'),
+    data: repeated('<name=value|@file>', 'data of the trigger: a field and its value, or a JSON file (repeatable)'),
+  },
+  run: async ({ app, out, require, trial }, flags) => {
+    const { file, contact } = await require(flags, 'file', 'contact')
+    const [{ checkStepUrls, TriggerData }, { rehearse }, { maxFileBytes, readDocuments }, { parse }, { emailAddress }] =
+      await Promise.all([
+        import('./journeys.ts'),
+        import('./engine/engine.ts'),
+        import('../lib/documents.ts'),
+        import('../lib/parse.ts'),
+        import('../lib/address.ts'),
+      ])
+    const email = parse(emailAddress(), contact, 'contact')
+    const data = parse(TriggerData, await readData(flags.data), 'data')
+    const documents = readDocuments(await readSource(file, maxFileBytes))
+    if (documents.length !== 1)
+      throw new Problem('usage', `${file} must hold one journey, and holds ${number(documents.length)}`)
+    const urlFaults = await checkStepUrls(app, documents)
+    const sendMails = await app.journeyMails()
+    const [document] = documents
+    const { steps, ...rehearsal } = await trial((w) => rehearse(w, sendMails, { document, urlFaults, email, data }))
+    await out.list('steps', steps, stepColumns, undefined, { beside: rehearsal, id: ({ step }) => step })
+    out.note(
+      `The run would end at ${out.time(rehearsal.endedAt)}: ${endText({ steps, ...rehearsal })}. Nothing was sent or changed.`,
     )
-    .addHelpText(
-      'after',
-      examples(
-        'svc journeys test -f welcome.yaml --contact ada@example.com',
-        'svc journeys test -f welcome.yaml --contact ada@example.com --data plan=pro --json',
-      ),
-    )
-    .option('-f, --file <file>', 'the file with one journey, or - for standard input')
-    .option('--contact <email>', 'an address in a list')
-    .option(
-      '--data <name=value|@file>',
-      'data of the trigger: a field and its value, or a JSON file (repeatable)',
-      gather,
-      [],
-    )
-    .action(
-      cli.run(async ({ app, out, require, trial }, flags: { file?: string; contact?: string; data: string[] }) => {
-        const { file, contact } = await require(flags, 'file', 'contact')
-        const [
-          { checkStepUrls, TriggerData },
-          { rehearse },
-          { maxFileBytes, readDocuments },
-          { parse },
-          { emailAddress },
-        ] = await Promise.all([
-          import('./journeys.ts'),
-          import('./engine/engine.ts'),
-          import('../lib/documents.ts'),
-          import('../lib/parse.ts'),
-          import('../lib/address.ts'),
-        ])
-        const email = parse(emailAddress(), contact, 'contact')
-        const data = parse(TriggerData, await readData(flags.data), 'data')
-        const documents = readDocuments(await readSource(file, maxFileBytes))
-        if (documents.length !== 1)
-          throw new Problem('usage', `${file} must hold one journey, and holds ${number(documents.length)}`)
-        const urlFaults = await checkStepUrls(app, documents)
-        const sendMails = await app.journeyMails()
-        const [document] = documents
-        const { steps, ...rehearsal } = await trial((w) => rehearse(w, sendMails, { document, urlFaults, email, data }))
-        await out.list('steps', steps, stepColumns, undefined, { beside: rehearsal, id: ({ step }) => step })
-        out.note(
-          `The run would end at ${out.time(rehearsal.endedAt)}: ${endText({ steps, ...rehearsal })}. Nothing was sent or changed.`,
-        )
-      }),
-    )
-}
+  },
+})
 
-interface RunFlags extends PageFlags {
-  status?: string
-  run?: string
-}
-
-const addRuns = (noun: Command, cli: Cli): void => {
-  paged(
-    noun
-      .command('runs')
-      .description('List the runs of a journey, newest first, and why each ended')
-      .addHelpText(
-        'after',
-        examples(
-          'svc journeys runs Welcome --status waiting',
-          'svc journeys runs Welcome --run run_01m82xtxmmvg2qj0qr50gtn6ay',
-        ),
-      )
-      .argument('<journey>', 'id or name')
-      .option('--status <status>', 'running, waiting, completed, exited, failed or cancelled')
-      .option('--run <id>', 'show this run with its completed steps'),
-  ).action(
-    cli.run(async ({ out, pages, work }, ref: string, flags: RunFlags) => {
-      const { findJourney, listRuns, RunRequest, showRun } = await import('./journeys.ts')
-      const { parse } = await import('../lib/parse.ts')
-      const { id: journeyId } = await work((w) => findJourney(w, ref))
-      if (flags.run !== undefined) {
-        return out.one(await out.named(await work((w) => showRun(w, journeyId, flags.run!))))
-      }
-      const { status } = flags
-      const load = (page: PageRequest) => {
-        const request = parse(RunRequest, { journeyId, status, ...page })
-        return work((w) => listRuns(w, request))
-      }
-      await pages('runs', flags, load, runColumns)
+const runCommand = command({
+  path: 'journeys runs',
+  summary: 'List the runs of a journey, newest first, and why each ended',
+  examples: [
+    'svc journeys runs Welcome --status waiting',
+    'svc journeys runs Welcome --run run_01m82xtxmmvg2qj0qr50gtn6ay',
+  ],
+  arguments: [argument('<journey>', 'id or name')],
+  flags: {
+    status: text('<status>', 'running, waiting, completed, exited, failed or cancelled', {
+      of: async () => (await import('./definition/definition.ts')).runStatuses,
     }),
-  )
-}
+    run: text('<id>', 'show this run with its completed steps'),
+    ...paged,
+  },
+  run: async ({ out, pages, work }, ref, flags) => {
+    const { findJourney, listRuns, RunRequest, showRun } = await import('./journeys.ts')
+    const { parse } = await import('../lib/parse.ts')
+    const { id: journeyId } = await work((w) => findJourney(w, ref))
+    if (flags.run !== undefined) {
+      return out.one(await out.named(await work((w) => showRun(w, journeyId, flags.run!))))
+    }
+    const { status } = flags
+    const load = (page: PageRequest) => {
+      const request = parse(RunRequest, { journeyId, status, ...page })
+      return work((w) => listRuns(w, request))
+    }
+    await pages('runs', flags, load, runColumns)
+  },
+})
 
-const addDelete = (noun: Command, cli: Cli): void => {
-  confirmed(
-    noun
-      .command('delete')
-      .description('Delete a journey: its runs end as cancelled, and what it has not sent yet is not sent')
-      .addHelpText('after', examples('svc journeys delete Welcome --dry-run', 'svc journeys delete Welcome --yes'))
-      .argument('<journey>', 'id or name'),
-    'show what would be deleted',
-  ).action(
-    cli.run(async ({ app, actor, account, signal, out, work, confirm, progress }, ref: string, flags: Confirmation) => {
-      const { countJourneyRemoval, deleteJourney, findJourney } = await import('./journeys.ts')
-      const { id, name, ...planned } = await work(async (w) => {
-        const { id, name } = await findJourney(w, ref)
-        return { id, name, ...(await countJourneyRemoval(w, id)) }
-      })
-      const { cancelled: open, calls, emails } = planned
-      const unsent = `${quantity(emails, 'email')} and ${quantity(calls, 'call')}`
-      const what = `delete the journey ${name} and cancel ${quantity(open, 'open run')}, with ${unsent} not sent yet; no event fires`
-      if (!(await confirm(what, flags, { id, name, ...planned }))) return
-      const bar = progress('runs')
-      const onBatch = (rows: number) => bar.update({ rows, fraction: Math.min(1, rows / Math.max(open, 1)) })
-      const { id: accountId } = await account()
-      const removed = await deleteJourney(app, accountId, id, { actor, signal, onBatch }).finally(bar.stop)
-      if (signal.aborted)
-        out.note('Stopped before the end. The journey is deleted; the jobs cancel the rest of its runs.')
-      out.one({ id, name, ...removed })
-    }),
-  )
-}
+const deleteCommand = command({
+  path: 'journeys delete',
+  summary: 'Delete a journey: its runs end as cancelled, and what it has not sent yet is not sent',
+  examples: ['svc journeys delete Welcome --dry-run', 'svc journeys delete Welcome --yes'],
+  arguments: [argument('<journey>', 'id or name')],
+  flags: confirmed('show what would be deleted'),
+  run: async ({ app, actor, account, signal, out, work, confirm, progress }, ref, flags) => {
+    const { countJourneyRemoval, deleteJourney, findJourney } = await import('./journeys.ts')
+    const { id, name, ...planned } = await work(async (w) => {
+      const { id, name } = await findJourney(w, ref)
+      return { id, name, ...(await countJourneyRemoval(w, id)) }
+    })
+    const { cancelled: open, calls, emails } = planned
+    const unsent = `${quantity(emails, 'email')} and ${quantity(calls, 'call')}`
+    const what = `delete the journey ${name} and cancel ${quantity(open, 'open run')}, with ${unsent} not sent yet; no event fires`
+    if (!(await confirm(what, flags, { id, name, ...planned }))) return
+    const bar = progress('runs')
+    const onBatch = (rows: number) => bar.update({ rows, fraction: Math.min(1, rows / Math.max(open, 1)) })
+    const { id: accountId } = await account()
+    const removed = await deleteJourney(app, accountId, id, { actor, signal, onBatch }).finally(bar.stop)
+    if (signal.aborted)
+      out.note('Stopped before the end. The journey is deleted; the jobs cancel the rest of its runs.')
+    out.one({ id, name, ...removed })
+  },
+})
 
-const addEndRun = (noun: Command, cli: Cli): void => {
-  changing(
-    noun
-      .command('end-run')
-      .description('End a run as cancelled: it does no further step, and what it has not sent yet is not sent')
-      .addHelpText(
-        'after',
-        examples(
-          'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay',
-          'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
-        ),
-      )
-      .argument('<run>', 'its id (svc journeys runs)'),
-  ).action(
-    cli.run(async ({ out, work }, id: string) => {
-      const { endRun } = await import('./journeys.ts')
-      out.one(await work((w) => endRun(w, id)))
-    }),
-  )
-}
+const endRunCommand = command({
+  path: 'journeys end-run',
+  summary: 'End a run as cancelled: it does no further step, and what it has not sent yet is not sent',
+  examples: [
+    'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay',
+    'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
+  ],
+  arguments: [argument('<run>', 'its id (svc journeys runs)')],
+  flags: changing(),
+  run: async ({ out, work }, id) => {
+    const { endRun } = await import('./journeys.ts')
+    out.one(await work((w) => endRun(w, id)))
+  },
+})
 
 /** `svc journeys` */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('journeys')
-  addApply(noun, cli)
-  addReads(noun, cli)
-  addSwitches(noun, cli)
-  addTest(noun, cli)
-  addTrigger(noun, cli)
-  addRuns(noun, cli)
-  addEndRun(noun, cli)
-  addDelete(noun, cli)
-}
+export const commands: CommandList = [
+  applyCommand,
+  ...readCommands,
+  ...switchCommands,
+  testCommand,
+  triggerCommand,
+  runCommand,
+  endRunCommand,
+  deleteCommand,
+]

@@ -1,4 +1,5 @@
-import { type CommandSet, changing, examples } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, changing, text } from '../cli/flags.ts'
 import type { Column } from '../cli/output.ts'
 import type { BindingView } from './lifecycle.ts'
 
@@ -12,70 +13,58 @@ const columns: Column<BindingView>[] = [
   ['SENDER', (binding) => binding.sender],
 ]
 
-interface SetFlags {
-  subject?: string
-  sender?: string
-}
-
 /** Adds `svc bindings`. */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('bindings')
+export const commands: CommandList = [
+  command({
+    path: 'bindings list',
+    isDefault: true,
+    summary: 'List the bindings',
+    examples: ['svc bindings', 'svc bindings list --json'],
+    run: async ({ out, work }) => {
+      const { listBindings } = await import('./lifecycle.ts')
+      const bindings = await work(listBindings)
+      await out.list('bindings', bindings, columns, null, { id: ({ subject, event }) => `${subject} ${event}` })
+    },
+  }),
 
-  noun
-    .command('list', { isDefault: true })
-    .description('List the bindings')
-    .addHelpText('after', examples('svc bindings', 'svc bindings list --json'))
-    .action(
-      cli.run(async ({ out, work }) => {
-        const { listBindings } = await import('./lifecycle.ts')
-        const bindings = await work(listBindings)
-        await out.list('bindings', bindings, columns, null, { id: ({ subject, event }) => `${subject} ${event}` })
-      }),
-    )
-
-  changing(
-    noun
-      .command('set')
-      .description('Use a project for the email of an event, from the next event on')
-      .addHelpText(
-        'after',
-        examples(
-          'svc bindings set webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder Reminder',
-          'svc bindings set course:crs_01m82xtxmmvg2qj0qr50gtn6ay enrolled Welcome',
-        ),
-      )
-      .argument('<subject>', 'course:<id> or webinar:<id>')
-      .argument(
+  command({
+    path: 'bindings set',
+    summary: 'Use a project for the email of an event, from the next event on',
+    examples: [
+      'svc bindings set webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder Reminder',
+      'svc bindings set course:crs_01m82xtxmmvg2qj0qr50gtn6ay enrolled Welcome',
+    ],
+    arguments: [
+      argument('<subject>', 'course:<id> or webinar:<id>'),
+      argument(
         '<event>',
         'enrolled, completed or reminder of a course; registered, reminder, attended or missed of a webinar',
-      )
-      .argument('<project>', 'id or name')
-      .option('--subject <subject>', 'the subject of its emails (default: the name of the project)')
-      .option('--sender <id|address>', 'the sender of its emails (default: the account’s default sender)'),
-  ).action(
-    cli.run(async ({ app, out, work }, subject: string, event: string, project: string, flags: SetFlags) => {
+      ),
+      argument('<project>', 'id or name'),
+    ],
+    flags: {
+      subject: text('<subject>', 'the subject of its emails (default: the name of the project)'),
+      sender: text('<id|address>', 'the sender of its emails (default: the account’s default sender)'),
+      ...changing(),
+    },
+    run: async ({ app, out, work }, subject, event, project, flags) => {
       const { setBinding } = await import('./lifecycle.ts')
       out.one(await work((w) => setBinding(app, w, subject, event, project, flags)))
-    }),
-  )
+    },
+  }),
 
-  changing(
-    noun
-      .command('unset')
-      .description('Go back to the plain email')
-      .addHelpText(
-        'after',
-        examples(
-          'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --dry-run',
-          'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --yes',
-        ),
-      )
-      .argument('<subject>', 'course:<id> or webinar:<id>')
-      .argument('<event>'),
-  ).action(
-    cli.run(async ({ out, work }, subject: string, event: string) => {
+  command({
+    path: 'bindings unset',
+    summary: 'Go back to the plain email',
+    examples: [
+      'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --dry-run',
+      'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --yes',
+    ],
+    arguments: [argument('<subject>', 'course:<id> or webinar:<id>'), argument('<event>')],
+    flags: changing(),
+    run: async ({ out, work }, subject, event) => {
       const { unsetBinding } = await import('./lifecycle.ts')
       out.one({ subject, event, removed: await work((w) => unsetBinding(w, subject, event)) })
-    }),
-  )
-}
+    },
+  }),
+]

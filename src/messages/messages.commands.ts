@@ -1,8 +1,9 @@
-import { type CommandSet, type Context, changing, examples, gather, paged } from '../cli/command.ts'
+import type { Context } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, changing, type FlagValues, paged, repeated, text } from '../cli/flags.ts'
 import { readData, readText } from '../cli/input.ts'
-import { type Letter, type LetterFlags, lettered, showLetter } from '../cli/letter.ts'
+import { type Letter, letterFlags, showLetter } from '../cli/letter.ts'
 import type { Column } from '../cli/output.ts'
-import type { PageFlags } from '../lib/page-request.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
@@ -19,24 +20,26 @@ const columns: Column<MessageView>[] = [
   ['CREATED', (message) => new Date(message.createdAt)],
 ]
 
-interface SendFlags {
-  to?: string
-  project?: string
-  data: string[]
-  subject?: string
-  html?: string
-  text?: string
-  type?: string
-  topic?: string
-  from?: string
-  sender?: string
-  replyTo?: string
-  header: string[]
-  cc: string[]
-  bcc: string[]
-  attach: string[]
-  at?: string
+const sendFlags = {
+  to: text('<email>', 'the recipient (exactly one)'),
+  cc: repeated('<email>', 'a recipient of a copy, named in the email (repeatable)'),
+  bcc: repeated('<email>', 'a recipient of a copy, named nowhere (repeatable)'),
+  project: text('<id|name>', 'the project to render'),
+  data: repeated('<name=value|@file>', 'merge data: a field and its value, or a JSON file (repeatable)'),
+  subject: text('<subject>', 'the subject (default: the name of the project)'),
+  html: text('<@file|-|text>', 'the HTML part, sent unchanged: from a file, from standard input, or given here'),
+  text: text('<@file|-|text>', 'the text part, in the same way'),
+  type: text('<type>', 'transactional (default) or marketing', { of: ['transactional', 'marketing'] }),
+  topic: text('<id|name>', 'the topic of marketing email: people who left it get none'),
+  from: text('<address>', 'From address, such as "The Shop <hello@shop.example>" (default: the default sender)'),
+  sender: text('<id>', 'id of a sender (svc senders list)'),
+  replyTo: text('<email>', 'address for replies'),
+  at: text('<time>', 'when to send it, such as 2026-12-01T09:00:00Z or 2d (default: at once)'),
+  attach: repeated('<file>', 'a file to attach (repeatable)'),
+  header: repeated('<header>', 'a header, such as "X-Campaign: spring" (repeatable)'),
 }
+
+type SendFlags = FlagValues<typeof sendFlags>
 
 const headersOf = (lines: readonly string[]): Record<string, string> =>
   Object.fromEntries(
@@ -124,74 +127,49 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
   return { ...common, html, text }
 }
 
-const send: CommandSet = (cli) => {
-  cli
-    .noun('send')
-    .addHelpText(
-      'after',
-      examples(
-        'svc send --to ada@example.com --project Welcome --data name=Ada',
-        'svc send --to ada@example.com --subject Hello --html @mail.html --text @mail.txt',
-      ),
-    )
-    .option('--to <email>', 'the recipient (exactly one)')
-    .option('--cc <email>', 'a recipient of a copy, named in the email (repeatable)', gather, [])
-    .option('--bcc <email>', 'a recipient of a copy, named nowhere (repeatable)', gather, [])
-    .option('--project <id|name>', 'the project to render')
-    .option('--data <name=value|@file>', 'merge data: a field and its value, or a JSON file (repeatable)', gather, [])
-    .option('--subject <subject>', 'the subject (default: the name of the project)')
-    .option('--html <@file|-|text>', 'the HTML part, sent unchanged: from a file, from standard input, or given here')
-    .option('--text <@file|-|text>', 'the text part, in the same way')
-    .option('--type <type>', 'transactional (default) or marketing')
-    .option('--topic <id|name>', 'the topic of marketing email: people who left it get none')
-    .option('--from <address>', 'From address, such as "The Shop <hello@shop.example>" (default: the default sender)')
-    .option('--sender <id>', 'id of a sender (svc senders list)')
-    .option('--reply-to <email>', 'address for replies')
-    .option('--at <time>', 'when to send it, such as 2026-12-01T09:00:00Z or 2d (default: at once)')
-    .option('--attach <file>', 'a file to attach (repeatable)', gather, [])
-    .option('--header <header>', 'a header, such as "X-Campaign: spring" (repeatable)', gather, [])
-    .action(
-      cli.run(async (context, flags: SendFlags) => {
-        const { app, account, actor, next, out, exit, timezone, work } = context
-        const input = await bodyOf(context, flags)
-        const [{ SendBody, sendMessage }, { parse }, { parseTime }] = await Promise.all([
-          import('./messages.ts'),
-          import('../lib/parse.ts'),
-          import('../lib/since.ts'),
-        ])
-        const body = parse(SendBody, {
-          ...input,
-          ...(flags.at !== undefined && { scheduledAt: parseTime(flags.at, app.now().getTime(), await timezone()) }),
-        })
-        const { projectId, topicId } = body
-        if (topicId !== undefined) {
-          const { findTopic } = await import('./messages.ts')
-          body.topicId = (await work((w) => findTopic(w, topicId))).id
-        }
-        if (projectId !== undefined) {
-          const { findProject } = await import('../studio/studio.ts')
-          body.projectId = (await work((w) => findProject(w, projectId))).id
-        }
-        const { result } = await sendMessage(app, (await account()).id, body, { actor, countsCall: false })
-        out.one(result)
-        const { reason } = result
-        if (reason !== undefined) {
-          const { explainUnsent } = await import('./suppression/suppression.ts')
-          const unsent = await work((w) => explainUnsent(w, { email: body.to, reason, topicId: body.topicId }))
-          out.note(`not sent: ${unsent.why}`)
-          out.next(unsent.next)
-        }
-        if (result.status === 'failed') exit(1)
-        if (result.reason === undefined) await next(`svc sends show ${result.id}`)
-      }),
-    )
-}
-
-interface ListFlags extends PageFlags {
-  status?: string
-  to?: string
-  since?: string
-}
+const send: CommandList = [
+  command({
+    path: 'send',
+    examples: [
+      'svc send --to ada@example.com --project Welcome --data name=Ada',
+      'svc send --to ada@example.com --subject Hello --html @mail.html --text @mail.txt',
+    ],
+    flags: sendFlags,
+    run: async (context, flags) => {
+      const { app, account, actor, next, out, exit, timezone, work } = context
+      const input = await bodyOf(context, flags)
+      const [{ SendBody, sendMessage }, { parse }, { parseTime }] = await Promise.all([
+        import('./messages.ts'),
+        import('../lib/parse.ts'),
+        import('../lib/since.ts'),
+      ])
+      const body = parse(SendBody, {
+        ...input,
+        ...(flags.at !== undefined && { scheduledAt: parseTime(flags.at, app.now().getTime(), await timezone()) }),
+      })
+      const { projectId, topicId } = body
+      if (topicId !== undefined) {
+        const { findTopic } = await import('./messages.ts')
+        body.topicId = (await work((w) => findTopic(w, topicId))).id
+      }
+      if (projectId !== undefined) {
+        const { findProject } = await import('../studio/studio.ts')
+        body.projectId = (await work((w) => findProject(w, projectId))).id
+      }
+      const { result } = await sendMessage(app, (await account()).id, body, { actor, countsCall: false })
+      out.one(result)
+      const { reason } = result
+      if (reason !== undefined) {
+        const { explainUnsent } = await import('./suppression/suppression.ts')
+        const unsent = await work((w) => explainUnsent(w, { email: body.to, reason, topicId: body.topicId }))
+        out.note(`not sent: ${unsent.why}`)
+        out.next(unsent.next)
+      }
+      if (result.status === 'failed') exit(1)
+      if (result.reason === undefined) await next(`svc sends show ${result.id}`)
+    },
+  }),
+]
 
 /** Renders an email of a project again. Its personal links lead nowhere, because they belong to the recipient. */
 const partsOf = async ({ app, account }: Context, message: MessageDetail): Promise<Pick<Letter, 'text' | 'html'>> => {
@@ -252,22 +230,21 @@ const letterOf = async (context: Context, message: MessageDetail & BesideResults
   return { thing: message, headers: await context.out.named(headers), lack, text, html }
 }
 
-const sends: CommandSet = (cli) => {
-  const noun = cli.noun('sends')
-
-  paged(
-    noun
-      .command('list', { isDefault: true })
-      .description('List emails, newest first')
-      .addHelpText(
-        'after',
-        examples('svc sends --status failed --since 2h', 'svc sends list --to ada@example.com --json'),
-      )
-      .option('--status <status>', 'only this status: pending, sent, failed or suppressed')
-      .option('--to <email>', 'only emails to this address')
-      .option('--since <age|time>', 'created since, such as 2h or 2026-11-20T08:00:00Z'),
-  ).action(
-    cli.run(async ({ app, pages, timezone, work }, flags: ListFlags) => {
+const sends: CommandList = [
+  command({
+    path: 'sends list',
+    isDefault: true,
+    summary: 'List emails, newest first',
+    examples: ['svc sends --status failed --since 2h', 'svc sends list --to ada@example.com --json'],
+    flags: {
+      status: text('<status>', 'only this status: pending, sent, failed or suppressed', {
+        of: async () => (await import('./messages.shapes.ts')).messageStatuses,
+      }),
+      to: text('<email>', 'only emails to this address'),
+      since: text('<age|time>', 'created since, such as 2h or 2026-11-20T08:00:00Z'),
+      ...paged,
+    },
+    run: async ({ app, pages, timezone, work }, flags) => {
       const [{ listMessages, SendResult }, { parse }, { parseSince }, { normalizeEmail }, { idAt }, { z }] =
         await Promise.all([
           import('./messages.ts'),
@@ -283,49 +260,36 @@ const sends: CommandSet = (cli) => {
       const sinceId = flags.since ? idAt('msg', parseSince(flags.since, app.now().getTime(), await timezone())) : null
       const filter = { status, email: flags.to ? normalizeEmail(flags.to) : null, sinceId }
       await pages('sends', flags, (page) => work((w) => listMessages(w, filter, page)), columns)
-    }),
-  )
+    },
+  }),
 
-  lettered(
-    noun
-      .command('show')
-      .description('Show an email: its status, headers and text')
-      .addHelpText(
-        'after',
-        examples(
-          'svc sends show msg_01m82xtqaxrmrt3v4050vc411s',
-          'svc sends show msg_01m82xtqaxrmrt3v4050vc411s --open',
-        ),
-      )
-      .argument('<id>'),
-    'print its record, including content and merge data',
-  ).action(
-    cli.run(async (context, id: string, flags: LetterFlags) => {
+  command({
+    path: 'sends show',
+    summary: 'Show an email: its status, headers and text',
+    examples: ['svc sends show msg_01m82xtqaxrmrt3v4050vc411s', 'svc sends show msg_01m82xtqaxrmrt3v4050vc411s --open'],
+    arguments: [argument('<id>')],
+    flags: { ...letterFlags('print its record, including content and merge data') },
+    run: async (context, id, flags) => {
       const { out, work } = context
       const { showMessage } = await import('./messages.ts')
       const message = await work(async (w) => ({ ...(await showMessage(w, id)), ...(await machinesOn(w, id)) }))
       if (out.format !== 'table' && !flags.html && !flags.open) return out.one(message)
       await showLetter(out, await letterOf(context, message), flags, () => out.one(message))
-    }),
-  )
-}
+    },
+  }),
+]
 
-const cancel: CommandSet = (cli) => {
-  changing(
-    cli
-      .noun('sends')
-      .command('cancel')
-      .description('Cancel a scheduled email with its copies')
-      .addHelpText(
-        'after',
-        examples(
-          'svc sends cancel msg_01m82xtqaxrmrt3v4050vc411s',
-          'svc sends cancel msg_01m82xtqaxrmrt3v4050vc411s --dry-run',
-        ),
-      )
-      .argument('<id>'),
-  ).action(
-    cli.run(async ({ out, work, exit }, id: string) => {
+const cancel: CommandList = [
+  command({
+    path: 'sends cancel',
+    summary: 'Cancel a scheduled email with its copies',
+    examples: [
+      'svc sends cancel msg_01m82xtqaxrmrt3v4050vc411s',
+      'svc sends cancel msg_01m82xtqaxrmrt3v4050vc411s --dry-run',
+    ],
+    arguments: [argument('<id>')],
+    flags: changing(),
+    run: async ({ out, work, exit }, id) => {
       const { cancelScheduled, showMessage } = await import('./messages.ts')
       const { notCancelled, to, subject, status, error, scheduledAt } = await work(async (w) => ({
         notCancelled: await cancelScheduled(w, id),
@@ -336,13 +300,15 @@ const cancel: CommandSet = (cli) => {
       if (notCancelled.length === 0) return
       out.note(`Not cancelled, because they are being sent: ${notCancelled.map((one) => one.to).join(', ')}`)
       exit(5)
-    }),
-  )
-}
+    },
+  }),
+]
 
 /** Adds `svc send` and `svc sends`. */
-export const commands: CommandSet = (cli) => {
-  send(cli)
-  sends(cli)
-  cancel(cli)
-}
+export const commands: CommandList = [
+  ...send,
+
+  ...sends,
+
+  ...cancel,
+]

@@ -1,10 +1,10 @@
-import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Confirmation, confirmed, examples } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, confirmed, present, text } from '../cli/flags.ts'
 import { readSource } from '../cli/input.ts'
 import { type Column, jsonText, printWithResults } from '../cli/output.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
-import { addRender } from './render.commands.ts'
+import { renderCommand } from './render.commands.ts'
 import type { AppliedProject, ProjectDetail, ProjectView } from './studio.ts'
 
 const columns: Column<ProjectView>[] = [
@@ -21,38 +21,35 @@ const appliedColumns: Column<AppliedProject>[] = [
   ['VERSION', (project) => project.version],
 ]
 
-const addApply = (noun: Command, cli: Cli): void => {
-  noun
-    .command('apply')
-    .description(
-      'Create or update projects from a JSON or YAML file, matched by id if the document has one, otherwise by name',
-    )
-    .addHelpText(
-      'after',
-      examples('svc projects apply -f welcome.yaml', 'svc projects apply -f welcome.yaml --dry-run'),
-    )
-    .option('-f, --file <file>', 'the file, or - for standard input; several documents are applied all or nothing')
-    .option('--yes', 'accepted for scripts; this command never asks')
-    .option('--dry-run', 'check the file and show what would change')
-    .action(
-      cli.run(async ({ account, app, out, work, require }, flags: { file?: string; dryRun?: boolean }) => {
-        const { file } = await require(flags, 'file')
-        const [{ applyProjects, loadTemplate }, { maxFileBytes, readDocuments }] = await Promise.all([
-          import('./studio.ts'),
-          import('../lib/documents.ts'),
-        ])
-        const documents = readDocuments(await readSource(file, maxFileBytes))
-        const dryRun = flags.dryRun ?? false
-        const applied = await work((w) => applyProjects(w, documents, { dryRun }))
-        // Loading a template renders and stores it: the first email does not wait for it, and the daemon does not load MJML.
-        const accountId = (await account()).id
-        if (!dryRun) for (const { id, version } of applied) await loadTemplate(app, { accountId, id: id!, version })
-        if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
-        else await out.list('projects', applied, appliedColumns)
-        if (dryRun) out.note('Nothing was changed.')
-      }),
-    )
-}
+const applyCommand = command({
+  path: 'projects apply',
+  summary:
+    'Create or update projects from a JSON or YAML file, matched by id if the document has one, otherwise by name',
+  examples: ['svc projects apply -f welcome.yaml', 'svc projects apply -f welcome.yaml --dry-run'],
+  flags: {
+    file: text('<file>', 'the file, or - for standard input; several documents are applied all or nothing', {
+      short: '-f',
+    }),
+    yes: present('accepted for scripts; this command never asks'),
+    dryRun: present('check the file and show what would change'),
+  },
+  run: async ({ account, app, out, work, require }, flags) => {
+    const { file } = await require(flags, 'file')
+    const [{ applyProjects, loadTemplate }, { maxFileBytes, readDocuments }] = await Promise.all([
+      import('./studio.ts'),
+      import('../lib/documents.ts'),
+    ])
+    const documents = readDocuments(await readSource(file, maxFileBytes))
+    const dryRun = flags.dryRun ?? false
+    const applied = await work((w) => applyProjects(w, documents, { dryRun }))
+    // Loading a template renders and stores it: the first email does not wait for it, and the daemon does not load MJML.
+    const accountId = (await account()).id
+    if (!dryRun) for (const { id, version } of applied) await loadTemplate(app, { accountId, id: id!, version })
+    if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
+    else await out.list('projects', applied, appliedColumns)
+    if (dryRun) out.note('Nothing was changed.')
+  },
+})
 
 /** Returns the project as a file for `apply`. */
 const fileOf = ({ id, content }: ProjectDetail): string => jsonText({ id, ...content }, 2)
@@ -63,80 +60,69 @@ type ReadResults = (
   projectId: string,
 ) => Promise<{ results: Parameters<typeof printWithResults>[2]; beside: object }>
 
-const addReads = (noun: Command, cli: Cli, readResults: ReadResults): void => {
-  noun
-    .command('list', { isDefault: true })
-    .description('List the projects, most recently updated first')
-    .addHelpText('after', examples('svc projects', 'svc projects list --json'))
-    .action(
-      cli.run(async ({ out, work }) => {
-        const { listProjects } = await import('./studio.ts')
-        await out.list('projects', await work(listProjects), columns)
-      }),
-    )
+const readCommands = (readResults: ReadResults): CommandList => [
+  command({
+    path: 'projects list',
+    isDefault: true,
+    summary: 'List the projects, most recently updated first',
+    examples: ['svc projects', 'svc projects list --json'],
+    run: async ({ out, work }) => {
+      const { listProjects } = await import('./studio.ts')
+      await out.list('projects', await work(listProjects), columns)
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Print the newest version of a project in the format of apply')
-    .addHelpText(
-      'after',
-      examples(
-        'svc projects show Welcome',
-        'svc projects show Welcome > welcome.json',
-        'svc projects show Welcome --stats',
-      ),
-    )
-    .argument('<project>', 'id or name')
-    .option('--stats', 'show the results of its emails instead: opens, clicks, answers, bounces by day')
-    .action(
-      cli.run(async ({ out, work }, ref: string, { stats }: { stats?: boolean }) => {
-        const { loadProject } = await import('./studio.ts')
-        const project = await work((w) => loadProject(w, ref))
-        const { content, ...view } = project
-        if (stats) {
-          const isDrawn = out.format === 'table' && !out.fields
-          const shown = isDrawn ? view : { ...view, ...content }
-          const { results, beside } = await work((w) => readResults(w, project.id))
-          return printWithResults(out, { ...shown, ...beside }, results)
-        }
-        if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(fileOf(project))
-        else out.one({ ...view, ...content })
-      }),
-    )
-}
+  command({
+    path: 'projects show',
+    summary: 'Print the newest version of a project in the format of apply',
+    examples: [
+      'svc projects show Welcome',
+      'svc projects show Welcome > welcome.json',
+      'svc projects show Welcome --stats',
+    ],
+    arguments: [argument('<project>', 'id or name')],
+    flags: { stats: present('show the results of its emails instead: opens, clicks, answers, bounces by day') },
+    run: async ({ out, work }, ref, { stats }) => {
+      const { loadProject } = await import('./studio.ts')
+      const project = await work((w) => loadProject(w, ref))
+      const { content, ...view } = project
+      if (stats) {
+        const isDrawn = out.format === 'table' && !out.fields
+        const shown = isDrawn ? view : { ...view, ...content }
+        const { results, beside } = await work((w) => readResults(w, project.id))
+        return printWithResults(out, { ...shown, ...beside }, results)
+      }
+      if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(fileOf(project))
+      else out.one({ ...view, ...content })
+    },
+  }),
+]
 
-const addDelete = (noun: Command, cli: Cli): void => {
-  confirmed(
-    noun
-      .command('delete')
-      .description('Delete a project; sent emails keep their content')
-      .addHelpText('after', examples('svc projects delete Welcome --dry-run', 'svc projects delete Welcome --yes'))
-      .argument('<project>', 'id or name'),
-    'show what would be deleted',
-  ).action(
-    cli.run(async ({ out, work, confirm }, ref: string, flags: Confirmation) => {
-      const { deleteProject, findProject, planDeletion } = await import('./studio.ts')
-      const { id, name, ...uses } = await work(async (w) => {
-        const project = await findProject(w, ref)
-        return { id: project.id, name: project.name, ...(await planDeletion(w, project.id)) }
-      })
-      const users = `${quantity(uses.bindings, 'binding')} and ${quantity(uses.broadcasts, 'unsent broadcast')}`
-      const what = `delete the project ${name} (used by ${users}; sent emails keep their content)`
-      const isConfirmed = await confirm(what, flags, { id, name, ...uses })
-      if (!isConfirmed) return
-      await work((w) => deleteProject(w, id))
-      out.one({ id, name })
-    }),
-  )
-}
+const deleteCommand = command({
+  path: 'projects delete',
+  summary: 'Delete a project; sent emails keep their content',
+  examples: ['svc projects delete Welcome --dry-run', 'svc projects delete Welcome --yes'],
+  arguments: [argument('<project>', 'id or name')],
+  flags: confirmed('show what would be deleted'),
+  run: async ({ out, work, confirm }, ref, flags) => {
+    const { deleteProject, findProject, planDeletion } = await import('./studio.ts')
+    const { id, name, ...uses } = await work(async (w) => {
+      const project = await findProject(w, ref)
+      return { id: project.id, name: project.name, ...(await planDeletion(w, project.id)) }
+    })
+    const users = `${quantity(uses.bindings, 'binding')} and ${quantity(uses.broadcasts, 'unsent broadcast')}`
+    const what = `delete the project ${name} (used by ${users}; sent emails keep their content)`
+    const isConfirmed = await confirm(what, flags, { id, name, ...uses })
+    if (!isConfirmed) return
+    await work((w) => deleteProject(w, id))
+    out.one({ id, name })
+  },
+})
 
 /** `svc projects` */
-export const commandsOf =
-  (readResults: ReadResults): CommandSet =>
-  (cli) => {
-    const noun = cli.noun('projects')
-    addApply(noun, cli)
-    addReads(noun, cli, readResults)
-    addRender(noun, cli)
-    addDelete(noun, cli)
-  }
+export const commandsOf = (readResults: ReadResults): CommandList => [
+  applyCommand,
+  ...readCommands(readResults),
+  renderCommand,
+  deleteCommand,
+]

@@ -2,10 +2,10 @@ import { findIdByEnd, hasIds, onlyId } from '../app/find-ids.ts'
 import type { Choice } from '../cli/ask.ts'
 import type { Choices, ChoicesOf, Given } from '../cli/choices.ts'
 import type { Context } from '../cli/command.ts'
+import { closedSetAt } from '../cli/define.ts'
 import { moneyText } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
-import { closedValues } from './closed-values.ts'
 
 /*
  * The values of flags and arguments, for questions on a terminal and for suggestions after a mistyped value. Flags and
@@ -359,8 +359,6 @@ const byPlace: Readonly<Record<string, Noun>> = {
   'mail show <id>': 'caught emails',
 }
 
-const several = ['webhooks create --events', 'webhooks update --events', 'listen --events']
-
 /** Places that take a new name. */
 const mayBeNew = /^(domains add <domain>|pipelines create --stage)$/
 /** Places that take a new name as well as a known one. */
@@ -389,6 +387,6 @@ export const choicesOf: ChoicesOf = (command, place) => {
   if (takesRow.test(key)) return { load: async () => [], ...finderOf('rows') }
   const noun = nounOf(command, place)
   if (noun) return { load: loaders[noun], ...finderOf(noun), ...(!mayBeCreated.test(key) && { noun }) }
-  const closed = closedValues[key]
-  return closed && { load: async () => closed.map((value) => ({ value })), isMany: several.includes(key) }
+  const closed = closedSetAt(command, place)
+  return closed && { load: async () => (await closed.load()).map((value) => ({ value })), isMany: closed.isMany }
 }

@@ -1,4 +1,4 @@
-import type { CommandSet } from '../cli/command.ts'
+import { type CommandList, group } from '../cli/define.ts'
 
 /** The nouns of `svc --help` by heading, each in a few words and in a sentence, so that it loads no command. */
 const groups: Readonly<Record<string, Readonly<Record<string, readonly [brief: string, sentence: string]>>>> = {
@@ -70,8 +70,12 @@ const groups: Readonly<Record<string, Readonly<Record<string, readonly [brief: s
   },
 }
 
-/** Command sets and the nouns to which they add verbs; a command loads only the sets of its noun. */
-const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>][] = [
+const nouns: CommandList = Object.entries(groups).flatMap(([heading, nouns]) =>
+  Object.entries(nouns).map(([path, [brief, summary]]) => group({ path, heading, brief, summary })),
+)
+
+/** Lists of commands, and the nouns to which they add verbs. A command loads only the lists of its noun. */
+const lists: readonly [nouns: readonly string[], load: () => Promise<CommandList>][] = [
   [['serve', 'jobs', 'db', 'openapi'], async () => (await import('../app/daemon/daemon.commands.ts')).commands],
   [['config'], async () => (await import('../app/operate/config.commands.ts')).commands],
   [['queues'], async () => (await import('../app/operate/queues.commands.ts')).commands],
@@ -139,16 +143,11 @@ const sets: readonly [nouns: readonly string[], load: () => Promise<CommandSet>]
  * Loads the nouns, and the commands of every noun among the arguments: a flag's value may look like a noun, so position
  * does not decide. Without arguments it loads all commands.
  */
-export const loadCommands = async (args?: readonly string[]): Promise<CommandSet[]> => {
-  const nouns: CommandSet = (cli) => {
-    for (const [heading, nouns] of Object.entries(groups))
-      for (const [noun, [brief, sentence]] of Object.entries(nouns))
-        cli.noun(noun).helpGroup(heading).summary(brief).description(sentence)
-  }
-  const asked = args ? sets.filter(([nouns]) => nouns.some((noun) => args.includes(noun))) : sets
+export const loadCommands = async (args?: readonly string[]): Promise<CommandList[]> => {
+  const asked = args ? lists.filter(([nouns]) => nouns.some((noun) => args.includes(noun))) : lists
   return [nouns, ...(await Promise.all(asked.map(([, load]) => load())))]
 }
 
-/** Loads each command set with its declared nouns. */
-export const loadSets = (): Promise<(readonly [nouns: readonly string[], set: CommandSet])[]> =>
-  Promise.all(sets.map(async ([nouns, load]) => [nouns, await load()] as const))
+/** Loads each list of commands with its declared nouns. */
+export const loadLists = (): Promise<(readonly [nouns: readonly string[], list: CommandList])[]> =>
+  Promise.all(lists.map(async ([nouns, load]) => [nouns, await load()] as const))

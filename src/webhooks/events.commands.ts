@@ -1,4 +1,6 @@
-import { type CommandSet, type Context, examples, followed, paged, requireNoPage } from '../cli/command.ts'
+import { type Context, requireNoPage } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, type FlagValues, followed, paged, repeated, text } from '../cli/flags.ts'
 import { readInput, readText } from '../cli/input.ts'
 import { type Column, jsonText, type Output } from '../cli/output.ts'
 import type { newEvents } from '../deliveries/deliveries.ts'
@@ -52,12 +54,14 @@ const pathAndValue = (option: string): [path: string, value: string] => {
   return [option.slice(0, at), option.slice(at + 1)]
 }
 
-interface SendOptions {
-  to?: string
-  secretFile?: string
-  set: string[]
-  data?: string
+const sendFlags = {
+  to: text('<url>', 'the URL, which may be on this machine'),
+  secretFile: text('<file>', 'the signing secret, - for stdin (default: a new one)'),
+  set: repeated('<path=value>', 'change a value, such as data.deal.value=9'),
+  data: text('<@file|-|text>', 'the data as JSON: from a file, from standard input, or given here'),
 }
+
+type SendOptions = FlagValues<typeof sendFlags>
 
 const buildEvent = async (
   type: EventType,
@@ -109,20 +113,21 @@ const follow = async (context: Context, filter: Parameters<typeof newEvents>[0],
   await context.follow(deliveriesChannel, async () => write(await work(readNew)))
 }
 
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('events')
-
-  followed(
-    paged(
-      noun
-        .command('list', { isDefault: true })
-        .description('List stored events, newest first: those that a webhook subscribed to')
-        .addHelpText('after', examples('svc events --type deal.created --since 2h', 'svc events list --follow'))
-        .option('--type <type>', 'only events of this type')
-        .option('--since <age|time>', 'only events since, such as 2h or 2026-11-20T08:00:00Z'),
-    ),
-  ).action(
-    cli.run(async (context, options: PageFlags & { type?: string; since?: string; follow?: boolean }) => {
+export const commands: CommandList = [
+  command({
+    path: 'events list',
+    isDefault: true,
+    summary: 'List stored events, newest first: those that a webhook subscribed to',
+    examples: ['svc events --type deal.created --since 2h', 'svc events list --follow'],
+    flags: {
+      type: text('<type>', 'only events of this type', {
+        of: async () => (await import('../events/events.ts')).eventTypes,
+      }),
+      since: text('<age|time>', 'only events since, such as 2h or 2026-11-20T08:00:00Z'),
+      ...paged,
+      ...followed,
+    },
+    run: async (context, options) => {
       const { app, pages, timezone, work } = context
       const [{ EventFilter, listEvents }, { parse }, { parseSince }] = await Promise.all([
         import('../deliveries/deliveries.ts'),
@@ -134,90 +139,71 @@ export const commands: CommandSet = (cli) => {
       const filter = parse(EventFilter, { type, ...start })
       if (options.follow) return follow(context, filter, options)
       await pages('events', options, (page) => work((w) => listEvents(w, filter, page)), columns)
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Show an event as it is delivered')
-    .addHelpText(
-      'after',
-      examples(
-        'svc events show evt_01m82xgxtaz6yjc71bkr9q55b6',
-        'svc events show evt_01m82xgxtaz6yjc71bkr9q55b6 --json',
-      ),
-    )
-    .argument('<id>')
-    .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { showEvent } = await import('../deliveries/deliveries.ts')
-        out.one(await work((w) => showEvent(w, id)))
-      }),
-    )
+  command({
+    path: 'events show',
+    summary: 'Show an event as it is delivered',
+    examples: [
+      'svc events show evt_01m82xgxtaz6yjc71bkr9q55b6',
+      'svc events show evt_01m82xgxtaz6yjc71bkr9q55b6 --json',
+    ],
+    arguments: [argument('<id>')],
+    run: async ({ out, work }, id) => {
+      const { showEvent } = await import('../deliveries/deliveries.ts')
+      out.one(await work((w) => showEvent(w, id)))
+    },
+  }),
 
-  noun
-    .command('types')
-    .description('List the event types and when they fire')
-    .addHelpText('after', examples('svc events types', 'svc events types --json'))
-    .action(
-      cli.run(
-        async ({ out }) => {
-          const { firesWhen } = await import('../events/events.ts')
-          const types = Object.entries(firesWhen).map(([type, when]) => ({ type, firesWhen: when.replaceAll('`', '') }))
-          await out.list('types', types, [
-            ['TYPE', (row) => row.type],
-            ['FIRES WHEN', (row) => row.firesWhen],
-          ])
-        },
-        { app: 'none' },
-      ),
-    )
+  command({
+    path: 'events types',
+    summary: 'List the event types and when they fire',
+    examples: ['svc events types', 'svc events types --json'],
+    app: 'none',
+    run: async ({ out }) => {
+      const { firesWhen } = await import('../events/events.ts')
+      const types = Object.entries(firesWhen).map(([type, when]) => ({ type, firesWhen: when.replaceAll('`', '') }))
+      await out.list('types', types, [
+        ['TYPE', (row) => row.type],
+        ['FIRES WHEN', (row) => row.firesWhen],
+      ])
+    },
+  }),
 
-  noun
-    .command('sample')
-    .description('Print a sample of a type, or of each type, in the shape of real deliveries')
-    .addHelpText('after', examples('svc events sample deal.created', 'svc events sample > samples.json'))
-    .argument('[type]')
-    .action(
-      cli.run(
-        async ({ out }, name: string | undefined) => {
-          const [{ sampleEvent }, { eventTypes }] = await Promise.all([
-            import('../events/samples.ts'),
-            import('../events/events.ts'),
-          ])
-          const now = Date.now()
-          const samples = (name === undefined ? eventTypes : [await eventName(name)]).map((type) =>
-            sampleEvent(type, { now }),
-          )
-          // A table has no room for the body, which is the point of a sample.
-          if (out.format === 'table' || out.format === 'plain') {
-            for (const event of samples) out.line(jsonText(event, 2))
-          } else if (name === undefined) await out.list('events', samples, [])
-          else out.one(samples[0]!)
-        },
-        { app: 'none' },
-      ),
-    )
+  command({
+    path: 'events sample',
+    summary: 'Print a sample of a type, or of each type, in the shape of real deliveries',
+    examples: ['svc events sample deal.created', 'svc events sample > samples.json'],
+    arguments: [argument('[type]', '', { of: async () => (await import('../events/events.ts')).eventTypes })],
+    app: 'none',
+    run: async ({ out }, name) => {
+      const [{ sampleEvent }, { eventTypes }] = await Promise.all([
+        import('../events/samples.ts'),
+        import('../events/events.ts'),
+      ])
+      const now = Date.now()
+      const samples = (name === undefined ? eventTypes : [await eventName(name)]).map((type) =>
+        sampleEvent(type, { now }),
+      )
+      // A table has no room for the body, which is the point of a sample.
+      if (out.format === 'table' || out.format === 'plain') {
+        for (const event of samples) out.line(jsonText(event, 2))
+      } else if (name === undefined) await out.list('events', samples, [])
+      else out.one(samples[0]!)
+    },
+  }),
 
-  noun
-    .command('send')
-    .description('Sign a sample with test: true inside data and post it to any URL; fails unless the answer is 2xx')
-    .addHelpText(
-      'after',
-      examples(
-        'svc events send deal.created --to http://localhost:3000/hook',
-        'svc events send deal.created --to http://localhost:3000/hook --set data.deal.value=9 --secret-file secret.txt',
-      ),
-    )
-    .argument('<type>')
-    .option('--to <url>', 'the URL, which may be on this machine')
-    .option('--secret-file <file>', 'the signing secret, - for stdin (default: a new one)')
-    .option(
-      '--set <path=value>',
-      'change a value, such as data.deal.value=9',
-      (text, all: string[]) => [...all, text],
-      [],
-    )
-    .option('--data <@file|-|text>', 'the data as JSON: from a file, from standard input, or given here')
-    .action(cli.run(send, { app: 'none' }))
-}
+  command({
+    path: 'events send',
+    summary: 'Sign a sample with test: true inside data and post it to any URL; fails unless the answer is 2xx',
+    examples: [
+      'svc events send deal.created --to http://localhost:3000/hook',
+      'svc events send deal.created --to http://localhost:3000/hook --set data.deal.value=9 --secret-file secret.txt',
+    ],
+    arguments: [argument('<type>', '', { of: async () => (await import('../events/events.ts')).eventTypes })],
+    flags: sendFlags,
+    app: 'none',
+    run: send,
+  }),
+]

@@ -1,17 +1,24 @@
-import { type CommandSet, type Context, examples } from '../cli/command.ts'
+import type { Context } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { type FlagValues, present, text } from '../cli/flags.ts'
 import { jsonText, printable } from '../cli/output.ts'
 import type { EventType } from '../events/events.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { ListenSummary, ReceivedDelivery, Reply } from './listen.ts'
 
-interface Options {
-  forwardTo?: string
-  events?: string
-  reply?: string
-  printSecret?: boolean
-  port?: string
+const listenFlags = {
+  forwardTo: text('<url>', 'forward each delivery unchanged and return the answer'),
+  events: text('<types>', 'only these event types, separated by commas', {
+    of: async () => (await import('../events/events.ts')).eventTypes,
+    isMany: true,
+  }),
+  reply: text('<statuses>', 'answer 200, or 500,500,200 in turn, or timeout'),
+  printSecret: present('print the signing secret first'),
+  port: text('<n>', 'the port on 127.0.0.1 (default: a free one)'),
 }
+
+type Options = FlagValues<typeof listenFlags>
 
 const parsePort = (text: string): number => {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
@@ -113,20 +120,14 @@ const run = async (context: Context, options: Options): Promise<void> => {
   context.exit(summary.ended ? 1 : 0)
 }
 
-export const commands: CommandSet = (cli) => {
-  cli
-    .noun('listen')
-    .addHelpText(
-      'after',
-      examples(
-        'svc listen --forward-to http://localhost:3000/hook',
-        'svc listen --events deal.created --reply 500,500,200',
-      ),
-    )
-    .option('--forward-to <url>', 'forward each delivery unchanged and return the answer')
-    .option('--events <types>', 'only these event types, separated by commas')
-    .option('--reply <statuses>', 'answer 200, or 500,500,200 in turn, or timeout', undefined)
-    .option('--print-secret', 'print the signing secret first')
-    .option('--port <n>', 'the port on 127.0.0.1 (default: a free one)')
-    .action(cli.run((context, options: Options) => run(context, options)))
-}
+export const commands: CommandList = [
+  command({
+    path: 'listen',
+    examples: [
+      'svc listen --forward-to http://localhost:3000/hook',
+      'svc listen --events deal.created --reply 500,500,200',
+    ],
+    flags: listenFlags,
+    run: (context, options) => run(context, options),
+  }),
+]

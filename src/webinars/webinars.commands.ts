@@ -1,7 +1,7 @@
-import type { Command } from 'commander'
-import { type Cli, type CommandSet, type Confirmation, changing, confirmed, examples, paged } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, changing, confirmed, type FlagValues, paged, present, text } from '../cli/flags.ts'
 import { type Column, printWithCounts } from '../cli/output.ts'
-import type { PageFlags, PageRequest } from '../lib/page-request.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { AttendeeView, RegistrationView, WebinarView } from './webinars.ts'
@@ -43,128 +43,119 @@ const attendeeColumns: Column<AttendeeView>[] = [
   ['MINUTES', (attendee) => attendee.minutes],
 ]
 
-const addAttendees = (noun: Command, cli: Cli): void => {
-  paged(
-    noun
-      .command('attendees')
-      .description('List the people who attended a webinar, in the order of their registrations')
-      .addHelpText(
-        'after',
-        examples('svc webinars attendees Launch', 'svc webinars attendees Launch --format csv --safe > attendees.csv'),
+const attendeeCommand = command({
+  path: 'webinars attendees',
+  summary: 'List the people who attended a webinar, in the order of their registrations',
+  examples: ['svc webinars attendees Launch', 'svc webinars attendees Launch --format csv --safe > attendees.csv'],
+  arguments: [argument('<webinar>', 'id or title')],
+  flags: {
+    format: text('<csv|jsonl>', 'write all of them to stdout in this format', { of: ['csv', 'jsonl'] }),
+    safe: present("put ' before CSV cells that a spreadsheet would run as formulas; the default on a terminal"),
+    raw: present('write cells as they are; the default in a pipe or a file'),
+    ...paged,
+  },
+  run: async ({ out, pages, signal, work }, ref, { format, safe, raw, ...flags }) => {
+    if (format !== undefined && format !== 'csv' && format !== 'jsonl')
+      throw new Problem('usage', '--format must be csv or jsonl')
+    if (safe && format !== 'csv') throw new Problem('usage', '--safe requires --format csv')
+    if (safe && raw) throw new Problem('usage', "--safe can't be combined with --raw")
+    if (format !== undefined && (flags.limit ?? flags.cursor) !== undefined)
+      throw new Problem('usage', "--format can't be combined with --limit or --cursor")
+    const { findWebinar, listAttendees, writeAttendees } = await import('./webinars.ts')
+    const { id } = await work((w) => findWebinar(w, ref))
+    const load = (page: PageRequest) => work((w) => listAttendees(w, id, page))
+    if (format !== undefined)
+      return writeAttendees(load, format, out.sink(), { signal, isSafe: safe ?? (out.isTerminal && !raw) })
+    await pages('attendees', flags, load, attendeeColumns, { id: ({ email }) => email })
+  },
+})
+
+const readCommands: CommandList = [
+  command({
+    path: 'webinars list',
+    isDefault: true,
+    summary: 'List the webinars, newest first',
+    examples: ['svc webinars', 'svc webinars list --json'],
+    run: async ({ out, work }) => {
+      const { listWebinars } = await import('./webinars.ts')
+      await out.list('webinars', await work((w) => listWebinars(w)), columns)
+    },
+  }),
+
+  command({
+    path: 'webinars show',
+    summary: 'Show a webinar',
+    examples: ['svc webinars show Launch', 'svc webinars show Launch --stats'],
+    arguments: [argument('<webinar>', 'id or title')],
+    flags: { stats: present('show its registrations by day instead of its URLs') },
+    run: async ({ app, out, work }, ref, { stats }) => {
+      const { findReplay, findStream, findWebinar, readDetails, registerUrl, webinarStats } = await import(
+        './webinars.ts'
       )
-      .argument('<webinar>', 'id or title')
-      .option('--format <csv|jsonl>', 'write all of them to stdout in this format')
-      .option('--safe', "put ' before CSV cells that a spreadsheet would run as formulas; the default on a terminal")
-      .option('--raw', 'write cells as they are; the default in a pipe or a file'),
-  ).action(
-    cli.run(
-      async (
-        { out, pages, signal, work },
-        ref: string,
-        { format, safe, raw, ...flags }: PageFlags & { format?: string; safe?: boolean; raw?: boolean },
-      ) => {
-        if (format !== undefined && format !== 'csv' && format !== 'jsonl')
-          throw new Problem('usage', '--format must be csv or jsonl')
-        if (safe && format !== 'csv') throw new Problem('usage', '--safe requires --format csv')
-        if (safe && raw) throw new Problem('usage', "--safe can't be combined with --raw")
-        if (format !== undefined && (flags.limit ?? flags.cursor) !== undefined)
-          throw new Problem('usage', "--format can't be combined with --limit or --cursor")
-        const { findWebinar, listAttendees, writeAttendees } = await import('./webinars.ts')
-        const { id } = await work((w) => findWebinar(w, ref))
-        const load = (page: PageRequest) => work((w) => listAttendees(w, id, page))
-        if (format !== undefined)
-          return writeAttendees(load, format, out.sink(), { signal, isSafe: safe ?? (out.isTerminal && !raw) })
-        await pages('attendees', flags, load, attendeeColumns, { id: ({ email }) => email })
-      },
-    ),
-  )
-}
-
-const addReads = (noun: Command, cli: Cli): void => {
-  noun
-    .command('list', { isDefault: true })
-    .description('List the webinars, newest first')
-    .addHelpText('after', examples('svc webinars', 'svc webinars list --json'))
-    .action(
-      cli.run(async ({ out, work }) => {
-        const { listWebinars } = await import('./webinars.ts')
-        await out.list('webinars', await work((w) => listWebinars(w)), columns)
-      }),
-    )
-
-  noun
-    .command('show')
-    .description('Show a webinar')
-    .addHelpText('after', examples('svc webinars show Launch', 'svc webinars show Launch --stats'))
-    .argument('<webinar>', 'id or title')
-    .option('--stats', 'show its registrations by day instead of its URLs')
-    .action(
-      cli.run(async ({ app, out, work }, ref: string, { stats }: { stats?: boolean }) => {
-        const { findReplay, findStream, findWebinar, readDetails, registerUrl, webinarStats } = await import(
-          './webinars.ts'
-        )
-        if (stats) {
-          const webinar = await work((w) => findWebinar(w, ref))
-          const counts = await work((w) => webinarStats(w, webinar.id))
-          const names = ['registrations', 'confirmed', 'waitlisted', 'cancelled'] as const
-          const shown = await out.named(webinar)
-          if ('attended' in counts) return printWithCounts(out, shown, counts, [...names, 'attended'])
-          return printWithCounts(out, shown, counts, names)
+      if (stats) {
+        const webinar = await work((w) => findWebinar(w, ref))
+        const counts = await work((w) => webinarStats(w, webinar.id))
+        const names = ['registrations', 'confirmed', 'waitlisted', 'cancelled'] as const
+        const shown = await out.named(webinar)
+        if ('attended' in counts) return printWithCounts(out, shown, counts, [...names, 'attended'])
+        return printWithCounts(out, shown, counts, names)
+      }
+      const { webinar, stream, replay, details } = await work(async (w) => {
+        const webinar = await findWebinar(w, ref)
+        return {
+          webinar,
+          details: await readDetails(w, webinar.id),
+          stream: await findStream(w, webinar.id),
+          replay: await findReplay(w, webinar.id),
         }
-        const { webinar, stream, replay, details } = await work(async (w) => {
-          const webinar = await findWebinar(w, ref)
-          return {
-            webinar,
-            details: await readDetails(w, webinar.id),
-            stream: await findStream(w, webinar.id),
-            replay: await findReplay(w, webinar.id),
-          }
-        })
-        // Each registration has a join page of its own: its link is in the emails.
-        const shown = { ...webinar, ...details }
-        const register = registerUrl(app, webinar.id)
-        const pages = { ...(webinar.accessMode === 'registration' && { register }), stream, replay }
-        out.one(shown, { ...(await out.named(shown)), ...pages })
-      }),
-    )
+      })
+      // Each registration has a join page of its own: its link is in the emails.
+      const shown = { ...webinar, ...details }
+      const register = registerUrl(app, webinar.id)
+      const pages = { ...(webinar.accessMode === 'registration' && { register }), stream, replay }
+      out.one(shown, { ...(await out.named(shown)), ...pages })
+    },
+  }),
 
-  noun
-    .command('registrations')
-    .description('List the registrations of a webinar, oldest first')
-    .addHelpText(
-      'after',
-      examples('svc webinars registrations Launch', 'svc webinars registrations Launch --status waitlisted --json'),
-    )
-    .argument('<webinar>', 'id or title')
-    .option('--status <status>', 'confirmed, waitlisted or cancelled')
-    .action(
-      cli.run(async ({ app, out, work }, ref: string, flags: { status?: string }) => {
-        const [{ findWebinar, listRegistrations }, { parse }, { z }] = await Promise.all([
-          import('./webinars.ts'),
-          import('../lib/parse.ts'),
-          import('zod'),
-        ])
-        const shape = z.object({ status: z.enum(['confirmed', 'waitlisted', 'cancelled']).optional() })
-        const { status } = parse(shape, { status: flags.status })
-        const rows = await work(async (w) => {
-          const { id } = await findWebinar(w, ref)
-          return listRegistrations(app, w, id, { status })
-        })
-        await out.list('registrations', rows, registrationColumns)
-      }),
-    )
-}
+  command({
+    path: 'webinars registrations',
+    summary: 'List the registrations of a webinar, oldest first',
+    examples: ['svc webinars registrations Launch', 'svc webinars registrations Launch --status waitlisted --json'],
+    arguments: [argument('<webinar>', 'id or title')],
+    flags: {
+      status: text('<status>', 'confirmed, waitlisted or cancelled', { of: ['confirmed', 'waitlisted', 'cancelled'] }),
+    },
+    run: async ({ app, out, work }, ref, flags) => {
+      const [{ findWebinar, listRegistrations }, { parse }, { z }] = await Promise.all([
+        import('./webinars.ts'),
+        import('../lib/parse.ts'),
+        import('zod'),
+      ])
+      const shape = z.object({ status: z.enum(['confirmed', 'waitlisted', 'cancelled']).optional() })
+      const { status } = parse(shape, { status: flags.status })
+      const rows = await work(async (w) => {
+        const { id } = await findWebinar(w, ref)
+        return listRegistrations(app, w, id, { status })
+      })
+      await out.list('registrations', rows, registrationColumns)
+    },
+  }),
+]
 
 const isCount = (text: string): boolean => /^\d+$/.test(text)
 
-interface PlanFlags {
-  duration?: string
-  timezone?: string
-  description?: string
+/** The flags that describe a webinar. */
+const planFlags = {
+  duration: text('<duration>', 'how long it is planned for, such as 45m or 2h (default: 60m)'),
+  timezone: text(
+    '<name>',
+    'time zone of its times in emails, and of --at without an offset (default: that of the account)',
+  ),
+  description: text('<text>', 'what it is about: on the page to register and in calendars'),
 }
 
 /** Returns the properties that these flags set. Throws Problem `usage` or `invalid`. */
-const planOf = async ({ duration, timezone, description }: PlanFlags) => {
+const planOf = async ({ duration, timezone, description }: FlagValues<typeof planFlags>) => {
   const [{ parseDuration }, { Problem }] = await Promise.all([import('../lib/since.ts'), import('../lib/problem.ts')])
   const minutes = duration === undefined ? 0 : parseDuration(duration) / 60_000
   if (!Number.isInteger(minutes)) throw new Problem('usage', '--duration must be whole minutes, such as 45m or 2h')
@@ -175,97 +166,81 @@ const planOf = async ({ duration, timezone, description }: PlanFlags) => {
   }
 }
 
-const addPlanOptions = (command: Command): Command =>
-  command
-    .option('--duration <duration>', 'how long it is planned for, such as 45m or 2h (default: 60m)')
-    .option(
-      '--timezone <name>',
-      'time zone of its times in emails, and of --at without an offset (default: that of the account)',
-    )
-    .option('--description <text>', 'what it is about: on the page to register and in calendars')
-
-interface CreateFlags extends PlanFlags {
-  title?: string
-  at?: string
-  capacity?: string
-  course?: string
-  accessMode?: string
-  stream?: string
-}
-
-const addCreate = (noun: Command, cli: Cli): void => {
-  addPlanOptions(
-    noun
-      .command('create')
-      .description('Schedule a webinar')
-      .addHelpText(
-        'after',
-        examples(
-          'svc webinars create --title Launch --at 2026-12-01T17:00:00Z --capacity 100',
-          'svc webinars create --title Office --access-mode subscribers --stream https://stream.example/live',
-        ),
-      )
-      .option('--title <title>', 'its title')
-      .option(
-        '--at <time>',
-        'when it begins: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 30m, 2h, 2d',
-      )
-      .option('--capacity <n>', 'number of seats; later registrations are waitlisted (default: no limit)')
-      .option('--course <id|title>', 'the course that it belongs to')
-      .option('--access-mode <mode>', 'registration or subscribers (default: registration)')
-      .option('--stream <url>', 'URL that the join page opens while the webinar is live'),
-  ).action(
-    cli.run(async ({ app, next, out, require, timezone, work }, flags: CreateFlags) => {
-      const { title } = await require(flags, 'title')
-      const [{ createWebinar, NewWebinar, registerUrl }, { findCourseNamed }, { parse }, { parseTime }, { Problem }] =
-        await Promise.all([
-          import('./webinars.ts'),
-          import('../courses/courses.ts'),
-          import('../lib/parse.ts'),
-          import('../lib/since.ts'),
-          import('../lib/problem.ts'),
-        ])
-      const { at, capacity, course, accessMode, stream } = flags
-      if (capacity !== undefined && !isCount(capacity))
-        throw new Problem('usage', '--capacity must be a whole number, 0 or more')
-      const plan = parse(
-        NewWebinar.pick({ durationMinutes: true, timezone: true, description: true }),
-        await planOf(flags),
-      )
-      const nowMs = app.now().getTime()
-      const scheduledAt = at && parseTime(at, nowMs, plan.timezone ?? (await timezone()))
-      if (scheduledAt && scheduledAt <= nowMs) throw new Problem('usage', '--at must be in the future')
-      // Read before anything is written: it throws if this process would make other links than the daemon.
-      const registration = out.format === 'table' ? registerUrl(app, '') : ''
-      const webinar = await work(async (w) =>
-        createWebinar(
-          w,
-          parse(NewWebinar, {
-            title,
-            accessMode,
-            scheduledAt,
-            ...plan,
-            capacity: capacity && Number(capacity),
-            courseId: course && (await findCourseNamed(w, course)).id,
-            streamUrl: stream,
-          }),
-        ),
-      )
-      out.one(await out.named(webinar))
-      if (registration && webinar.accessMode === 'registration')
-        out.note(`People register at ${registration}${webinar.id}`)
-      await next(`svc webinars registrations ${webinar.id}`)
+const createCommand = command({
+  path: 'webinars create',
+  summary: 'Schedule a webinar',
+  examples: [
+    'svc webinars create --title Launch --at 2026-12-01T17:00:00Z --capacity 100',
+    'svc webinars create --title Office --access-mode subscribers --stream https://stream.example/live',
+  ],
+  flags: {
+    title: text('<title>', 'its title'),
+    at: text(
+      '<time>',
+      'when it begins: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 30m, 2h, 2d',
+    ),
+    capacity: text('<n>', 'number of seats; later registrations are waitlisted (default: no limit)'),
+    course: text('<id|title>', 'the course that it belongs to'),
+    accessMode: text('<mode>', 'registration or subscribers (default: registration)', {
+      of: ['registration', 'subscribers'],
     }),
-  )
+    stream: text('<url>', 'URL that the join page opens while the webinar is live'),
+    ...planFlags,
+  },
+  run: async ({ app, next, out, require, timezone, work }, flags) => {
+    const { title } = await require(flags, 'title')
+    const [{ createWebinar, NewWebinar, registerUrl }, { findCourseNamed }, { parse }, { parseTime }, { Problem }] =
+      await Promise.all([
+        import('./webinars.ts'),
+        import('../courses/courses.ts'),
+        import('../lib/parse.ts'),
+        import('../lib/since.ts'),
+        import('../lib/problem.ts'),
+      ])
+    const { at, capacity, course, accessMode, stream } = flags
+    if (capacity !== undefined && !isCount(capacity))
+      throw new Problem('usage', '--capacity must be a whole number, 0 or more')
+    const plan = parse(
+      NewWebinar.pick({ durationMinutes: true, timezone: true, description: true }),
+      await planOf(flags),
+    )
+    const nowMs = app.now().getTime()
+    const scheduledAt = at && parseTime(at, nowMs, plan.timezone ?? (await timezone()))
+    if (scheduledAt && scheduledAt <= nowMs) throw new Problem('usage', '--at must be in the future')
+    // Read before anything is written: it throws if this process would make other links than the daemon.
+    const registration = out.format === 'table' ? registerUrl(app, '') : ''
+    const webinar = await work(async (w) =>
+      createWebinar(
+        w,
+        parse(NewWebinar, {
+          title,
+          accessMode,
+          scheduledAt,
+          ...plan,
+          capacity: capacity && Number(capacity),
+          courseId: course && (await findCourseNamed(w, course)).id,
+          streamUrl: stream,
+        }),
+      ),
+    )
+    out.one(await out.named(webinar))
+    if (registration && webinar.accessMode === 'registration')
+      out.note(`People register at ${registration}${webinar.id}`)
+    await next(`svc webinars registrations ${webinar.id}`)
+  },
+})
+
+const updateFlags = {
+  title: text('<title>', 'its title'),
+  at: text('<time>', 'its new time: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 2d'),
+  capacity: text('<n|none>', 'number of seats; more of them go to the waitlist in its order, fewer take none away'),
+  stream: text('<url>', 'URL that the join page opens while the webinar is live'),
+  replayUrl: text('<url>', 'URL of the recording, which the join page shows after the end; also after the end'),
+  ...planFlags,
+  ...confirmed('show what would change, and how many people would get an email'),
 }
 
-interface UpdateFlags extends Confirmation, PlanFlags {
-  title?: string
-  at?: string
-  capacity?: string
-  stream?: string
-  replayUrl?: string
-}
+type UpdateFlags = FlagValues<typeof updateFlags>
 
 /** Returns the change that the flags ask for. Throws Problem `usage` or `invalid`. */
 const parseChange = async (flags: UpdateFlags, nowMs: number, timezone: string | null) => {
@@ -297,84 +272,56 @@ const parseChange = async (flags: UpdateFlags, nowMs: number, timezone: string |
   })
 }
 
-const addUpdate = (noun: Command, cli: Cli): void => {
-  confirmed(
-    addPlanOptions(
-      noun
-        .command('update')
-        .description(
-          'Change a scheduled or live webinar, or the recording of an ended one; a new time emails everyone who has registered',
-        )
-        .addHelpText(
-          'after',
-          examples(
-            'svc webinars update Launch --at 2026-12-02T17:00:00Z --dry-run',
-            'svc webinars update Launch --capacity 200 --replay-url https://stream.example/recording --yes',
-          ),
-        )
-        .argument('<webinar>', 'id or title')
-        .option('--title <title>', 'its title')
-        .option('--at <time>', 'its new time: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 2d')
-        .option(
-          '--capacity <n|none>',
-          'number of seats; more of them go to the waitlist in its order, fewer take none away',
-        )
-        .option('--stream <url>', 'URL that the join page opens while the webinar is live')
-        .option(
-          '--replay-url <url>',
-          'URL of the recording, which the join page shows after the end; also after the end',
-        ),
-    ),
-    'show what would change, and how many people would get an email',
-  ).action(
-    cli.run(async (context, ref: string, flags: UpdateFlags) => {
-      const { app, out, work, confirm } = context
-      const { findWebinar, planUpdate, readDetails, updateWebinar } = await import('./webinars.ts')
-      const { id, title } = await work((w) => findWebinar(w, ref))
-      const { timezone } = await work((w) => readDetails(w, id))
-      const change = await parseChange(flags, app.now().getTime(), timezone ?? (await context.timezone()))
-      // Fails before the confirmation if the webinar can't be changed. Only a change that emails people asks.
-      const { webinar, moved, promoted } = await work((w) => planUpdate(w, id, change))
-      const mails = moved + promoted
-      const what = `change ${title}${mails > 0 ? ` and email ${quantity(mails, 'person', 'people')}` : ''}`
-      const asked = { ...flags, yes: flags.yes || mails === 0 }
-      if (!(await confirm(what, asked, { ...webinar, moved, promoted, mails }))) return
-      out.one(await out.named((await work((w) => updateWebinar(app, w, id, change))).webinar))
-    }),
-  )
-}
+const updateCommand = command({
+  path: 'webinars update',
+  summary:
+    'Change a scheduled or live webinar, or the recording of an ended one; a new time emails everyone who has registered',
+  examples: [
+    'svc webinars update Launch --at 2026-12-02T17:00:00Z --dry-run',
+    'svc webinars update Launch --capacity 200 --replay-url https://stream.example/recording --yes',
+  ],
+  arguments: [argument('<webinar>', 'id or title')],
+  flags: updateFlags,
+  run: async (context, ref, flags) => {
+    const { app, out, work, confirm } = context
+    const { findWebinar, planUpdate, readDetails, updateWebinar } = await import('./webinars.ts')
+    const { id, title } = await work((w) => findWebinar(w, ref))
+    const { timezone } = await work((w) => readDetails(w, id))
+    const change = await parseChange(flags, app.now().getTime(), timezone ?? (await context.timezone()))
+    // Fails before the confirmation if the webinar can't be changed. Only a change that emails people asks.
+    const { webinar, moved, promoted } = await work((w) => planUpdate(w, id, change))
+    const mails = moved + promoted
+    const what = `change ${title}${mails > 0 ? ` and email ${quantity(mails, 'person', 'people')}` : ''}`
+    const asked = { ...flags, yes: flags.yes || mails === 0 }
+    if (!(await confirm(what, asked, { ...webinar, moved, promoted, mails }))) return
+    out.one(await out.named((await work((w) => updateWebinar(app, w, id, change))).webinar))
+  },
+})
 
-const addRun = (noun: Command, cli: Cli): void => {
-  changing(
-    noun
-      .command('start')
-      .description('Start a webinar: the join page opens the stream, and broadcast minutes count from now on')
-      .addHelpText(
-        'after',
-        examples('svc webinars start Launch', 'svc webinars start Launch --stream https://stream.example/live'),
-      )
-      .argument('<webinar>', 'id or title')
-      .option('--stream <url>', 'URL of the stream; replaces the previous one'),
-  ).action(
-    cli.run(async ({ out, work }, ref: string, flags: { stream?: string }) => {
+const runCommands: CommandList = [
+  command({
+    path: 'webinars start',
+    summary: 'Start a webinar: the join page opens the stream, and broadcast minutes count from now on',
+    examples: ['svc webinars start Launch', 'svc webinars start Launch --stream https://stream.example/live'],
+    arguments: [argument('<webinar>', 'id or title')],
+    flags: { stream: text('<url>', 'URL of the stream; replaces the previous one'), ...changing() },
+    run: async ({ out, work }, ref, flags) => {
       const [{ findWebinar, startWebinar, StreamUrl }, { parse }] = await Promise.all([
         import('./webinars.ts'),
         import('../lib/parse.ts'),
       ])
       const streamUrl = flags.stream === undefined ? undefined : parse(StreamUrl, flags.stream, 'stream')
       out.one(await out.named(await work(async (w) => startWebinar(w, (await findWebinar(w, ref)).id, { streamUrl }))))
-    }),
-  )
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('end')
-      .description('End a live webinar and count its broadcast minutes; emails bound to attended and missed are sent')
-      .addHelpText('after', examples('svc webinars end Launch --dry-run', 'svc webinars end Launch --yes'))
-      .argument('<webinar>', 'id or title'),
-    'show what would change, and how many people would get an email',
-  ).action(
-    cli.run(async ({ out, trial, work, confirm }, ref: string, flags: Confirmation) => {
+  command({
+    path: 'webinars end',
+    summary: 'End a live webinar and count its broadcast minutes; emails bound to attended and missed are sent',
+    examples: ['svc webinars end Launch --dry-run', 'svc webinars end Launch --yes'],
+    arguments: [argument('<webinar>', 'id or title')],
+    flags: confirmed('show what would change, and how many people would get an email'),
+    run: async ({ out, trial, work, confirm }, ref, flags) => {
       const { endWebinar, findWebinar, planEnd } = await import('./webinars.ts')
       const { id, title } = await work((w) => findWebinar(w, ref))
       // Fails before the confirmation if the webinar can't be ended. It asks only if it emails people.
@@ -384,18 +331,16 @@ const addRun = (noun: Command, cli: Cli): void => {
       const planned = flags.dryRun ? await trial((w) => endWebinar(w, id)) : {}
       if (!(await confirm(what, asked, { ...planned, mails }))) return
       out.one(await out.named(await work((w) => endWebinar(w, id))))
-    }),
-  )
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('cancel')
-      .description('Cancel a webinar that has not begun, and email everyone who has registered')
-      .addHelpText('after', examples('svc webinars cancel Launch --dry-run', 'svc webinars cancel Launch --yes'))
-      .argument('<webinar>', 'id or title'),
-    'show how many people would get an email',
-  ).action(
-    cli.run(async ({ app, out, work, confirm }, ref: string, flags: Confirmation) => {
+  command({
+    path: 'webinars cancel',
+    summary: 'Cancel a webinar that has not begun, and email everyone who has registered',
+    examples: ['svc webinars cancel Launch --dry-run', 'svc webinars cancel Launch --yes'],
+    arguments: [argument('<webinar>', 'id or title')],
+    flags: confirmed('show how many people would get an email'),
+    run: async ({ app, out, work, confirm }, ref, flags) => {
       const { cancelWebinar, findWebinar, planCancellation } = await import('./webinars.ts')
       const { id, title } = await work((w) => findWebinar(w, ref))
       // Fails before the confirmation if the webinar can't be cancelled.
@@ -403,96 +348,72 @@ const addRun = (noun: Command, cli: Cli): void => {
       const what = `cancel ${title} and email ${quantity(mails, 'person', 'people')}`
       if (!(await confirm(what, flags, { id, title, mails }))) return
       out.one(await out.named(await work((w) => cancelWebinar(app, w, id))))
-    }),
-  )
-}
+    },
+  }),
+]
 
-const addDelete = (noun: Command, cli: Cli): void => {
-  confirmed(
-    noun
-      .command('delete')
-      .description(
-        'Delete a webinar that is over or has no registrations, with the names and addresses of its registrations',
-      )
-      .addHelpText('after', examples('svc webinars delete Launch --dry-run', 'svc webinars delete Launch --yes'))
-      .argument('<webinar>', 'id or title'),
-    'show what would be deleted',
-  ).action(
-    cli.run(async ({ out, trial, work, confirm }, ref: string, flags: Confirmation) => {
-      const { deleteWebinar, findWebinar } = await import('./webinars.ts')
-      const { id, title } = await work((w) => findWebinar(w, ref))
-      // Fails before the confirmation if the webinar can't be deleted.
-      const { registrations } = await trial((w) => deleteWebinar(w, id))
-      const what = `delete ${title} with ${quantity(registrations, 'registration')}`
-      if (!(await confirm(what, flags, { id, title, registrations }))) return
-      out.one({ id, title, ...(await work((w) => deleteWebinar(w, id))) })
-    }),
-  )
-}
+const deleteCommand = command({
+  path: 'webinars delete',
+  summary: 'Delete a webinar that is over or has no registrations, with the names and addresses of its registrations',
+  examples: ['svc webinars delete Launch --dry-run', 'svc webinars delete Launch --yes'],
+  arguments: [argument('<webinar>', 'id or title')],
+  flags: confirmed('show what would be deleted'),
+  run: async ({ out, trial, work, confirm }, ref, flags) => {
+    const { deleteWebinar, findWebinar } = await import('./webinars.ts')
+    const { id, title } = await work((w) => findWebinar(w, ref))
+    // Fails before the confirmation if the webinar can't be deleted.
+    const { registrations } = await trial((w) => deleteWebinar(w, id))
+    const what = `delete ${title} with ${quantity(registrations, 'registration')}`
+    if (!(await confirm(what, flags, { id, title, registrations }))) return
+    out.one({ id, title, ...(await work((w) => deleteWebinar(w, id))) })
+  },
+})
 
-const addPromote = (noun: Command, cli: Cli): void => {
-  changing(
-    noun
-      .command('promote')
-      .description(
-        'Give a seat to the first registration on the waitlist, or to the given one, even beyond the capacity',
-      )
-      .addHelpText(
-        'after',
-        examples('svc webinars promote Launch', 'svc webinars promote Launch reg_01m82xtxmmvg2qj0qr50gtn6ay'),
-      )
-      .argument('<webinar>', 'id or title')
-      .argument('[registration]', 'its id'),
-  ).action(
-    cli.run(async ({ app, out, work }, ref: string, registrationId: string | undefined) => {
-      const { findWebinar, listRegistrations, promoteRegistration } = await import('./webinars.ts')
-      const [promoted] = await work(async (w) => {
-        const webinar = await findWebinar(w, ref)
-        const id = await promoteRegistration(app, w, webinar.id, registrationId ?? null)
-        return listRegistrations(app, w, webinar.id, { id })
-      })
-      out.one(promoted!)
-    }),
-  )
-}
+const promoteCommand = command({
+  path: 'webinars promote',
+  summary: 'Give a seat to the first registration on the waitlist, or to the given one, even beyond the capacity',
+  examples: ['svc webinars promote Launch', 'svc webinars promote Launch reg_01m82xtxmmvg2qj0qr50gtn6ay'],
+  arguments: [argument('<webinar>', 'id or title'), argument('[registration]', 'its id')],
+  flags: changing(),
+  run: async ({ app, out, work }, ref, registrationId) => {
+    const { findWebinar, listRegistrations, promoteRegistration } = await import('./webinars.ts')
+    const [promoted] = await work(async (w) => {
+      const webinar = await findWebinar(w, ref)
+      const id = await promoteRegistration(app, w, webinar.id, registrationId ?? null)
+      return listRegistrations(app, w, webinar.id, { id })
+    })
+    out.one(promoted!)
+  },
+})
 
-const addFree = (noun: Command, cli: Cli): void => {
-  confirmed(
-    noun
-      .command('free')
-      .description('Free the seat of an erased person, and give it to the first on the waitlist by email')
-      .addHelpText(
-        'after',
-        examples(
-          'svc webinars free Launch reg_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
-          'svc webinars free Launch reg_01m82xtxmmvg2qj0qr50gtn6ay --yes',
-        ),
-      )
-      .argument('<webinar>', 'id or title')
-      .argument('<registration>', 'its id'),
-    'show what would change',
-  ).action(
-    cli.run(async ({ app, out, work, confirm }, ref: string, registrationId: string, flags: Confirmation) => {
-      const { findWebinar, freeSeat } = await import('./webinars.ts')
-      const { id, title, waitlistedCount, capacity, registeredCount } = await work((w) => findWebinar(w, ref))
-      const mails = waitlistedCount > 0 && capacity !== null && registeredCount <= capacity ? 1 : 0
-      const what = `free a seat in ${title}${mails > 0 ? ', and email the first on the waitlist' : ''}`
-      if (!(await confirm(what, flags, { id, title, mails }))) return
-      await work((w) => freeSeat(app, w, id, registrationId))
-      out.one(await work((w) => findWebinar(w, id)))
-    }),
-  )
-}
+const freeCommand = command({
+  path: 'webinars free',
+  summary: 'Free the seat of an erased person, and give it to the first on the waitlist by email',
+  examples: [
+    'svc webinars free Launch reg_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
+    'svc webinars free Launch reg_01m82xtxmmvg2qj0qr50gtn6ay --yes',
+  ],
+  arguments: [argument('<webinar>', 'id or title'), argument('<registration>', 'its id')],
+  flags: confirmed('show what would change'),
+  run: async ({ app, out, work, confirm }, ref, registrationId, flags) => {
+    const { findWebinar, freeSeat } = await import('./webinars.ts')
+    const { id, title, waitlistedCount, capacity, registeredCount } = await work((w) => findWebinar(w, ref))
+    const mails = waitlistedCount > 0 && capacity !== null && registeredCount <= capacity ? 1 : 0
+    const what = `free a seat in ${title}${mails > 0 ? ', and email the first on the waitlist' : ''}`
+    if (!(await confirm(what, flags, { id, title, mails }))) return
+    await work((w) => freeSeat(app, w, id, registrationId))
+    out.one(await work((w) => findWebinar(w, id)))
+  },
+})
 
 /** `svc webinars` */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('webinars')
-  addReads(noun, cli)
-  addAttendees(noun, cli)
-  addCreate(noun, cli)
-  addUpdate(noun, cli)
-  addRun(noun, cli)
-  addPromote(noun, cli)
-  addFree(noun, cli)
-  addDelete(noun, cli)
-}
+export const commands: CommandList = [
+  ...readCommands,
+  attendeeCommand,
+  createCommand,
+  updateCommand,
+  ...runCommands,
+  promoteCommand,
+  freeCommand,
+  deleteCommand,
+]

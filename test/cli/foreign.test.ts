@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { closedSetAt } from '../../src/cli/define.ts'
 import type { Statement } from '../../src/store/statement.ts'
 import { choicesOf } from '../../src/tools/choice-values.ts'
-import { closedValues } from '../../src/tools/closed-values.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { type Ran, svc } from '../support/cli.ts'
 import { useDnsServer } from '../support/dns.ts'
@@ -127,7 +127,7 @@ test('every command that takes a reference is in this sweep', () => {
   const swept = new Set([...calls.flatMap(placesIn), ...Object.values(others).flat()])
   const missing = places
     .filter(({ name, place, value }) => !texts.has(value) || choicesOf(name, place)?.noun)
-    .filter(({ name, place }) => !closedValues[`${name} ${place}`])
+    .filter(({ name, place }) => !closedSetAt(name, place))
     .map(({ name, place }) => `${name} ${place}`)
     .filter((place) => !swept.has(place))
   expect(missing).toEqual([])

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
+import { closedPlaces, closedSetAt } from '../../src/cli/define.ts'
 import { fullCommand } from '../../src/cli/next.ts'
-import { closedValues } from '../../src/tools/closed-values.ts'
 import { type Acting, buildCommands, leavesOf } from '../support/commands.ts'
 
 const helpOf = (command: Command): string => {
@@ -27,6 +27,11 @@ const wordsOf = (line: string): string[] => {
 }
 
 const program = await buildCommands()
+const closed = new Map<string, readonly string[]>()
+for (const key of closedPlaces()) {
+  const at = key.lastIndexOf(' ')
+  closed.set(key, await closedSetAt(key.slice(0, at), key.slice(at + 1))!.load())
+}
 const leaves = leavesOf(program).filter((command) => !/^svc (help|completion words)$/.test(fullCommand(command)))
 
 describe.each(leaves.map((command) => [fullCommand(command), command] as const))('%s --help', (name, command) => {
@@ -39,7 +44,7 @@ describe.each(leaves.map((command) => [fullCommand(command), command] as const))
       const ran: string[] = []
       const wrong: string[] = []
       const check = (leaf: Command, place: string, value: unknown) => {
-        const allowed = closedValues[`${fullCommand(leaf).slice(4)} ${place}`]
+        const allowed = closed.get(`${fullCommand(leaf).slice(4)} ${place}`)
         if (!allowed || typeof value !== 'string') return
         wrong.push(...value.split(',').filter((part) => !allowed.includes(part)))
       }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { buildProgram } from '../../src/cli/program.ts'
-import { loadCommands, loadSets } from '../../src/tools/commands.ts'
+import { loadCommands, loadLists } from '../../src/tools/commands.ts'
 import { startApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 
@@ -86,9 +86,9 @@ describe('every command, with stdin closed and pipes for output', () => {
     }
   })
 
-  test('each set of commands has exactly the nouns that it is loaded for', async () => {
-    const loaded = (await loadSets()).map(([nouns, set]) => {
-      const program = buildProgram([set], unopened)
+  test('each list of commands has exactly the nouns that it is loaded for', async () => {
+    const loaded = (await loadLists()).map(([nouns, list]) => {
+      const program = buildProgram([list], unopened)
       return [nouns, program.commands.map((command) => command.name())]
     })
     for (const [nouns, made] of loaded) expect([...made!].sort()).toEqual([...nouns!].sort())

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
-import { type CommandSet, type Context, examples } from '../../cli/command.ts'
+import type { Context } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { argument, type FlagValues, present, text } from '../../cli/flags.ts'
 import { createProgress } from '../../cli/progress.ts'
 import { conflict, notFound, Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
@@ -59,11 +61,13 @@ const backup = async (context: Context, file: string): Promise<void> => {
   }
 }
 
-interface RestoreFlags {
-  dryRun?: boolean
-  hold?: boolean
-  erasures?: string
+const restoreFlags = {
+  erasures: text('<file>', 'the list of people to erase again (default: that of this installation)'),
+  dryRun: present('check the whole file, and change nothing'),
+  hold: present('pause all queues: nothing that is pending leaves until svc queues resume'),
 }
+
+type RestoreFlags = FlagValues<typeof restoreFlags>
 
 const restore = async (
   context: Context,
@@ -122,28 +126,27 @@ const restore = async (
 }
 
 /** `svc db backup` and `svc db restore` (docs/reference/cli.md#backup-and-restore). */
-export const commands: CommandSet = (cli) => {
-  const db = cli.noun('db')
+export const commands: CommandList = [
+  command({
+    path: 'db backup',
+    summary: 'Write a compressed backup of the whole database; the daemon can keep running',
+    examples: ['svc db backup svc-2026-11-23.backup', 'svc db backup - > svc.backup'],
+    arguments: [argument('<file|->', 'a new file, or - for standard output')],
+    app: 'none',
+    run: (context, file) => backup(context, file),
+  }),
 
-  db.command('backup')
-    .description('Write a compressed backup of the whole database; the daemon can keep running')
-    .addHelpText('after', examples('svc db backup svc-2026-11-23.backup', 'svc db backup - > svc.backup'))
-    .argument('<file|->', 'a new file, or - for standard output')
-    .action(cli.run((context, file: string) => backup(context, file), { app: 'none' }))
-
-  db.command('restore')
-    .description('Restore a backup into an empty database: the embedded one, or that of DATABASE_URL')
-    .addHelpText(
-      'after',
-      examples(
-        'svc db restore svc.backup --dry-run',
-        'svc db restore svc.backup --hold',
-        'DATABASE_URL=postgres://svc@db.example/svc svc db restore svc.backup',
-      ),
-    )
-    .argument('<file|->', 'a backup, or - for standard input')
-    .option('--erasures <file>', 'the list of people to erase again (default: that of this installation)')
-    .option('--dry-run', 'check the whole file, and change nothing')
-    .option('--hold', 'pause all queues: nothing that is pending leaves until svc queues resume')
-    .action(cli.run((context, file: string, flags: RestoreFlags) => restore(context, file, flags), { app: 'none' }))
-}
+  command({
+    path: 'db restore',
+    summary: 'Restore a backup into an empty database: the embedded one, or that of DATABASE_URL',
+    examples: [
+      'svc db restore svc.backup --dry-run',
+      'svc db restore svc.backup --hold',
+      'DATABASE_URL=postgres://svc@db.example/svc svc db restore svc.backup',
+    ],
+    arguments: [argument('<file|->', 'a backup, or - for standard input')],
+    flags: restoreFlags,
+    app: 'none',
+    run: (context, file, flags) => restore(context, file, flags),
+  }),
+]

@@ -1,4 +1,6 @@
-import { type CommandSet, type Confirmation, type Context, confirmed, examples } from '../../cli/command.ts'
+import type { Context } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { absent, confirmed, present, text } from '../../cli/flags.ts'
 import { Problem } from '../../lib/problem.ts'
 import { number } from '../../lib/quantity.ts'
 import { statement } from '../../store/statement.ts'
@@ -38,178 +40,163 @@ const portOf = (text: string): number => {
   throw new Problem('usage', '--port must be a whole number up to 65535')
 }
 
-/** `svc serve`, `svc jobs`, `svc db`, `svc openapi`: running the daemon and its database. */
-export const commands: CommandSet = (cli) => {
-  cli
-    .noun('serve')
-    .addHelpText('after', examples('svc serve', 'DATABASE_URL=postgres://svc@db.example/svc svc serve --no-jobs'))
-    .option('--no-jobs', 'serve only the API')
-    .action(
-      cli.run((context, options: { jobs: boolean }) => serve(context, { api: true, jobs: options.jobs }), {
-        app: 'none',
-      }),
-    )
-
-  const jobs = cli.noun('jobs')
-  jobs
-    .command('run')
-    .description('Run only the jobs; any number may share one database')
-    .addHelpText('after', examples('svc jobs run', 'svc jobs run --port 4900'))
-    .option('--port <n>', 'answer /healthz, /readyz and /metrics at this port')
-    .action(
-      cli.run(
-        (context, { port }: { port?: string }) =>
-          serve(context, { api: false, jobs: true, ...(port !== undefined && { probesPort: portOf(port) }) }),
-        { app: 'none' },
-      ),
-    )
-
-  const db = cli.noun('db')
-  // Opens only the database, with any schema and secret.
-  const open = async ({ make = false } = {}) => {
-    const [{ readPlaces }, { keepsSecret, keptSecret }, { requireDatabase }, { openDatabase }] = await Promise.all([
-      import('../config.ts'),
-      import('../secret.ts'),
-      import('../open.ts'),
-      import('../../store/database.ts'),
-    ])
-    const places = readPlaces()
-    const { databaseUrl, dataDir } = places
-    if (!make) requireDatabase(places)
-    else if (keepsSecret()) keptSecret(dataDir)
-    const embedded = databaseUrl ? null : await (await import('../../embedded/embedded.ts')).openEmbedded(dataDir)
-    const url = databaseUrl ?? embedded!.url
-    const database = openDatabase(url, { max: 2, name: 'svc db' })
-    const close = async () => {
-      await database.close()
-      await embedded?.close()
-    }
-    return { database, databaseUrl: url, close }
+// Opens only the database, with any schema and secret.
+const open = async ({ make = false } = {}) => {
+  const [{ readPlaces }, { keepsSecret, keptSecret }, { requireDatabase }, { openDatabase }] = await Promise.all([
+    import('../config.ts'),
+    import('../secret.ts'),
+    import('../open.ts'),
+    import('../../store/database.ts'),
+  ])
+  const places = readPlaces()
+  const { databaseUrl, dataDir } = places
+  if (!make) requireDatabase(places)
+  else if (keepsSecret()) keptSecret(dataDir)
+  const embedded = databaseUrl ? null : await (await import('../../embedded/embedded.ts')).openEmbedded(dataDir)
+  const url = databaseUrl ?? embedded!.url
+  const database = openDatabase(url, { max: 2, name: 'svc db' })
+  const close = async () => {
+    await database.close()
+    await embedded?.close()
   }
-  /** Returns the place of the database in words, and whether it exists: `svc dev`, `svc serve` and `svc db migrate` create an embedded one. */
-  const placeOf = async () => {
-    const [{ readPlaces }, { findCluster }] = await Promise.all([
-      import('../config.ts'),
-      import('../../embedded/embedded.ts'),
-    ])
-    const { databaseUrl, dataDir } = readPlaces()
-    if (databaseUrl) return { place: new URL(databaseUrl).host, exists: true }
-    return { place: `embedded in ${dataDir}`, exists: (await findCluster(dataDir)) !== undefined }
-  }
-
-  db.command('status', { isDefault: true })
-    .description('Show where the database is and whether its schema is up to date')
-    .addHelpText('after', examples('svc db status', 'svc db status --json'))
-    .action(
-      cli.run(
-        async ({ out, exit }) => {
-          const { place, exists } = await placeOf()
-          if (!exists) {
-            out.note('There is no database yet: svc dev, svc serve or svc db migrate creates it.')
-            out.one({ database: place, version: null, size: 0, applied: 0, pending: [], unknown: [] })
-            return exit(7)
-          }
-          const { database, close } = await open()
-          try {
-            const { describeServer, schemaProblem, schemaState } = await import('../../store/schema.ts')
-            const schema = await schemaState(database)
-            const { applied, pending, unknown } = schema
-            const state = {
-              database: place,
-              ...(await describeServer(database)),
-              applied: applied.length,
-              pending,
-              unknown,
-            }
-            out.one(state, out.isTerminal ? { ...state, size: `${number(Math.ceil(state.size / 1e6))} MB` } : state)
-            if (schemaProblem(schema)) exit(7)
-          } finally {
-            await close()
-          }
-        },
-        { app: 'none' },
-      ),
-    )
-
-  db.command('migrate')
-    .description('Bring the schema up to date')
-    .addHelpText('after', examples('svc db migrate --dry-run', 'svc db migrate'))
-    .option('--dry-run', 'show pending migrations, how long they are expected to take and which daemons must stop')
-    .option('--force', 'migrate although daemons are connected that can’t work with the new schema')
-    .action(
-      cli.run(
-        async ({ out, progress }, { dryRun = false, force = false }: { dryRun?: boolean; force?: boolean }) => {
-          const app = await open({ make: !dryRun })
-          try {
-            const { migrateUnderDaemons, planOf, shownPlan } = await import('./migrate.ts')
-            if (dryRun) {
-              const plan = await planOf(app.database)
-              return out.one(plan, shownPlan(plan))
-            }
-            const applied = await migrateUnderDaemons(app, { force, note: out.note, progress })
-            out.one({ applied, pending: [] })
-          } finally {
-            await app.close()
-          }
-        },
-        { app: 'none' },
-      ),
-    )
-
-  confirmed(
-    db
-      .command('reset')
-      .description('Empty the database: delete every account, contact and delivery')
-      .addHelpText('after', examples('svc db reset --dry-run', 'svc db reset --yes')),
-  ).action(
-    cli.run(
-      async ({ out, confirm }, options: Confirmation) => {
-        const app = await open()
-        try {
-          const [row] = await app.database.sql(readName)
-          const planned = { database: row?.name }
-          if (!(await confirm(`delete everything in the database ${row?.name}`, options, planned))) return
-          const { migrate, resetSchema } = await import('../../store/schema.ts')
-          await resetSchema(app.database)
-          out.one({ applied: await migrate(app.database, app.databaseUrl) })
-        } finally {
-          await app.close()
-        }
-      },
-      { app: 'none' },
-    ),
-  )
-
-  db.command('stop')
-    .description('Stop the embedded database; a running daemon starts it again')
-    .addHelpText('after', examples('svc db stop', 'SVC_DATA_DIR=/var/lib/svc svc db stop'))
-    .action(
-      cli.run(
-        async ({ out }) => {
-          const [{ stopEmbedded }, { readPlaces }] = await Promise.all([
-            import('../../embedded/embedded.ts'),
-            import('../config.ts'),
-          ])
-          out.one({ database: await stopEmbedded(readPlaces().dataDir) })
-        },
-        { app: 'none' },
-      ),
-    )
-
-  cli
-    .noun('openapi')
-    .addHelpText('after', examples('svc openapi > openapi.json', 'svc openapi | jq .info.version'))
-    .action(
-      cli.run(
-        async ({ out }) => {
-          const [{ openApiOf }, { loadRoutes }, { readPlaces }] = await Promise.all([
-            import('../../http/openapi.ts'),
-            import('../features.ts'),
-            import('../config.ts'),
-          ])
-          out.line(JSON.stringify(openApiOf(await loadRoutes(), readPlaces().publicUrl), null, 2))
-        },
-        { app: 'none' },
-      ),
-    )
+  return { database, databaseUrl: url, close }
 }
+
+/** Returns the place of the database in words, and whether it exists: `svc dev`, `svc serve` and `svc db migrate` create an embedded one. */
+const placeOf = async () => {
+  const [{ readPlaces }, { findCluster }] = await Promise.all([
+    import('../config.ts'),
+    import('../../embedded/embedded.ts'),
+  ])
+  const { databaseUrl, dataDir } = readPlaces()
+  if (databaseUrl) return { place: new URL(databaseUrl).host, exists: true }
+  return { place: `embedded in ${dataDir}`, exists: (await findCluster(dataDir)) !== undefined }
+}
+
+/** `svc serve`, `svc jobs`, `svc db`, `svc openapi`: running the daemon and its database. */
+export const commands: CommandList = [
+  command({
+    path: 'serve',
+    examples: ['svc serve', 'DATABASE_URL=postgres://svc@db.example/svc svc serve --no-jobs'],
+    flags: { jobs: absent('serve only the API') },
+    app: 'none',
+    run: (context, options) => serve(context, { api: true, jobs: options.jobs }),
+  }),
+
+  command({
+    path: 'jobs run',
+    summary: 'Run only the jobs; any number may share one database',
+    examples: ['svc jobs run', 'svc jobs run --port 4900'],
+    flags: { port: text('<n>', 'answer /healthz, /readyz and /metrics at this port') },
+    app: 'none',
+    run: (context, { port }) =>
+      serve(context, { api: false, jobs: true, ...(port !== undefined && { probesPort: portOf(port) }) }),
+  }),
+
+  command({
+    path: 'db status',
+    isDefault: true,
+    summary: 'Show where the database is and whether its schema is up to date',
+    examples: ['svc db status', 'svc db status --json'],
+    app: 'none',
+    run: async ({ out, exit }) => {
+      const { place, exists } = await placeOf()
+      if (!exists) {
+        out.note('There is no database yet: svc dev, svc serve or svc db migrate creates it.')
+        out.one({ database: place, version: null, size: 0, applied: 0, pending: [], unknown: [] })
+        return exit(7)
+      }
+      const { database, close } = await open()
+      try {
+        const { describeServer, schemaProblem, schemaState } = await import('../../store/schema.ts')
+        const schema = await schemaState(database)
+        const { applied, pending, unknown } = schema
+        const state = {
+          database: place,
+          ...(await describeServer(database)),
+          applied: applied.length,
+          pending,
+          unknown,
+        }
+        out.one(state, out.isTerminal ? { ...state, size: `${number(Math.ceil(state.size / 1e6))} MB` } : state)
+        if (schemaProblem(schema)) exit(7)
+      } finally {
+        await close()
+      }
+    },
+  }),
+
+  command({
+    path: 'db migrate',
+    summary: 'Bring the schema up to date',
+    examples: ['svc db migrate --dry-run', 'svc db migrate'],
+    flags: {
+      dryRun: present('show pending migrations, how long they are expected to take and which daemons must stop'),
+      force: present('migrate although daemons are connected that can’t work with the new schema'),
+    },
+    app: 'none',
+    run: async ({ out, progress }, { dryRun = false, force = false }) => {
+      const app = await open({ make: !dryRun })
+      try {
+        const { migrateUnderDaemons, planOf, shownPlan } = await import('./migrate.ts')
+        if (dryRun) {
+          const plan = await planOf(app.database)
+          return out.one(plan, shownPlan(plan))
+        }
+        const applied = await migrateUnderDaemons(app, { force, note: out.note, progress })
+        out.one({ applied, pending: [] })
+      } finally {
+        await app.close()
+      }
+    },
+  }),
+
+  command({
+    path: 'db reset',
+    summary: 'Empty the database: delete every account, contact and delivery',
+    examples: ['svc db reset --dry-run', 'svc db reset --yes'],
+    flags: confirmed(),
+    app: 'none',
+    run: async ({ out, confirm }, options) => {
+      const app = await open()
+      try {
+        const [row] = await app.database.sql(readName)
+        const planned = { database: row?.name }
+        if (!(await confirm(`delete everything in the database ${row?.name}`, options, planned))) return
+        const { migrate, resetSchema } = await import('../../store/schema.ts')
+        await resetSchema(app.database)
+        out.one({ applied: await migrate(app.database, app.databaseUrl) })
+      } finally {
+        await app.close()
+      }
+    },
+  }),
+
+  command({
+    path: 'db stop',
+    summary: 'Stop the embedded database; a running daemon starts it again',
+    examples: ['svc db stop', 'SVC_DATA_DIR=/var/lib/svc svc db stop'],
+    app: 'none',
+    run: async ({ out }) => {
+      const [{ stopEmbedded }, { readPlaces }] = await Promise.all([
+        import('../../embedded/embedded.ts'),
+        import('../config.ts'),
+      ])
+      out.one({ database: await stopEmbedded(readPlaces().dataDir) })
+    },
+  }),
+
+  command({
+    path: 'openapi',
+    examples: ['svc openapi > openapi.json', 'svc openapi | jq .info.version'],
+    app: 'none',
+    run: async ({ out }) => {
+      const [{ openApiOf }, { loadRoutes }, { readPlaces }] = await Promise.all([
+        import('../../http/openapi.ts'),
+        import('../features.ts'),
+        import('../config.ts'),
+      ])
+      out.line(JSON.stringify(openApiOf(await loadRoutes(), readPlaces().publicUrl), null, 2))
+    },
+  }),
+]

@@ -1,4 +1,4 @@
-import { type CommandSet, examples } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
 import type { Column } from '../../cli/output.ts'
 import type { JobView } from './jobs.status.ts'
 
@@ -21,29 +21,26 @@ const rowsOf = (job: JobView): Row[] =>
     : job.processes.map((process) => ({ ...job, ...process }))
 
 /** `svc jobs status` (docs/reference/cli.md#running). */
-export const commands: CommandSet = (cli) => {
-  cli
-    .noun('jobs')
-    .command('status', { isDefault: true })
-    .description('Show which processes run each job, and what is due in its queue')
-    .addHelpText('after', examples('svc jobs status', 'svc jobs status --json'))
-    .action(
-      cli.run(
-        async ({ out }) => {
-          const [{ openForInspection }, { readJobs }] = await Promise.all([
-            import('../open.ts'),
-            import('./jobs.status.ts'),
-          ])
-          const app = await openForInspection('require')
-          try {
-            const jobs = await readJobs(app)
-            if (out.format === 'plain' || out.format === 'table') await out.list('jobs', jobs.flatMap(rowsOf), columns)
-            else await out.list('jobs', jobs, [])
-          } finally {
-            await app.close()
-          }
-        },
-        { app: 'none' },
-      ),
-    )
-}
+export const commands: CommandList = [
+  command({
+    path: 'jobs status',
+    isDefault: true,
+    summary: 'Show which processes run each job, and what is due in its queue',
+    examples: ['svc jobs status', 'svc jobs status --json'],
+    app: 'none',
+    run: async ({ out }) => {
+      const [{ openForInspection }, { readJobs }] = await Promise.all([
+        import('../open.ts'),
+        import('./jobs.status.ts'),
+      ])
+      const app = await openForInspection('require')
+      try {
+        const jobs = await readJobs(app)
+        if (out.format === 'plain' || out.format === 'table') await out.list('jobs', jobs.flatMap(rowsOf), columns)
+        else await out.list('jobs', jobs, [])
+      } finally {
+        await app.close()
+      }
+    },
+  }),
+]

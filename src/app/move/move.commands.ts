@@ -1,4 +1,6 @@
-import { type CommandSet, type Context, examples } from '../../cli/command.ts'
+import type { Context } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { argument, present, text } from '../../cli/flags.ts'
 import { readSecret } from '../../cli/input.ts'
 import { conflict, notFound, Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
@@ -84,40 +86,40 @@ const importFrom = async (context: Context, file: string, flags: Flags): Promise
 }
 
 /** `svc accounts export` and `svc accounts import` (docs/reference/cli.md#moving-an-account). */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('accounts')
+export const commands: CommandList = [
+  command({
+    path: 'accounts export',
+    summary: 'Move an account to another installation: it stops working here, and is written to an encrypted file',
+    examples: [
+      'svc accounts export Shop --out shop.account --secret-file passphrase.txt --dry-run',
+      'svc accounts export Shop --out shop.account --secret-file passphrase.txt',
+    ],
+    arguments: [argument('<account>', 'id or name')],
+    flags: {
+      out: text('<file>', 'a new file'),
+      secretFile: text('<file|->', 'the passphrase that encrypts the file; the import needs it too'),
+      abort: present('end an export that was interrupted: the account works here again'),
+      yes: present('accepted for scripts; this command never asks'),
+      dryRun: present('show what would be exported, and change nothing'),
+    },
+    account: 'none',
+    run: (context, ref, flags) => exportTo(context, ref, flags),
+  }),
 
-  noun
-    .command('export')
-    .description('Move an account to another installation: it stops working here, and is written to an encrypted file')
-    .addHelpText(
-      'after',
-      examples(
-        'svc accounts export Shop --out shop.account --secret-file passphrase.txt --dry-run',
-        'svc accounts export Shop --out shop.account --secret-file passphrase.txt',
-      ),
-    )
-    .argument('<account>', 'id or name')
-    .option('--out <file>', 'a new file')
-    .option('--secret-file <file|->', 'the passphrase that encrypts the file; the import needs it too')
-    .option('--abort', 'end an export that was interrupted: the account works here again')
-    .option('--yes', 'accepted for scripts; this command never asks')
-    .option('--dry-run', 'show what would be exported, and change nothing')
-    .action(cli.run((context, ref: string, flags: Flags) => exportTo(context, ref, flags), { account: 'none' }))
-
-  noun
-    .command('import')
-    .description('Import an account that another installation exported: it works here from then on')
-    .addHelpText(
-      'after',
-      examples(
-        'svc accounts import shop.account --secret-file passphrase.txt --dry-run',
-        'svc accounts import shop.account --secret-file passphrase.txt',
-      ),
-    )
-    .argument('<file>', 'what svc accounts export has written')
-    .option('--secret-file <file|->', 'the passphrase that the file was exported with')
-    .option('--yes', 'accepted for scripts; this command never asks')
-    .option('--dry-run', 'check the whole file, and change nothing')
-    .action(cli.run((context, file: string, flags: Flags) => importFrom(context, file, flags), { account: 'none' }))
-}
+  command({
+    path: 'accounts import',
+    summary: 'Import an account that another installation exported: it works here from then on',
+    examples: [
+      'svc accounts import shop.account --secret-file passphrase.txt --dry-run',
+      'svc accounts import shop.account --secret-file passphrase.txt',
+    ],
+    arguments: [argument('<file>', 'what svc accounts export has written')],
+    flags: {
+      secretFile: text('<file|->', 'the passphrase that the file was exported with'),
+      yes: present('accepted for scripts; this command never asks'),
+      dryRun: present('check the whole file, and change nothing'),
+    },
+    account: 'none',
+    run: (context, file, flags) => importFrom(context, file, flags),
+  }),
+]

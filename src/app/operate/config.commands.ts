@@ -1,4 +1,4 @@
-import { type CommandSet, examples } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
 import type { Cell, Column } from '../../cli/output.ts'
 import type { Setting } from '../config.ts'
 
@@ -12,17 +12,14 @@ const columns: Column<Setting>[] = [
 ]
 
 /** `svc config` (docs/reference/cli.md#status-doctor-and-config). */
-export const commands: CommandSet = (cli) => {
-  cli
-    .noun('config')
-    .addHelpText('after', examples('svc config', 'svc config --json'))
-    .action(
-      cli.run(
-        async ({ out }) => {
-          const { readSettings } = await import('../config.ts')
-          await out.list('settings', readSettings(), columns)
-        },
-        { app: 'none' },
-      ),
-    )
-}
+export const commands: CommandList = [
+  command({
+    path: 'config',
+    examples: ['svc config', 'svc config --json'],
+    app: 'none',
+    run: async ({ out }) => {
+      const { readSettings } = await import('../config.ts')
+      await out.list('settings', readSettings(), columns)
+    },
+  }),
+]

@@ -1,4 +1,4 @@
-import { type CommandSet, examples } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
 import type { Column } from '../../cli/output.ts'
 import type { Check } from './doctor.check.ts'
 
@@ -9,19 +9,16 @@ const columns: Column<Check>[] = [
 ]
 
 /** `svc doctor` (docs/reference/cli.md#status-doctor-and-config). */
-export const commands: CommandSet = (cli) => {
-  cli
-    .noun('doctor')
-    .addHelpText('after', examples('svc doctor', 'svc doctor --json'))
-    .action(
-      cli.run(
-        async ({ out, exit }) => {
-          const { examine } = await import('./doctor.ts')
-          const checks = await examine()
-          await out.list('checks', checks, columns)
-          if (checks.some(({ status }) => status === 'fail')) exit(1)
-        },
-        { app: 'none' },
-      ),
-    )
-}
+export const commands: CommandList = [
+  command({
+    path: 'doctor',
+    examples: ['svc doctor', 'svc doctor --json'],
+    app: 'none',
+    run: async ({ out, exit }) => {
+      const { examine } = await import('./doctor.ts')
+      const checks = await examine()
+      await out.list('checks', checks, columns)
+      if (checks.some(({ status }) => status === 'fail')) exit(1)
+    },
+  }),
+]

@@ -1,4 +1,6 @@
-import { type CommandSet, type Confirmation, type Context, changing, confirmed, examples } from '../../cli/command.ts'
+import type { Context } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { argument, changing, confirmed } from '../../cli/flags.ts'
 import type { Column } from '../../cli/output.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import type { QueueState } from './queue-states.ts'
@@ -18,43 +20,39 @@ const print = async ({ out }: Context, queues: readonly QueueState[], name: stri
 }
 
 /** `svc queues` (docs/reference/cli.md#queues). */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('queues')
+export const commands: CommandList = [
+  command({
+    path: 'queues show',
+    isDefault: true,
+    summary: 'Show each queue: whether it is paused, since when, its due items and the age of the oldest',
+    examples: ['svc queues', 'svc queues show sends --json'],
+    arguments: [argument('[queue]', '', { of: async () => (await import('../../queue/holds.ts')).queueNames })],
+    run: async (context, name) => {
+      const { namedQueues, showQueues } = await import('./queue-states.ts')
+      await print(context, await showQueues(context.app, namedQueues(name)), name)
+    },
+  }),
 
-  noun
-    .command('show', { isDefault: true })
-    .description('Show each queue: whether it is paused, since when, its due items and the age of the oldest')
-    .addHelpText('after', examples('svc queues', 'svc queues show sends --json'))
-    .argument('[queue]')
-    .action(
-      cli.run(async (context, name: string | undefined) => {
-        const { namedQueues, showQueues } = await import('./queue-states.ts')
-        await print(context, await showQueues(context.app, namedQueues(name)), name)
-      }),
-    )
-
-  changing(
-    noun
-      .command('pause')
-      .description('Pause a queue, or all: what is in it does not leave until it is resumed')
-      .addHelpText('after', examples('svc queues pause', 'svc queues pause sends'))
-      .argument('[queue]'),
-  ).action(
-    cli.run(async (context, name: string | undefined) => {
+  command({
+    path: 'queues pause',
+    summary: 'Pause a queue, or all: what is in it does not leave until it is resumed',
+    examples: ['svc queues pause', 'svc queues pause sends'],
+    arguments: [argument('[queue]', '', { of: async () => (await import('../../queue/holds.ts')).queueNames })],
+    flags: changing(),
+    run: async (context, name) => {
       const { namedQueues, pauseQueues } = await import('./queue-states.ts')
       const queues = namedQueues(name)
       await print(context, await context.operate((operation) => pauseQueues(operation, queues)), name)
-    }),
-  )
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('resume')
-      .description('Resume a paused queue, or all: what is due leaves at once')
-      .addHelpText('after', examples('svc queues resume deliveries', 'svc queues resume --yes'))
-      .argument('[queue]'),
-  ).action(
-    cli.run(async (context, name: string | undefined, flags: Confirmation) => {
+  command({
+    path: 'queues resume',
+    summary: 'Resume a paused queue, or all: what is due leaves at once',
+    examples: ['svc queues resume deliveries', 'svc queues resume --yes'],
+    arguments: [argument('[queue]', '', { of: async () => (await import('../../queue/holds.ts')).queueNames })],
+    flags: confirmed(),
+    run: async (context, name, flags) => {
       const { namedQueues, resumeQueues, showQueues } = await import('./queue-states.ts')
       const queues = namedQueues(name)
       const paused = (await showQueues(context.app, queues)).filter(({ state }) => state === 'paused')
@@ -64,6 +62,6 @@ export const commands: CommandSet = (cli) => {
         if (!(await context.confirm(what, flags, { queues: paused }))) return
       }
       await print(context, await context.operate((operation) => resumeQueues(operation, queues)), name)
-    }),
-  )
-}
+    },
+  }),
+]

@@ -1,13 +1,16 @@
-import { type CommandSet, type Context, confirmed, examples } from '../../cli/command.ts'
+import type { Context } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { confirmed, type FlagValues, present, text } from '../../cli/flags.ts'
 import { readInput } from '../../cli/input.ts'
 import { Problem } from '../../lib/problem.ts'
 
-interface Flags {
-  secretFile?: string
-  endLinks?: boolean
-  yes?: boolean
-  dryRun?: boolean
+const rotateFlags = {
+  secretFile: text('<file|->', 'the new secret (or SVC_NEW_SECRET; default with the embedded database: a random one)'),
+  endLinks: present('invalidate links signed with the old secret, for example after a leak'),
+  ...confirmed('check that it would succeed, and show how much it would seal'),
 }
+
+type Flags = FlagValues<typeof rotateFlags>
 
 const leastLength = 16
 
@@ -74,24 +77,16 @@ const rotate = async (context: Context, flags: Flags): Promise<void> => {
 }
 
 /** `svc secret rotate`. */
-export const commands: CommandSet = (cli) => {
-  confirmed(
-    cli
-      .noun('secret')
-      .command('rotate')
-      .description('Seal stored credentials with a new secret while no daemon runs; links in sent emails keep working')
-      .addHelpText(
-        'after',
-        examples(
-          'svc secret rotate --secret-file new-secret.txt --dry-run',
-          'svc secret rotate --secret-file new-secret.txt --yes',
-        ),
-      )
-      .option(
-        '--secret-file <file|->',
-        'the new secret (or SVC_NEW_SECRET; default with the embedded database: a random one)',
-      )
-      .option('--end-links', 'invalidate links signed with the old secret, for example after a leak'),
-    'check that it would succeed, and show how much it would seal',
-  ).action(cli.run((context, flags: Flags) => rotate(context, flags), { app: 'none' }))
-}
+export const commands: CommandList = [
+  command({
+    path: 'secret rotate',
+    summary: 'Seal stored credentials with a new secret while no daemon runs; links in sent emails keep working',
+    examples: [
+      'svc secret rotate --secret-file new-secret.txt --dry-run',
+      'svc secret rotate --secret-file new-secret.txt --yes',
+    ],
+    flags: rotateFlags,
+    app: 'none',
+    run: (context, flags) => rotate(context, flags),
+  }),
+]

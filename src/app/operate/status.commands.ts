@@ -1,5 +1,6 @@
-import { type CommandSet, examples } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
 import { drawObject, relative, span } from '../../cli/draw/draw.ts'
+import { present } from '../../cli/flags.ts'
 import type { Cell } from '../../cli/output.ts'
 import { hasScreen, repeated, watchOnScreen } from '../../cli/screen.ts'
 import { number, quantity } from '../../lib/quantity.ts'
@@ -61,41 +62,38 @@ const forPeople = (app: Pick<OpenApp, 'systemNow'>, status: Status): Record<stri
 }
 
 /** `svc status [--watch]` (docs/reference/cli.md#status-doctor-and-config). */
-export const commands: CommandSet = (cli) => {
-  cli
-    .noun('status')
-    .addHelpText('after', examples('svc status', 'svc status --watch'))
-    .option('--watch', 'refresh every two seconds until q (on a terminal) or Ctrl-C')
-    .action(
-      cli.run(
-        async (context, options: { watch?: boolean }) => {
-          const { out, exit } = context
-          const [{ openForInspection }, { readStatus }, { version }] = await Promise.all([
-            import('../open.ts'),
-            import('./status.ts'),
-            import('../../cli/version.ts'),
-          ])
-          const app = await openForInspection()
-          const read = () => readStatus(app, version())
-          const draw = async () => {
-            const status = await read()
-            out.one(status, out.format === 'table' ? forPeople(app, status) : shown(status))
-            if (status.schema.pending.length > 0) exit(7)
-          }
-          try {
-            if (!options.watch) await draw()
-            else if (out.format === 'table' && !out.fields && hasScreen())
-              await watchOnScreen(context.signal, redrawMs, async () => {
-                const values = forPeople(app, await read())
-                const isColoured = process.stdout.hasColors()
-                return ({ columns }) => drawObject({ columns, isColoured, isWide: false, now: Date.now }, values)
-              })
-            else await repeated(context, redrawMs, draw)
-          } finally {
-            await app.close()
-          }
-        },
-        { app: 'none' },
-      ),
-    )
-}
+export const commands: CommandList = [
+  command({
+    path: 'status',
+    examples: ['svc status', 'svc status --watch'],
+    flags: { watch: present('refresh every two seconds until q (on a terminal) or Ctrl-C') },
+    app: 'none',
+    run: async (context, options) => {
+      const { out, exit } = context
+      const [{ openForInspection }, { readStatus }, { version }] = await Promise.all([
+        import('../open.ts'),
+        import('./status.ts'),
+        import('../../cli/version.ts'),
+      ])
+      const app = await openForInspection()
+      const read = () => readStatus(app, version())
+      const draw = async () => {
+        const status = await read()
+        out.one(status, out.format === 'table' ? forPeople(app, status) : shown(status))
+        if (status.schema.pending.length > 0) exit(7)
+      }
+      try {
+        if (!options.watch) await draw()
+        else if (out.format === 'table' && !out.fields && hasScreen())
+          await watchOnScreen(context.signal, redrawMs, async () => {
+            const values = forPeople(app, await read())
+            const isColoured = process.stdout.hasColors()
+            return ({ columns }) => drawObject({ columns, isColoured, isWide: false, now: Date.now }, values)
+          })
+        else await repeated(context, redrawMs, draw)
+      } finally {
+        await app.close()
+      }
+    },
+  }),
+]

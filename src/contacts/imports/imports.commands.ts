@@ -1,16 +1,8 @@
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
-import {
-  type Cli,
-  type CommandSet,
-  type Confirmation,
-  type Context,
-  collectEarly,
-  examples,
-  paged,
-} from '../../cli/command.ts'
+import { type Context, collectEarly } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { absent, argument, type FlagValues, paged, present, text } from '../../cli/flags.ts'
 import type { Column } from '../../cli/output.ts'
-import type { PageFlags } from '../../lib/page-request.ts'
 import { Problem } from '../../lib/problem.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import { shellWord } from '../../lib/shell.ts'
@@ -38,18 +30,31 @@ const rejectColumns: Column<Reject>[] = [
   ['REASON', (reject) => reject.reason],
 ]
 
-interface ImportFlags extends Confirmation {
-  list?: string
-  createList?: boolean
-  map?: string
-  encoding?: string
-  from?: string
-  assumeSubscribed?: boolean
-  keepNames?: boolean
-  rejects?: string
-  onConflict: string
-  events: boolean
+const importFlags = {
+  list: text('<id|name>', 'the list to import into'),
+  createList: present('create the list if it does not exist'),
+  map: text('<map>', 'map columns to fields: "E-mail=email,First=first_name"; other columns keep their names'),
+  encoding: text('<name>', 'encoding of the file, such as latin1 (default: utf-8; detected on a terminal)', {
+    of: ['utf-8', 'latin1'],
+  }),
+  from: text(
+    '<product>',
+    "read another product's export, with its opt-outs and consents: mailchimp, hubspot, brevo, listmonk, resend or plunk",
+    { of: async () => (await import('./vendors.ts')).vendorNames },
+  ),
+  assumeSubscribed: present('with --from, take a file that does not say who has opted out'),
+  keepNames: present("with --from, keep the product's names of fields, such as FNAME for first_name"),
+  rejects: text('<file>', 'write rejected rows to this file: line, email, reason'),
+  onConflict: text('<upsert|skip>', 'for contacts that are in the list: update or skip them', {
+    default: 'upsert',
+    of: ['upsert', 'skip'],
+  }),
+  events: absent('fire no contact.created and contact.updated'),
+  yes: present('skip the question'),
+  dryRun: present('show what would happen, including events'),
 }
+
+type ImportFlags = FlagValues<typeof importFlags>
 
 /** Returns the counts to print. Only exports of other products have rows that become suppressions. */
 const counts = (
@@ -291,117 +296,85 @@ const resume = async (context: Context, id: string, given: string | undefined, r
 }
 
 /** `svc contacts import` */
-export const addImport = (noun: Command, cli: Cli): void => {
-  noun
-    .command('import')
-    .hook('preAction', collectEarly)
-    .description('Import contacts from a CSV file, in batches of 500 rows that stay if the import is interrupted')
-    .addHelpText(
-      'after',
-      examples(
-        'svc contacts import people.csv --list Customers --create-list --map "E-mail=email,First=first_name"',
-        'svc contacts import people.csv --list Customers --rejects bad.csv --dry-run',
-        'svc contacts import unsubscribed_email_audience_export_1a2b3c.csv --list News --from mailchimp',
-      ),
-    )
-    .argument('<file>', 'CSV with a header line, separated by comma, semicolon or tab; - reads standard input')
-    .option('--list <id|name>', 'the list to import into')
-    .option('--create-list', 'create the list if it does not exist')
-    .option('--map <map>', 'map columns to fields: "E-mail=email,First=first_name"; other columns keep their names')
-    .option('--encoding <name>', 'encoding of the file, such as latin1 (default: utf-8; detected on a terminal)')
-    .option(
-      '--from <product>',
-      "read another product's export, with its opt-outs and consents: mailchimp, hubspot, brevo, listmonk, resend or plunk",
-    )
-    .option('--assume-subscribed', 'with --from, take a file that does not say who has opted out')
-    .option('--keep-names', "with --from, keep the product's names of fields, such as FNAME for first_name")
-    .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
-    .option('--on-conflict <upsert|skip>', 'for contacts that are in the list: update or skip them', 'upsert')
-    .option('--no-events', 'fire no contact.created and contact.updated')
-    .option('--yes', 'skip the question')
-    .option('--dry-run', 'show what would happen, including events')
-    .action(
-      cli.run(async (context, file: string, flags: ImportFlags) => {
-        const { list } = await context.require(flags, 'list')
-        const options = await optionsOf(file, flags)
-        await context.account()
-        await interruptible(context, async () => {
-          const { source, end } = await openSource(context, fileOf(file))
-          await (flags.dryRun ? preview : begin)(context, source, list, flags, options).finally(end)
-        })
-      }),
-    )
-}
+export const importCommand = command({
+  path: 'contacts import',
+  summary: 'Import contacts from a CSV file, in batches of 500 rows that stay if the import is interrupted',
+  examples: [
+    'svc contacts import people.csv --list Customers --create-list --map "E-mail=email,First=first_name"',
+    'svc contacts import people.csv --list Customers --rejects bad.csv --dry-run',
+    'svc contacts import unsubscribed_email_audience_export_1a2b3c.csv --list News --from mailchimp',
+  ],
+  arguments: [
+    argument('<file>', 'CSV with a header line, separated by comma, semicolon or tab; - reads standard input'),
+  ],
+  flags: importFlags,
+  before: collectEarly,
+  run: async (context, file, flags) => {
+    const { list } = await context.require(flags, 'list')
+    const options = await optionsOf(file, flags)
+    await context.account()
+    await interruptible(context, async () => {
+      const { source, end } = await openSource(context, fileOf(file))
+      await (flags.dryRun ? preview : begin)(context, source, list, flags, options).finally(end)
+    })
+  },
+})
 
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('imports')
-
-  paged(
-    noun
-      .command('list', { isDefault: true })
-      .description('List imports, newest first')
-      .addHelpText('after', examples('svc imports', 'svc imports list --limit 5 --json')),
-  ).action(
-    cli.run(async ({ pages, work }, flags: PageFlags) => {
+export const commands: CommandList = [
+  command({
+    path: 'imports list',
+    isDefault: true,
+    summary: 'List imports, newest first',
+    examples: ['svc imports', 'svc imports list --limit 5 --json'],
+    flags: paged,
+    run: async ({ pages, work }, flags) => {
       const { listImports } = await import('./imports.ts')
       await pages('imports', flags, (page) => work((w) => listImports(w, page)), importColumns)
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Show an import')
-    .addHelpText(
-      'after',
-      examples(
-        'svc imports show imp_01m82xtxmmvg2qj0qr50gtn6ay',
-        'svc imports show imp_01m82xtxmmvg2qj0qr50gtn6ay --json',
-      ),
-    )
-    .argument('<id>')
-    .action(
-      cli.run(async ({ out, work }, id: string) => {
-        const { showImport } = await import('./imports.ts')
-        out.one(await work((w) => showImport(w, id)))
-      }),
-    )
+  command({
+    path: 'imports show',
+    summary: 'Show an import',
+    examples: [
+      'svc imports show imp_01m82xtxmmvg2qj0qr50gtn6ay',
+      'svc imports show imp_01m82xtxmmvg2qj0qr50gtn6ay --json',
+    ],
+    arguments: [argument('<id>')],
+    run: async ({ out, work }, id) => {
+      const { showImport } = await import('./imports.ts')
+      out.one(await work((w) => showImport(w, id)))
+    },
+  }),
 
-  noun
-    .command('resume')
-    .hook('preAction', collectEarly)
-    .description('Resume an import after its last complete batch; no row is written twice')
-    .addHelpText(
-      'after',
-      examples(
-        'svc imports resume imp_01m82xtxmmvg2qj0qr50gtn6ay',
-        'svc imports resume imp_01m82xtxmmvg2qj0qr50gtn6ay people.csv --rejects bad.csv',
-      ),
-    )
-    .argument('<id>')
-    .argument('[file]', 'current path of the file; for standard input, - with the same input, which is not checked')
-    .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
-    .action(
-      cli.run((context, id: string, file: string | undefined, flags: { rejects?: string }) =>
-        interruptible(context, () => resume(context, id, file, flags.rejects)),
-      ),
-    )
+  command({
+    path: 'imports resume',
+    summary: 'Resume an import after its last complete batch; no row is written twice',
+    examples: [
+      'svc imports resume imp_01m82xtxmmvg2qj0qr50gtn6ay',
+      'svc imports resume imp_01m82xtxmmvg2qj0qr50gtn6ay people.csv --rejects bad.csv',
+    ],
+    arguments: [
+      argument('<id>'),
+      argument('[file]', 'current path of the file; for standard input, - with the same input, which is not checked'),
+    ],
+    flags: { rejects: text('<file>', 'write rejected rows to this file: line, email, reason') },
+    before: collectEarly,
+    run: (context, id, file, flags) => interruptible(context, () => resume(context, id, file, flags.rejects)),
+  }),
 
-  paged(
-    noun
-      .command('rejects')
-      .description('List the rejected rows of an import')
-      .addHelpText(
-        'after',
-        examples(
-          'svc imports rejects imp_01m82xtxmmvg2qj0qr50gtn6ay',
-          'svc imports rejects imp_01m82xtxmmvg2qj0qr50gtn6ay --jsonl > rejects.jsonl',
-        ),
-      )
-      .argument('<id>'),
-  ).action(
-    cli.run(async ({ pages, work }, id: string, flags: PageFlags) => {
+  command({
+    path: 'imports rejects',
+    summary: 'List the rejected rows of an import',
+    examples: [
+      'svc imports rejects imp_01m82xtxmmvg2qj0qr50gtn6ay',
+      'svc imports rejects imp_01m82xtxmmvg2qj0qr50gtn6ay --jsonl > rejects.jsonl',
+    ],
+    arguments: [argument('<id>')],
+    flags: paged,
+    run: async ({ pages, work }, id, flags) => {
       const { listRejects } = await import('./imports.ts')
       await pages('rejects', flags, (page) => work((w) => listRejects(w, id, page)), rejectColumns)
-    }),
-  )
-}
+    },
+  }),
+]

@@ -21,7 +21,7 @@ export interface Reading {
   leftTopics: readonly string[]
 }
 
-const vendorNames = ['mailchimp', 'hubspot', 'brevo', 'listmonk', 'resend', 'plunk'] as const
+export const vendorNames = ['mailchimp', 'hubspot', 'brevo', 'listmonk', 'resend', 'plunk'] as const
 export type VendorName = (typeof vendorNames)[number]
 
 /** Throws Problem `usage`. */

@@ -1,4 +1,5 @@
-import { type CommandSet, type Confirmation, changing, confirmed, examples, gather } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { argument, changing, confirmed, repeated, text } from '../../cli/flags.ts'
 import type { Column } from '../../cli/output.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import type { ContactListView } from './lists.ts'
@@ -12,86 +13,74 @@ const listColumns: Column<ContactListView>[] = [
 ]
 
 /** `svc lists` */
-export const lists: CommandSet = (cli) => {
-  const noun = cli.noun('lists')
+export const lists: CommandList = [
+  command({
+    path: 'lists create',
+    summary: 'Create a list',
+    examples: [
+      'svc lists create --name Customers',
+      'svc lists create --name Customers --field first_name --field company',
+    ],
+    flags: {
+      name: text('<name>', 'name of the list, unique in the account'),
+      field: repeated('<name>', 'name of a column, repeatable; writes add new columns automatically'),
+    },
+    run: async ({ out, require, work }, flags) => {
+      const { name } = await require(flags, 'name')
+      const [{ createList, NewList }, { parse }] = await Promise.all([
+        import('./lists.ts'),
+        import('../../lib/parse.ts'),
+      ])
+      const input = parse(NewList, { name, fields: flags.field })
+      out.one(await work((w) => createList(w, input)))
+    },
+  }),
 
-  noun
-    .command('create')
-    .description('Create a list')
-    .addHelpText(
-      'after',
-      examples(
-        'svc lists create --name Customers',
-        'svc lists create --name Customers --field first_name --field company',
-      ),
-    )
-    .option('--name <name>', 'name of the list, unique in the account')
-    .option('--field <name>', 'name of a column, repeatable; writes add new columns automatically', gather, [])
-    .action(
-      cli.run(async ({ out, require, work }, flags: { name?: string; field: string[] }) => {
-        const { name } = await require(flags, 'name')
-        const [{ createList, NewList }, { parse }] = await Promise.all([
-          import('./lists.ts'),
-          import('../../lib/parse.ts'),
-        ])
-        const input = parse(NewList, { name, fields: flags.field })
-        out.one(await work((w) => createList(w, input)))
-      }),
-    )
+  command({
+    path: 'lists list',
+    isDefault: true,
+    summary: 'List the lists, by name',
+    examples: ['svc lists', 'svc lists --json --fields id,name,rowCount'],
+    run: async ({ out, work }) => {
+      const { listLists } = await import('./lists.ts')
+      await out.list('lists', await work(listLists), listColumns)
+    },
+  }),
 
-  noun
-    .command('list', { isDefault: true })
-    .description('List the lists, by name')
-    .addHelpText('after', examples('svc lists', 'svc lists --json --fields id,name,rowCount'))
-    .action(
-      cli.run(async ({ out, work }) => {
-        const { listLists } = await import('./lists.ts')
-        await out.list('lists', await work(listLists), listColumns)
-      }),
-    )
+  command({
+    path: 'lists show',
+    summary: 'Show a list',
+    examples: ['svc lists show Customers', 'svc lists show Customers --json'],
+    arguments: [argument('<list>', 'id or name')],
+    run: async ({ out, work }, ref) => {
+      const { findList } = await import('./lists.ts')
+      out.one(await work((w) => findList(w, ref)))
+    },
+  }),
 
-  noun
-    .command('show')
-    .description('Show a list')
-    .addHelpText('after', examples('svc lists show Customers', 'svc lists show Customers --json'))
-    .argument('<list>', 'id or name')
-    .action(
-      cli.run(async ({ out, work }, ref: string) => {
-        const { findList } = await import('./lists.ts')
-        out.one(await work((w) => findList(w, ref)))
-      }),
-    )
-
-  changing(
-    noun
-      .command('rename')
-      .description('Rename a list')
-      .addHelpText(
-        'after',
-        examples('svc lists rename Customers "Customers 2026"', 'svc lists rename Customers Clients --dry-run'),
-      )
-      .argument('<list>', 'id or name')
-      .argument('<name>'),
-  ).action(
-    cli.run(async ({ out, work }, ref: string, name: string) => {
+  command({
+    path: 'lists rename',
+    summary: 'Rename a list',
+    examples: ['svc lists rename Customers "Customers 2026"', 'svc lists rename Customers Clients --dry-run'],
+    arguments: [argument('<list>', 'id or name'), argument('<name>')],
+    flags: changing(),
+    run: async ({ out, work }, ref, name) => {
       const [{ NewList, renameList }, { parse }] = await Promise.all([
         import('./lists.ts'),
         import('../../lib/parse.ts'),
       ])
       const { name: newName } = parse(NewList, { name })
       out.one(await work((w) => renameList(w, ref, newName)))
-    }),
-  )
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('delete')
-      .description('Delete a list with its contacts, and addresses that are in no other list')
-      .addHelpText('after', examples('svc lists delete Customers --dry-run', 'svc lists delete Customers --yes'))
-      .argument('<list>', 'id or name'),
-    'show what would be deleted',
-  ).action(
-    cli.run(async ({ app, actor, account, signal, out, work, confirm, progress }, ref: string, flags: Confirmation) => {
+  command({
+    path: 'lists delete',
+    summary: 'Delete a list with its contacts, and addresses that are in no other list',
+    examples: ['svc lists delete Customers --dry-run', 'svc lists delete Customers --yes'],
+    arguments: [argument('<list>', 'id or name')],
+    flags: confirmed('show what would be deleted'),
+    run: async ({ app, actor, account, signal, out, work, confirm, progress }, ref, flags) => {
       const { countRemoval, deleteList, findDeletable } = await import('../write/write.ts')
       const { list, ...planned } = await work(async (w) => {
         const list = await findDeletable(w, ref)
@@ -107,6 +96,6 @@ export const lists: CommandSet = (cli) => {
       )
       if (!isDone) out.note('Stopped before the end. The list is deleted; the jobs delete the rest of its contacts.')
       out.one({ ...list, ...removed })
-    }),
-  )
-}
+    },
+  }),
+]

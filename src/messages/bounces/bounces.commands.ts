@@ -1,14 +1,7 @@
 import { createReadStream } from 'node:fs'
-import type { Command } from 'commander'
-import {
-  type Cli,
-  type CommandSet,
-  type Confirmation,
-  changing,
-  collectEarly,
-  confirmed,
-  examples,
-} from '../../cli/command.ts'
+import { collectEarly } from '../../cli/command.ts'
+import { type CommandList, command, group } from '../../cli/define.ts'
+import { argument, changing, confirmed, present, text } from '../../cli/flags.ts'
 import { passwordQuestion, readSecret } from '../../cli/input.ts'
 import { notFound, Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
@@ -25,114 +18,100 @@ const readBytes = async function* (file: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-interface MailboxFlags {
-  url?: string
-  passwordFile?: string
-}
+const mailboxCommands: CommandList = [
+  group({
+    path: 'bounces mailbox',
+    summary: 'Manage the mailbox that receives delivery reports; it is read every minute',
+  }),
 
-const mailbox = (bounces: Command, cli: Cli): void => {
-  const noun = bounces
-    .command('mailbox')
-    .description('Manage the mailbox that receives delivery reports; it is read every minute')
-
-  changing(
-    noun
-      .command('set')
-      .description('Set the mailbox to read reports from; read messages are marked as seen')
-      .addHelpText(
-        'after',
-        examples(
-          'svc bounces mailbox set --url imaps://bounces@imap.example.com --password-file password.txt',
-          'svc bounces mailbox set --url imaps://bounces@imap.example.com:993 --password-file - < password.txt',
-        ),
-      )
-      .option('--url <url>', 'the mailbox: imaps://user@host[:993][/folder]; imap:// requires STARTTLS')
-      .option('--password-file <file|->', 'the password, from a file or standard input'),
-  ).action(
-    cli.run(async ({ app, asks, out, require, work }, flags: MailboxFlags) => {
+  command({
+    path: 'bounces mailbox set',
+    summary: 'Set the mailbox to read reports from; read messages are marked as seen',
+    examples: [
+      'svc bounces mailbox set --url imaps://bounces@imap.example.com --password-file password.txt',
+      'svc bounces mailbox set --url imaps://bounces@imap.example.com:993 --password-file - < password.txt',
+    ],
+    flags: {
+      url: text('<url>', 'the mailbox: imaps://user@host[:993][/folder]; imap:// requires STARTTLS'),
+      passwordFile: text('<file|->', 'the password, from a file or standard input'),
+      ...changing(),
+    },
+    run: async ({ app, asks, out, require, work }, flags) => {
       const { url } = await require(flags, 'url')
       const { passwordFile } = flags
       const password = await readSecret(passwordFile, '--password-file', passwordQuestion(asks, url))
       const { setMailbox } = await import('../messages.ts')
       out.one(await work((w) => setMailbox(app, w, { url, password })))
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('show', { isDefault: true })
-    .description('Show the mailbox and the result of the latest read')
-    .addHelpText('after', examples('svc bounces mailbox show', 'svc bounces mailbox show --json'))
-    .action(
-      cli.run(async ({ out, work }) => {
-        const { showMailbox } = await import('../messages.ts')
-        out.one(await work(showMailbox))
-      }),
-    )
+  command({
+    path: 'bounces mailbox show',
+    isDefault: true,
+    summary: 'Show the mailbox and the result of the latest read',
+    examples: ['svc bounces mailbox show', 'svc bounces mailbox show --json'],
+    run: async ({ out, work }) => {
+      const { showMailbox } = await import('../messages.ts')
+      out.one(await work(showMailbox))
+    },
+  }),
 
-  noun
-    .command('test')
-    .description('Sign in and count unread messages, without reading or marking any')
-    .addHelpText('after', examples('svc bounces mailbox test', 'svc bounces mailbox test --json'))
-    .action(
-      cli.run(async ({ app, account, actor, out, exit }) => {
-        const { testMailbox } = await import('../messages.ts')
-        const tested = await testMailbox(app, (await account()).id, actor)
-        out.one(tested)
-        if (!tested.ok) exit(1)
-      }),
-    )
+  command({
+    path: 'bounces mailbox test',
+    summary: 'Sign in and count unread messages, without reading or marking any',
+    examples: ['svc bounces mailbox test', 'svc bounces mailbox test --json'],
+    run: async ({ app, account, actor, out, exit }) => {
+      const { testMailbox } = await import('../messages.ts')
+      const tested = await testMailbox(app, (await account()).id, actor)
+      out.one(tested)
+      if (!tested.ok) exit(1)
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('unset')
-      .description('Stop reading the mailbox')
-      .addHelpText('after', examples('svc bounces mailbox unset --dry-run', 'svc bounces mailbox unset --yes')),
-  ).action(
-    cli.run(async ({ out, work, confirm }, options: Confirmation) => {
+  command({
+    path: 'bounces mailbox unset',
+    summary: 'Stop reading the mailbox',
+    examples: ['svc bounces mailbox unset --dry-run', 'svc bounces mailbox unset --yes'],
+    flags: confirmed(),
+    run: async ({ out, work, confirm }, options) => {
       if (!(await confirm('delete the mailbox and its password', options))) return
       const { unsetMailbox } = await import('../messages.ts')
       out.one({ ok: true, removed: await work(unsetMailbox) })
-    }),
-  )
-}
+    },
+  }),
+]
 
 /** Adds `svc bounces`: delivery reports and complaints. */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('bounces')
+export const commands: CommandList = [
+  command({
+    path: 'bounces ingest',
+    summary: 'Record delivery reports and complaints from a message or an mbox; without --account, of all accounts',
+    examples: ['svc bounces ingest report.eml', 'svc bounces ingest - < reports.mbox'],
+    arguments: [argument('<file|->')],
+    flags: { yes: present('skip the question'), dryRun: present('only count, and change nothing') },
+    before: collectEarly,
+    run: async (context, file, { yes, dryRun = false }) => {
+      const { app, account, actor, asks, confirm, out, progress, signal, exit } = context
+      const accountId = context.isAccountNamed ? (await account()).id : null
+      const { ingestBounces } = await import('../messages.ts')
+      const ingest = (isTrial: boolean) => {
+        const bar = progress('messages')
+        const onRead = (rows: number) => bar.update({ rows, fraction: null })
+        const ingestion = { accountId, actor, dryRun: isTrial, signal, onRead }
+        return ingestBounces(app, readBytes(file), ingestion).finally(bar.stop)
+      }
+      // A mail server may pipe its reports to this command, so standard input is never followed by a question.
+      if (asks && file !== '-' && !yes && !dryRun) {
+        const { bounced, complained } = await ingest(true)
+        const reports = `${quantity(bounced, 'bounce')} and ${quantity(complained, 'complaint')}`
+        if (bounced + complained > 0 && !(await confirm(`record ${reports}, and suppress the addresses`, {}))) return
+      }
+      const counts = await ingest(dryRun)
+      out.one({ ...(dryRun && { dryRun }), ...counts })
+      if (dryRun) out.note('Nothing was changed.')
+      if (counts.unmatched > 0) exit(5)
+    },
+  }),
 
-  noun
-    .command('ingest')
-    .hook('preAction', collectEarly)
-    .description('Record delivery reports and complaints from a message or an mbox; without --account, of all accounts')
-    .addHelpText('after', examples('svc bounces ingest report.eml', 'svc bounces ingest - < reports.mbox'))
-    .argument('<file|->')
-    .option('--yes', 'skip the question')
-    .option('--dry-run', 'only count, and change nothing')
-    .action(
-      cli.run(async (context, file: string, { yes, dryRun = false }: Confirmation, command: Command) => {
-        const { app, account, actor, asks, confirm, out, progress, signal, exit } = context
-        const isNamed =
-          (command.optsWithGlobals<{ account?: string }>().account ?? process.env.SVC_ACCOUNT) !== undefined
-        const accountId = isNamed ? (await account()).id : null
-        const { ingestBounces } = await import('../messages.ts')
-        const ingest = (isTrial: boolean) => {
-          const bar = progress('messages')
-          const onRead = (rows: number) => bar.update({ rows, fraction: null })
-          const ingestion = { accountId, actor, dryRun: isTrial, signal, onRead }
-          return ingestBounces(app, readBytes(file), ingestion).finally(bar.stop)
-        }
-        // A mail server may pipe its reports to this command, so standard input is never followed by a question.
-        if (asks && file !== '-' && !yes && !dryRun) {
-          const { bounced, complained } = await ingest(true)
-          const reports = `${quantity(bounced, 'bounce')} and ${quantity(complained, 'complaint')}`
-          if (bounced + complained > 0 && !(await confirm(`record ${reports}, and suppress the addresses`, {}))) return
-        }
-        const counts = await ingest(dryRun)
-        out.one({ ...(dryRun && { dryRun }), ...counts })
-        if (dryRun) out.note('Nothing was changed.')
-        if (counts.unmatched > 0) exit(5)
-      }),
-    )
-
-  mailbox(noun, cli)
-}
+  ...mailboxCommands,
+]

@@ -1,10 +1,11 @@
 import { createWriteStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
-import { type CommandSet, type Context, changing, confirmed, examples, paged } from '../../cli/command.ts'
+import type { Context } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { argument, changing, confirmed, paged, present, text } from '../../cli/flags.ts'
 import type { Column } from '../../cli/output.ts'
 import { csvLine } from '../../lib/csv.ts'
-import type { PageFlags } from '../../lib/page-request.ts'
 import { Problem, shown } from '../../lib/problem.ts'
 import type { SuppressionView, TopicView } from '../messages.ts'
 
@@ -15,18 +16,6 @@ const columns: Column<SuppressionView>[] = [
   ['SINCE', (suppression) => new Date(suppression.createdAt)],
 ]
 
-interface ImportFlags {
-  reason: string
-  map: string
-  encoding: string
-  from?: string
-  assumeSubscribed?: boolean
-  keepNames?: boolean
-  rejects?: string
-  dryRun?: boolean
-}
-
-const reasonOption = (text: string) => ['--reason <reason>', text] as const
 const reasons = 'complained, bounced, manual or unsubscribed'
 /** Those of contacts/imports/vendors.ts. */
 const products = 'mailchimp, hubspot, brevo, listmonk, resend or plunk'
@@ -58,26 +47,25 @@ const parseAddress = async (text: string): Promise<string> => {
 }
 
 /** Adds `svc suppressions`. */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('suppressions')
-
-  paged(
-    noun
-      .command('list', { isDefault: true })
-      .description('List suppressed addresses')
-      .addHelpText(
-        'after',
-        examples(
-          'svc suppressions --reason bounced',
-          'svc suppressions list --email ada@example.com',
-          'svc suppressions list --topic Newsletter --json',
-        ),
-      )
-      .option(...reasonOption(`only this reason: ${reasons}`))
-      .option('--topic <id|name>', 'only addresses that left this topic')
-      .option('--email <email>', 'only this address'),
-  ).action(
-    cli.run(async ({ pages, work }, flags: PageFlags & { reason?: string; email?: string; topic?: string }) => {
+export const commands: CommandList = [
+  command({
+    path: 'suppressions list',
+    isDefault: true,
+    summary: 'List suppressed addresses',
+    examples: [
+      'svc suppressions --reason bounced',
+      'svc suppressions list --email ada@example.com',
+      'svc suppressions list --topic Newsletter --json',
+    ],
+    flags: {
+      reason: text('<reason>', `only this reason: ${reasons}`, {
+        of: async () => (await import('./suppression.ts')).suppressionReasons,
+      }),
+      topic: text('<id|name>', 'only addresses that left this topic'),
+      email: text('<email>', 'only this address'),
+      ...paged,
+    },
+    run: async ({ pages, work }, flags) => {
       const { listSuppressions } = await import('../messages.ts')
       const topic = await topicOf(work, flags.topic)
       const filter = {
@@ -86,26 +74,26 @@ export const commands: CommandSet = (cli) => {
         topicId: topic?.id ?? null,
       }
       await pages('suppressions', flags, (page) => work((w) => listSuppressions(w, filter, page)), columns)
-    }),
-  )
+    },
+  }),
 
-  changing(
-    noun
-      .command('add')
-      .description('Suppress an address')
-      .addHelpText(
-        'after',
-        examples(
-          'svc suppressions add ada@example.com',
-          'svc suppressions add ada@example.com --reason unsubscribed',
-          'svc suppressions add ada@example.com --topic Newsletter',
-        ),
-      )
-      .argument('<email>')
-      .option(...reasonOption(`${reasons} (default: manual); unsubscribed stops marketing only`))
-      .option('--topic <id|name>', 'stop only marketing of this topic; the reason is unsubscribed'),
-  ).action(
-    cli.run(async ({ out, work }, text: string, { reason: given, topic: ref }: { reason?: string; topic?: string }) => {
+  command({
+    path: 'suppressions add',
+    summary: 'Suppress an address',
+    examples: [
+      'svc suppressions add ada@example.com',
+      'svc suppressions add ada@example.com --reason unsubscribed',
+      'svc suppressions add ada@example.com --topic Newsletter',
+    ],
+    arguments: [argument('<email>')],
+    flags: {
+      reason: text('<reason>', `${reasons} (default: manual); unsubscribed stops marketing only`, {
+        of: async () => (await import('./suppression.ts')).suppressionReasons,
+      }),
+      topic: text('<id|name>', 'stop only marketing of this topic; the reason is unsubscribed'),
+      ...changing(),
+    },
+    run: async ({ out, work }, text, { reason: given, topic: ref }) => {
       const email = await parseAddress(text)
       const { findTopic, leaveTopics, suppressAddresses } = await import('../messages.ts')
       if (ref === undefined) {
@@ -119,112 +107,94 @@ export const commands: CommandSet = (cli) => {
         return { topic, added: await leaveTopics(w, [email], [topic.id]) }
       })
       out.one({ email, reason: 'unsubscribed', topicId: topic.id, topic: topic.name, added: added.length > 0 })
-    }),
-  )
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('remove')
-      .description('Remove a suppression, so that the address gets email again')
-      .addHelpText(
-        'after',
-        examples(
-          'svc suppressions remove ada@example.com --reason manual --yes',
-          'svc suppressions remove ada@example.com --topic Newsletter --dry-run',
-        ),
-      )
-      .argument('<email>')
-      .option(...reasonOption('remove only this reason'))
-      .option('--topic <id|name>', 'only make it return to this topic'),
-  ).action(
-    cli.run(
-      async (
-        { out, work, confirm },
-        text: string,
-        flags: { reason?: string; topic?: string; yes?: boolean; dryRun?: boolean },
-      ) => {
-        const email = await parseAddress(text)
-        const reason = flags.reason === undefined ? null : await parseReason(flags.reason)
-        if (flags.topic !== undefined) await requireUnsubscribed(flags.reason)
-        const topicId = (await topicOf(work, flags.topic))?.id ?? null
-        const { listSuppressions, removeSuppressions } = await import('../messages.ts')
-        const { rows } = await work((w) => listSuppressions(w, { email, reason, topicId }, { limit: 100 }))
-        if (rows.length === 0)
-          throw new Problem('not_found', `${shown(email)} is not suppressed`, { hint: 'svc suppressions list' })
-        const what = rows.map((row) => (row.topic === null ? row.reason : `${row.reason} from ${row.topic}`)).join(', ')
-        const planned = { email, removed: rows.length }
-        if (!(await confirm(`send to ${email} again, although it was ${what}`, flags, planned))) return
-        out.one({ email, removed: await work((w) => removeSuppressions(w, email, reason, topicId)) })
-      },
-    ),
-  )
+  command({
+    path: 'suppressions remove',
+    summary: 'Remove a suppression, so that the address gets email again',
+    examples: [
+      'svc suppressions remove ada@example.com --reason manual --yes',
+      'svc suppressions remove ada@example.com --topic Newsletter --dry-run',
+    ],
+    arguments: [argument('<email>')],
+    flags: {
+      reason: text('<reason>', 'remove only this reason'),
+      topic: text('<id|name>', 'only make it return to this topic'),
+      ...confirmed(),
+    },
+    run: async ({ out, work, confirm }, text, flags) => {
+      const email = await parseAddress(text)
+      const reason = flags.reason === undefined ? null : await parseReason(flags.reason)
+      if (flags.topic !== undefined) await requireUnsubscribed(flags.reason)
+      const topicId = (await topicOf(work, flags.topic))?.id ?? null
+      const { listSuppressions, removeSuppressions } = await import('../messages.ts')
+      const { rows } = await work((w) => listSuppressions(w, { email, reason, topicId }, { limit: 100 }))
+      if (rows.length === 0)
+        throw new Problem('not_found', `${shown(email)} is not suppressed`, { hint: 'svc suppressions list' })
+      const what = rows.map((row) => (row.topic === null ? row.reason : `${row.reason} from ${row.topic}`)).join(', ')
+      const planned = { email, removed: rows.length }
+      if (!(await confirm(`send to ${email} again, although it was ${what}`, flags, planned))) return
+      out.one({ email, removed: await work((w) => removeSuppressions(w, email, reason, topicId)) })
+    },
+  }),
 
-  noun
-    .command('import')
-    .description(
+  command({
+    path: 'suppressions import',
+    summary:
       'Suppress the addresses of a file: one per line, or a CSV as for svc contacts import, with columns reason and topic',
-    )
-    .addHelpText(
-      'after',
-      examples(
-        'svc suppressions import blocked.csv',
-        'svc suppressions import blocked.txt --reason complained --dry-run',
-        'svc suppressions import cleaned_email_audience_export_1a2b3c.csv --from mailchimp',
-      ),
-    )
-    .argument('<file|->')
-    .option(...reasonOption(`for rows without one: ${reasons}`), 'manual')
-    .option('--map <map>', 'map columns to email, reason and topic: "E-mail=email,Status=reason"', '')
-    .option('--encoding <name>', 'encoding of the file, such as latin1', 'utf-8')
-    .option('--from <product>', `read another product's export: ${products}; rows of people who get email are skipped`)
-    .option('--assume-subscribed', 'with --from, take a file that does not say who has opted out')
-    .option(
-      '--keep-names',
-      'accepted for the same flags as svc contacts import; without effect, as fields are not read',
-    )
-    .option('--rejects <file>', 'write rejected rows to this file: line, email, reason')
-    .option('--yes', 'accepted for scripts; this command never asks')
-    .option('--dry-run', 'only count, and change nothing')
-    .action(
-      cli.run(
-        async (
-          { out, work, progress, signal, exit },
-          given: string,
-          { map, encoding, dryRun = false, ...flags }: ImportFlags,
-        ) => {
-          const defaultReason = await parseReason(flags.reason)
-          const [{ checkRejectsFile, openTable, originOf }, { importSuppressions }] = await Promise.all([
-            import('../../contacts/contacts.ts'),
-            import('../messages.ts'),
-          ])
-          const file = given === '-' ? given : resolve(given)
-          if (flags.rejects !== undefined && !dryRun) await checkRejectsFile(flags.rejects, file)
-          const { from, assumeSubscribed, keepNames } = flags
-          const origin = await originOf(file, { from, assumeSubscribed, keepNames })
-          const table = await openTable(file, { map, encoding, signal, origin })
-          const rejects = flags.rejects === undefined || dryRun ? null : createWriteStream(flags.rejects)
-          rejects?.write(csvLine(['line', 'email', 'reason']))
-          const bar = progress('rows')
-          const { size, bytesRead } = table.source
-          const { counts, unknown } = await importSuppressions(work, table, {
-            defaultReason,
-            dryRun,
-            signal,
-            onRows: (rows) => bar.update({ rows, fraction: size ? Math.min(1, bytesRead() / size) : null }),
-            onRejected: ({ line, email, reason }) => rejects?.write(csvLine([line, email, reason])),
-          }).finally(() => {
-            bar.stop()
-            table.end()
-          })
-          if (rejects) await finished(rejects.end())
-          const names = unknown.map((text) => shown(text, 40)).join(', ')
-          const warnings = names ? [`Unknown reason ${names}: used ${defaultReason} instead.`] : []
-          for (const warning of warnings) out.note(warning)
-          const shownCounts = { ...(dryRun && { dryRun }), ...counts }
-          out.one({ ...shownCounts, warnings }, shownCounts)
-          if (dryRun) out.note('Nothing was changed.')
-          if (counts.rejected > 0) exit(5)
-        },
-      ),
-    )
-}
+    examples: [
+      'svc suppressions import blocked.csv',
+      'svc suppressions import blocked.txt --reason complained --dry-run',
+      'svc suppressions import cleaned_email_audience_export_1a2b3c.csv --from mailchimp',
+    ],
+    arguments: [argument('<file|->')],
+    flags: {
+      reason: text('<reason>', `for rows without one: ${reasons}`, { default: 'manual' }),
+      map: text('<map>', 'map columns to email, reason and topic: "E-mail=email,Status=reason"', { default: '' }),
+      encoding: text('<name>', 'encoding of the file, such as latin1', { default: 'utf-8' }),
+      from: text('<product>', `read another product's export: ${products}; rows of people who get email are skipped`, {
+        of: async () => (await import('../../contacts/contacts.ts')).productNames(),
+      }),
+      assumeSubscribed: present('with --from, take a file that does not say who has opted out'),
+      keepNames: present('accepted for the same flags as svc contacts import; without effect, as fields are not read'),
+      rejects: text('<file>', 'write rejected rows to this file: line, email, reason'),
+      yes: present('accepted for scripts; this command never asks'),
+      dryRun: present('only count, and change nothing'),
+    },
+    run: async ({ out, work, progress, signal, exit }, given, { map, encoding, dryRun = false, ...flags }) => {
+      const defaultReason = await parseReason(flags.reason)
+      const [{ checkRejectsFile, openTable, originOf }, { importSuppressions }] = await Promise.all([
+        import('../../contacts/contacts.ts'),
+        import('../messages.ts'),
+      ])
+      const file = given === '-' ? given : resolve(given)
+      if (flags.rejects !== undefined && !dryRun) await checkRejectsFile(flags.rejects, file)
+      const { from, assumeSubscribed, keepNames } = flags
+      const origin = await originOf(file, { from, assumeSubscribed, keepNames })
+      const table = await openTable(file, { map, encoding, signal, origin })
+      const rejects = flags.rejects === undefined || dryRun ? null : createWriteStream(flags.rejects)
+      rejects?.write(csvLine(['line', 'email', 'reason']))
+      const bar = progress('rows')
+      const { size, bytesRead } = table.source
+      const { counts, unknown } = await importSuppressions(work, table, {
+        defaultReason,
+        dryRun,
+        signal,
+        onRows: (rows) => bar.update({ rows, fraction: size ? Math.min(1, bytesRead() / size) : null }),
+        onRejected: ({ line, email, reason }) => rejects?.write(csvLine([line, email, reason])),
+      }).finally(() => {
+        bar.stop()
+        table.end()
+      })
+      if (rejects) await finished(rejects.end())
+      const names = unknown.map((text) => shown(text, 40)).join(', ')
+      const warnings = names ? [`Unknown reason ${names}: used ${defaultReason} instead.`] : []
+      for (const warning of warnings) out.note(warning)
+      const shownCounts = { ...(dryRun && { dryRun }), ...counts }
+      out.one({ ...shownCounts, warnings }, shownCounts)
+      if (dryRun) out.note('Nothing was changed.')
+      if (counts.rejected > 0) exit(5)
+    },
+  }),
+]

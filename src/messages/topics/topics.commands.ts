@@ -1,4 +1,5 @@
-import { type CommandSet, type Confirmation, changing, confirmed, examples } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { argument, changing, confirmed, text } from '../../cli/flags.ts'
 import type { Column } from '../../cli/output.ts'
 import { Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
@@ -12,24 +13,20 @@ const columns: Column<TopicView>[] = [
 ]
 
 /** Adds `svc topics`. */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('topics')
-
-  changing(
-    noun
-      .command('create')
-      .description('Create a topic of marketing email, which people can leave on the preference page')
-      .addHelpText(
-        'after',
-        examples(
-          'svc topics create --name Newsletter',
-          'svc topics create --name "New courses" --description "When a course opens, about once a month"',
-        ),
-      )
-      .option('--name <name>', 'its name, which recipients see; unique in the account')
-      .option('--description <text>', 'what it is about, for recipients'),
-  ).action(
-    cli.run(async ({ out, require, work }, flags: { name?: string; description?: string }) => {
+export const commands: CommandList = [
+  command({
+    path: 'topics create',
+    summary: 'Create a topic of marketing email, which people can leave on the preference page',
+    examples: [
+      'svc topics create --name Newsletter',
+      'svc topics create --name "New courses" --description "When a course opens, about once a month"',
+    ],
+    flags: {
+      name: text('<name>', 'its name, which recipients see; unique in the account'),
+      description: text('<text>', 'what it is about, for recipients'),
+      ...changing(),
+    },
+    run: async ({ out, require, work }, flags) => {
       const { name } = await require(flags, 'name')
       const [{ createTopic, NewTopic }, { parse }] = await Promise.all([
         import('../messages.ts'),
@@ -37,36 +34,34 @@ export const commands: CommandSet = (cli) => {
       ])
       const input = parse(NewTopic, { name, description: flags.description })
       out.one(await work((w) => createTopic(w, input)))
-    }),
-  )
+    },
+  }),
 
-  noun
-    .command('list', { isDefault: true })
-    .description('List the topics, by name')
-    .addHelpText('after', examples('svc topics', 'svc topics list --json'))
-    .action(
-      cli.run(async ({ out, work }) => {
-        const { listTopics } = await import('../messages.ts')
-        await out.list('topics', await work(listTopics), columns)
-      }),
-    )
+  command({
+    path: 'topics list',
+    isDefault: true,
+    summary: 'List the topics, by name',
+    examples: ['svc topics', 'svc topics list --json'],
+    run: async ({ out, work }) => {
+      const { listTopics } = await import('../messages.ts')
+      await out.list('topics', await work(listTopics), columns)
+    },
+  }),
 
-  changing(
-    noun
-      .command('update')
-      .description('Change the name or the description of a topic; people who left it stay unsubscribed from it')
-      .addHelpText(
-        'after',
-        examples(
-          'svc topics update Newsletter --name "Monthly letter"',
-          'svc topics update Newsletter --description "Once a month" --dry-run',
-        ),
-      )
-      .argument('<topic>', 'id or name')
-      .option('--name <name>', 'its new name, which recipients see; unique in the account')
-      .option('--description <text>', 'what it is about, for recipients'),
-  ).action(
-    cli.run(async ({ out, work }, ref: string, { name, description }: { name?: string; description?: string }) => {
+  command({
+    path: 'topics update',
+    summary: 'Change the name or the description of a topic; people who left it stay unsubscribed from it',
+    examples: [
+      'svc topics update Newsletter --name "Monthly letter"',
+      'svc topics update Newsletter --description "Once a month" --dry-run',
+    ],
+    arguments: [argument('<topic>', 'id or name')],
+    flags: {
+      name: text('<name>', 'its new name, which recipients see; unique in the account'),
+      description: text('<text>', 'what it is about, for recipients'),
+      ...changing(),
+    },
+    run: async ({ out, work }, ref, { name, description }) => {
       const [{ TopicChange, updateTopic }, { parse }] = await Promise.all([
         import('../messages.ts'),
         import('../../lib/parse.ts'),
@@ -74,25 +69,21 @@ export const commands: CommandSet = (cli) => {
       if (name === undefined && description === undefined) throw new Problem('usage', 'Give --name or --description')
       const change = parse(TopicChange, { name, description })
       out.one(await work((w) => updateTopic(w, ref, change)))
-    }),
-  )
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('delete')
-      .description(
-        'Delete a topic that no unsent broadcast uses; people who left it have left a later topic of its name too',
-      )
-      .addHelpText('after', examples('svc topics delete Newsletter --dry-run', 'svc topics delete Newsletter --yes'))
-      .argument('<topic>', 'id or name'),
-    'show what would be deleted',
-  ).action(
-    cli.run(async ({ confirm, out, trial, work }, ref: string, flags: Confirmation) => {
+  command({
+    path: 'topics delete',
+    summary: 'Delete a topic that no unsent broadcast uses; people who left it have left a later topic of its name too',
+    examples: ['svc topics delete Newsletter --dry-run', 'svc topics delete Newsletter --yes'],
+    arguments: [argument('<topic>', 'id or name')],
+    flags: confirmed('show what would be deleted'),
+    run: async ({ confirm, out, trial, work }, ref, flags) => {
       const { deleteTopic } = await import('../messages.ts')
       const planned = await trial((w) => deleteTopic(w, ref))
       const people = quantity(planned.left, 'person', 'people')
       if (!(await confirm(`delete the topic ${planned.name}, which ${people} left`, flags, planned))) return
       out.one(await work((w) => deleteTopic(w, planned.id)))
-    }),
-  )
-}
+    },
+  }),
+]

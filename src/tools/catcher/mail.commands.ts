@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dataDirOf } from '../../app/config.ts'
-import { type CommandSet, type Confirmation, confirmed, examples } from '../../cli/command.ts'
-import { type LetterFlags, lettered, showLetter } from '../../cli/letter.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { argument, confirmed, present, text } from '../../cli/flags.ts'
+import { type LetterFlags, letterFlags, showLetter } from '../../cli/letter.ts'
 import type { Column, Output } from '../../cli/output.ts'
 import { actAsOwner } from '../../embedded/folder.ts'
 import { pageRequest } from '../../lib/page-request.ts'
@@ -99,124 +100,113 @@ const printMode = (out: Output, mode: MailMode, times: number | null) =>
   out.one({ mode, times }, { mode: times === null ? mode : `${mode} (${quantity(times, 'time')}, then accept)` })
 
 /** `svc mail`: emails caught by `svc dev`. */
-export const commands: CommandSet = (cli) => {
-  const noun = cli.noun('mail')
+export const commands: CommandList = [
+  command({
+    path: 'mail list',
+    isDefault: true,
+    summary: 'List caught emails, newest first',
+    examples: ['svc mail --to ada@example.com', 'svc mail list --subject Welcome --limit 5'],
+    flags: {
+      to: text('<email>', 'to this address'),
+      subject: text('<text>', 'with this in its subject'),
+      limit: text('<n>', 'rows to show, 1 to 1000 (default: all)'),
+    },
+    app: 'none',
+    aheadMs,
+    run: async ({ out }, { limit = '1000', ...filter }) => {
+      const page = pageRequest({ limit })
+      await out.list('mail', await Promise.all((await find(filter, page.limit)).map(look)), columns, null, {
+        called: 'email',
+      })
+    },
+  }),
 
-  noun
-    .command('list', { isDefault: true })
-    .description('List caught emails, newest first')
-    .addHelpText('after', examples('svc mail --to ada@example.com', 'svc mail list --subject Welcome --limit 5'))
-    .option('--to <email>', 'to this address')
-    .option('--subject <text>', 'with this in its subject')
-    .option('--limit <n>', 'rows to show, 1 to 1000 (default: all)')
-    .action(
-      cli.run(
-        async ({ out }, { limit = '1000', ...filter }: Filter & { limit?: string }) => {
-          const page = pageRequest({ limit })
-          await out.list('mail', await Promise.all((await find(filter, page.limit)).map(look)), columns, null, {
-            called: 'email',
-          })
-        },
-        { app: 'none', aheadMs },
-      ),
-    )
+  command({
+    path: 'mail show',
+    summary: 'Show a caught email: its headers, then its text',
+    examples: ['svc mail show msg_01m82xtqaxrmrt3v4050vc411s', 'svc mail show msg_01m82xtqaxrmrt3v4050vc411s --open'],
+    arguments: [argument('<id>', 'its id, or that of the send (svc sends)')],
+    flags: { raw: present('the same as --source'), ...letterFlags('print the raw message') },
+    app: 'none',
+    aheadMs,
+    run: async ({ out }, id, { raw, ...flags }) => {
+      const { findCaught } = await import('./catcher.ts')
+      const mail = findCaught(dataDir(), id)
+      if (!mail) throw noSuch('email', id, { hint: 'svc mail list' })
+      await print(out, mail, { ...flags, ...(raw && { source: true }) })
+    },
+  }),
 
-  const show = noun
-    .command('show')
-    .description('Show a caught email: its headers, then its text')
-    .addHelpText(
-      'after',
-      examples('svc mail show msg_01m82xtqaxrmrt3v4050vc411s', 'svc mail show msg_01m82xtqaxrmrt3v4050vc411s --open'),
-    )
-    .argument('<id>', 'its id, or that of the send (svc sends)')
-    .option('--raw', 'the same as --source')
-  lettered(show, 'print the raw message').action(
-    cli.run(
-      async ({ out }, id: string, { raw, ...flags }: LetterFlags & { raw?: boolean }) => {
-        const { findCaught } = await import('./catcher.ts')
-        const mail = findCaught(dataDir(), id)
-        if (!mail) throw noSuch('email', id, { hint: 'svc mail list' })
-        await print(out, mail, { ...flags, ...(raw && { source: true }) })
-      },
-      { app: 'none', aheadMs },
-    ),
-  )
+  command({
+    path: 'mail wait',
+    summary: 'Show the newest matching email, or wait for one',
+    examples: ['svc mail wait --to ada@example.com', 'svc mail wait --subject Welcome --timeout 2m --json'],
+    flags: {
+      to: text('<email>', 'to this address'),
+      subject: text('<text>', 'with this in its subject'),
+      timeout: text('<duration>', 'how long to wait, such as 30s', { default: '30s' }),
+    },
+    app: 'none',
+    aheadMs,
+    run: async ({ out, signal }, { timeout, ...filter }) => {
+      const { parseDuration } = await import('../../lib/since.ts')
+      const endsAt = performance.now() + parseDuration(timeout)
+      for (;;) {
+        const [mail] = await find(filter, 1)
+        if (mail) return print(out, mail)
+        if (signal.aborted) return
+        if (performance.now() >= endsAt) throw new Problem('internal', `No such email arrived within ${timeout}`)
+        await sleep(pollMs)
+      }
+    },
+  }),
 
-  noun
-    .command('wait')
-    .description('Show the newest matching email, or wait for one')
-    .addHelpText(
-      'after',
-      examples('svc mail wait --to ada@example.com', 'svc mail wait --subject Welcome --timeout 2m --json'),
-    )
-    .option('--to <email>', 'to this address')
-    .option('--subject <text>', 'with this in its subject')
-    .option('--timeout <duration>', 'how long to wait, such as 30s', '30s')
-    .action(
-      cli.run(
-        async ({ out, signal }, { timeout, ...filter }: Filter & { timeout: string }) => {
-          const { parseDuration } = await import('../../lib/since.ts')
-          const endsAt = performance.now() + parseDuration(timeout)
-          for (;;) {
-            const [mail] = await find(filter, 1)
-            if (mail) return print(out, mail)
-            if (signal.aborted) return
-            if (performance.now() >= endsAt) throw new Problem('internal', `No such email arrived within ${timeout}`)
-            await sleep(pollMs)
-          }
-        },
-        { app: 'none', aheadMs },
-      ),
-    )
+  command({
+    path: 'mail clear',
+    summary: 'Delete all caught emails',
+    examples: ['svc mail clear --dry-run', 'svc mail clear --yes'],
+    flags: confirmed(),
+    app: 'none',
+    run: async ({ out, confirm }, options) => {
+      const { caughtIds, removeCaught } = await import('./catcher.ts')
+      const ids = caughtIds(dataDir())
+      if (!(await confirm(`delete ${quantity(ids.length, 'caught email')}`, options, { removed: ids.length }))) return
+      removeCaught(dataDir(), ids)
+      out.one({ ok: true, removed: ids.length })
+    },
+  }),
 
-  confirmed(
-    noun
-      .command('clear')
-      .description('Delete all caught emails')
-      .addHelpText('after', examples('svc mail clear --dry-run', 'svc mail clear --yes')),
-  ).action(
-    cli.run(
-      async ({ out, confirm }, options: Confirmation) => {
-        const { caughtIds, removeCaught } = await import('./catcher.ts')
-        const ids = caughtIds(dataDir())
-        if (!(await confirm(`delete ${quantity(ids.length, 'caught email')}`, options, { removed: ids.length }))) return
-        removeCaught(dataDir(), ids)
-        out.one({ ok: true, removed: ids.length })
-      },
-      { app: 'none' },
-    ),
-  )
-
-  noun
-    .command('mode')
-    .description('Show or set how caught email is answered: accept, refuse (5xx), defer (4xx) or hang')
-    .addHelpText('after', examples('svc mail mode', 'svc mail mode defer --times 3'))
-    .argument('[mode]', 'accept, refuse, defer or hang; the next mode releases held emails')
-    .option('--times <n>', 'only for the next n emails, then accept again')
-    .action(
-      cli.run(
-        async ({ out }, mode: string | undefined, flags: { times?: string }) => {
-          const [{ mailModes, readMode, setMode }, { runningCatcher }] = await Promise.all([
-            import('./catcher.mode.ts'),
-            import('../../app/config.ts'),
-          ])
-          const times = timesOf(flags.times)
-          if (mode === undefined) {
-            if (times !== null) throw new Problem('usage', '--times needs a mode: refuse, defer or hang')
-            const now = readMode(dataDir())
-            return printMode(out, now.mode, now.times)
-          }
-          const wanted = mailModes.find((known) => known === mode)
-          if (!wanted) throw new Problem('usage', `Unknown mode ${shown(mode)}; available: ${mailModes.join(', ')}`)
-          if (wanted === 'accept' && times !== null) throw new Problem('usage', "accept can't be combined with --times")
-          if (runningCatcher(dataDir()) === null)
-            throw new Problem('unavailable', 'No mail catcher is running here', {
-              hint: 'svc dev starts one; name its data folder with SVC_DATA_DIR',
-            })
-          const set = setMode(dataDir(), wanted, times)
-          printMode(out, set.mode, set.times)
-        },
-        { app: 'none' },
-      ),
-    )
-}
+  command({
+    path: 'mail mode',
+    summary: 'Show or set how caught email is answered: accept, refuse (5xx), defer (4xx) or hang',
+    examples: ['svc mail mode', 'svc mail mode defer --times 3'],
+    arguments: [
+      argument('[mode]', 'accept, refuse, defer or hang; the next mode releases held emails', {
+        of: async () => (await import('./catcher.mode.ts')).mailModes,
+      }),
+    ],
+    flags: { times: text('<n>', 'only for the next n emails, then accept again') },
+    app: 'none',
+    run: async ({ out }, mode, flags) => {
+      const [{ mailModes, readMode, setMode }, { runningCatcher }] = await Promise.all([
+        import('./catcher.mode.ts'),
+        import('../../app/config.ts'),
+      ])
+      const times = timesOf(flags.times)
+      if (mode === undefined) {
+        if (times !== null) throw new Problem('usage', '--times needs a mode: refuse, defer or hang')
+        const now = readMode(dataDir())
+        return printMode(out, now.mode, now.times)
+      }
+      const wanted = mailModes.find((known) => known === mode)
+      if (!wanted) throw new Problem('usage', `Unknown mode ${shown(mode)}; available: ${mailModes.join(', ')}`)
+      if (wanted === 'accept' && times !== null) throw new Problem('usage', "accept can't be combined with --times")
+      if (runningCatcher(dataDir()) === null)
+        throw new Problem('unavailable', 'No mail catcher is running here', {
+          hint: 'svc dev starts one; name its data folder with SVC_DATA_DIR',
+        })
+      const set = setMode(dataDir(), wanted, times)
+      printMode(out, set.mode, set.times)
+    },
+  }),
+]

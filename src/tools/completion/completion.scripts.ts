@@ -1,9 +1,10 @@
-import type { Shell } from '../closed-values.ts'
-
 /*
  * Each shell calls `svc completion words` with the words up to the cursor. It prints one completion a line, then a tab and a
  * description. `:files` requests the shell's own completion of file names.
  */
+
+/** Shells that `svc completion` supports. */
+export type Shell = 'bash' | 'zsh' | 'fish'
 
 const bash = `_svc() {
   local cur=\${COMP_WORDS[COMP_CWORD]} value rest

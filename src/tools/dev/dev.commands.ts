@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { relative, resolve } from 'node:path'
-import { type CommandSet, type Context, examples } from '../../cli/command.ts'
+import type { Context } from '../../cli/command.ts'
+import { type CommandList, command } from '../../cli/define.ts'
+import { text } from '../../cli/flags.ts'
 import { invocation } from '../../cli/next.ts'
 import { span } from '../../cli/output.ts'
 import { shellWord } from '../../lib/shell.ts'
@@ -50,10 +52,12 @@ const dev = async (context: Context, { dataDir }: { dataDir?: string }): Promise
 }
 
 /** `svc dev`: the whole service on this machine, for trials and development. */
-export const commands: CommandSet = (cli) => {
-  cli
-    .noun('dev')
-    .addHelpText('after', examples('svc dev', 'SVC_PORT=5000 svc dev'))
-    .option('--data-dir <folder>', 'keep the data in this folder (default: SVC_DATA_DIR, or ./.svc)')
-    .action(cli.run(dev, { app: 'none' }))
-}
+export const commands: CommandList = [
+  command({
+    path: 'dev',
+    examples: ['svc dev', 'SVC_PORT=5000 svc dev'],
+    flags: { dataDir: text('<folder>', 'keep the data in this folder (default: SVC_DATA_DIR, or ./.svc)') },
+    app: 'none',
+    run: dev,
+  }),
+]

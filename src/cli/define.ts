@@ -1,0 +1,140 @@
+/*
+ * Commands as data, as routes are. A feature lists its commands with `command`; `register` adds them to the program.
+ * Completion, questions, suggestions and help follow from the same definition.
+ */
+
+import type { Command } from 'commander'
+import type { Context, RunOptions } from './command.ts'
+import type { Argument, ArgumentValues, ClosedSet, Flag, Flags, FlagValues } from './flags.ts'
+
+interface Item {
+  /** The words after `svc`, such as `deals list`. */
+  path: string
+  /** The description in help. A noun that is a command itself has one already. */
+  summary?: string
+}
+
+/** A noun, or words of it that hold verbs. */
+interface Group extends Item {
+  summary: string
+  /** For a noun: the heading of `svc --help` that it stands below, and its summary there. */
+  heading?: string
+  brief?: string
+}
+
+interface Definition<A extends readonly Argument[], F extends Flags> extends Item, Omit<RunOptions, 'rollsBack'> {
+  /** Whether it runs if its noun is called without a verb. */
+  isDefault?: boolean
+  /** Whether help leaves it out. */
+  isHidden?: boolean
+  /** The usage in help, if its arguments don't say it. */
+  usage?: string
+  /** Whole command lines for help; a test parses them. */
+  examples: readonly string[]
+  arguments?: A
+  flags?: F
+  /** Runs before the app is opened and anything is loaded. */
+  before?: () => void
+  /** Runs the command with its arguments in their order, then its flags. Its module imports only what help needs. */
+  run: (context: Context, ...input: [...ArgumentValues<A>, FlagValues<F>]) => Promise<void>
+}
+
+/** A command. `run` takes what its arguments and flags say. */
+type AnyCommand = Omit<Definition<readonly Argument[], Flags>, 'run'> & {
+  run: (context: Context, ...input: never) => Promise<void>
+}
+
+/** Commands, and groups of them, in the order of help. Several features may add verbs to one noun. */
+export type CommandList = readonly (AnyCommand | Group)[]
+
+/** Defines a command. Its `run` gets typed arguments and flags. */
+export const command = <const A extends readonly Argument[] = [], F extends Flags = Record<never, never>>(
+  definition: Definition<A, F>,
+): AnyCommand => definition
+
+/** Defines a noun or a group of verbs. */
+export const group = (definition: Group): Group => definition
+
+/** Closed sets by command and place: `deals list --status`, `events send <type>`. */
+const closedSets = new Map<string, { of: ClosedSet; isMany: boolean }>()
+
+/** Returns the closed set of a flag (`--status`) or argument (`<type>`) of a registered command; undefined if it takes any text. */
+export const closedSetAt = (
+  path: string,
+  place: string,
+): { load: () => Promise<readonly string[]>; isMany: boolean } | undefined => {
+  const found = closedSets.get(`${path} ${place}`)
+  if (!found) return undefined
+  const { of, isMany } = found
+  return { load: async () => (typeof of === 'function' ? of() : of), isMany }
+}
+
+/** Returns the places of the closed sets of all registered commands. */
+export const closedPlaces = (): string[] => [...closedSets.keys()]
+
+const keepClosedSet = (path: string, place: string, { of, isMany = false }: Pick<Argument, 'of' | 'isMany'>): void => {
+  if (of) closedSets.set(`${path} ${place}`, { of, isMany })
+}
+
+/** `replyTo` as `--reply-to` */
+export const longFlag = (name: string): string =>
+  `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+
+const addFlag = (to: Command, path: string, name: string, flag: Flag<unknown>): void => {
+  const { value, short, isNegated, description, default: defaultValue, parse } = flag
+  const long = isNegated ? `--no-${longFlag(name).slice(2)}` : longFlag(name)
+  const flags = [short, value ? `${long} ${value}` : long].filter(Boolean).join(', ')
+  if (parse) to.option(flags, description, parse as (text: string, earlier: unknown) => unknown, defaultValue)
+  else to.option(flags, description, defaultValue as string | undefined)
+  keepClosedSet(path, long, flag)
+}
+
+const addArgument = (to: Command, path: string, argument: Argument): void => {
+  to.argument(argument.name, argument.description)
+  keepClosedSet(path, `<${argument.name.replaceAll(/[<>[\].]/g, '')}>`, argument)
+}
+
+/** Whether a command is the default verb of its noun, which commander has no public property for. */
+export const isDefault = (noun: Command, command: Command): boolean =>
+  (noun as Command & { _defaultCommandName?: string | null })._defaultCommandName === command.name()
+
+const isGroup = (item: AnyCommand | Group): item is Group => !('run' in item)
+
+/** Returns the command with that name below another one, which it creates if there is none. */
+const childOf = (parent: Command, name: string): Command =>
+  parent.commands.find((child) => child.name() === name) ?? parent.command(name)
+
+/** Adds commands to the program. `action` wraps what a command does, with its options. */
+export const register = (
+  program: Command,
+  list: CommandList,
+  action: (act: AnyCommand['run'], options: RunOptions) => (...input: never) => Promise<void>,
+): void => {
+  for (const item of list) {
+    const words = item.path.split(' ')
+    const name = words.pop()!
+    const parent = words.reduce(childOf, program)
+    if (isGroup(item)) {
+      const { summary, heading, brief } = item
+      const noun = childOf(parent, name).description(summary)
+      if (heading) noun.helpGroup(heading)
+      if (brief) noun.summary(brief)
+      continue
+    }
+    const { isHidden = false, summary, usage, examples, before, run, ...rest } = item
+    const added =
+      parent === program
+        ? childOf(program, name)
+        : parent.command(name, { isDefault: item.isDefault ?? false, hidden: isHidden })
+    if (summary) added.description(summary)
+    if (usage) added.usage(usage)
+    if (before) added.hook('preAction', before)
+    if (examples.length > 0)
+      added.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`)
+    for (const argument of rest.arguments ?? []) addArgument(added, item.path, argument)
+    const flags = Object.entries(rest.flags ?? {})
+    for (const [property, flag] of flags) addFlag(added, item.path, property, flag)
+    const rollsBack = flags.some(([, flag]) => flag.rollsBack)
+    added.action(action(run, { ...rest, rollsBack }) as (...input: unknown[]) => Promise<void>)
+  }
+}
