@@ -1,13 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import type { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadPages, loadRoutes } from '../src/app/features.ts'
-import { buildProgram } from '../src/cli/program.ts'
 import { eventTypes } from '../src/events/events.ts'
 import { exitRules, triggerKinds } from '../src/journeys/definition/definition.ts'
 import { lockClasses, singleLocks, textLocks } from '../src/lib/locks.ts'
-import { loadCommands } from '../src/tools/commands.ts'
 import { startApp, type TestApp } from './support/app.ts'
 
 /* Checks the references between code and documents, and that docs/reference is complete. */
@@ -159,25 +156,6 @@ test('the reference names every svc metric', () => {
   expect(names.length).toBeGreaterThan(5)
   const text = read('docs/reference/api.md')
   expect(names.filter((name) => !text.includes(`\`${name}`))).toEqual([])
-})
-
-test('the reference names every command', async () => {
-  const rows = read('docs/reference/cli.md').split('\n')
-  const program = buildProgram(await loadCommands(), () => Promise.reject(new Error('No command runs here')))
-  const rowOf = (noun: Command) =>
-    rows.find((row) => row.startsWith('| `') && row.split('|')[1]!.includes(`\`${noun.name()}\``))
-  const missing = program.commands.flatMap((noun) => {
-    const row = rowOf(noun)
-    if (!row) return [noun.name()]
-    const visible = (command: Command) =>
-      command
-        .createHelp()
-        .visibleCommands(command)
-        .filter((verb) => verb.name() !== 'help')
-    const below = visible(noun).flatMap((verb) => [verb, ...visible(verb)])
-    return below.filter((verb) => !row.includes(`\`${verb.name()}\``)).map((verb) => `${noun.name()} ${verb.name()}`)
-  })
-  expect(missing).toEqual([])
 })
 
 describe('with a database', () => {

@@ -6,8 +6,10 @@ import { events } from '../../src/events/events.ts'
 import { openApiOf } from '../../src/http/openapi.ts'
 import {
   architecturePage,
+  cliPage,
   eventsPage,
   generateArchitecture,
+  generateCli,
   generateEvents,
   generateReference,
   tablesOf,
@@ -45,4 +47,11 @@ test('the tables of docs/reference/events.md are what the events define: else ru
   const text = await generateEvents([...events, more as unknown as (typeof events)[number]])
   expect(text).toContain('| `deal.deleted` | a deal is deleted |')
   expect(text).toContain('| `deal.deleted` | `{ at }` |')
+})
+
+test('the table of commands in docs/reference/cli.md is what the program has: else run npm run reference', async () => {
+  const text = await readFile(cliPage, 'utf8')
+  expect((await generateCli()) === text).toBe(true)
+  expect(text).toContain('| `keys` | `create`, `list`, `revoke` | API keys |')
+  expect(text).toContain('; `lessons`: `list`, `add`, `update`, `move`, `delete` |')
 })

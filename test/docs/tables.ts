@@ -1,22 +1,27 @@
 /*
  * `npm run reference` writes the tables of properties in docs/reference/api.md from the OpenAPI document, and the table of jobs in
- * docs/architecture.md from the schedule, and the tables of docs/reference/events.md from the events. In the reference, a table stands in the section of
+ * docs/architecture.md from the schedule, the tables of docs/reference/events.md from the events, and the table of commands in
+ * docs/reference/cli.md from the commands. In the reference, a table stands in the section of
  * a component (`### Contact`) or of a route (`### POST /deals`), and its first column says what it lists: property, request or response; `*`
  * is the whole body.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import type { Command } from 'commander'
 import { z } from 'zod'
 import { loadRoutes } from '../../src/app/features.ts'
 import { threads } from '../../src/app/schedule.ts'
+import { buildProgram } from '../../src/cli/program.ts'
 import { events } from '../../src/events/events.ts'
 import { boundsOf, describeReferences, typeParts } from '../../src/http/docs.fields.ts'
 import { type JsonSchema, type OpenApi, openApiOf } from '../../src/http/openapi.ts'
+import { loadCommands } from '../../src/tools/commands.ts'
 
 export const target = join(import.meta.dirname, '../../docs/reference/api.md')
 export const architecturePage = join(target, '../../architecture.md')
 export const eventsPage = join(target, '../events.md')
+export const cliPage = join(import.meta.dirname, '../../docs/reference/cli.md')
 
 /** A link of the reference to the section of a component. */
 const link = (name: string): string => `[${name}](#${name.toLowerCase()})`
@@ -200,8 +205,29 @@ export const generateEvents = async (given = events): Promise<string> => {
   )
 }
 
+const verbsOf = (command: Command): string =>
+  command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((verb) => verb.name() !== 'help')
+    .map((verb) => [`\`${verb.name()}\``, verbsOf(verb)].filter(Boolean).join(': '))
+    .reduce((list, verb) => (list ? `${list}${/: /.test(list + verb) ? '; ' : ', '}${verb}` : verb), '')
+
+/** Returns docs/reference/cli.md with its table of commands. */
+export const generateCli = async (): Promise<string> => {
+  const program = buildProgram(await loadCommands(), () => Promise.reject(new Error('No command runs here')))
+  const rows = program.commands
+    .filter((noun) => noun.name() !== 'help')
+    .map((noun) => `| \`${noun.name()}\` | ${verbsOf(noun) || '–'} | ${noun.description()} |\n`)
+  return (await readFile(cliPage, 'utf8')).replace(
+    /^\| noun \| verbs \|.*\n(?:\|.*\n)*/m,
+    () => `| noun | verbs | what |\n|---|---|---|\n${rows.join('')}`,
+  )
+}
+
 if (import.meta.main) {
   await writeFile(target, await generateReference())
   await writeFile(architecturePage, await generateArchitecture())
   await writeFile(eventsPage, await generateEvents())
+  await writeFile(cliPage, await generateCli())
 }
