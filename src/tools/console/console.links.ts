@@ -2,6 +2,7 @@ import type { DefaultTreeAdapterTypes } from 'parse5'
 import { bareHost } from '../../net/addresses.ts'
 import { isThisMachine } from '../../net/dial.ts'
 import { statusHere } from '../../net/loopback.ts'
+import { attributeOf, type Element, elementsOf, nodesOf } from './console.tree.ts'
 
 /**
  * What a link of an email leads to. `own`: a page of svc; `tracked`: one whose visit svc counts; `hidden`: one that only programs
@@ -23,23 +24,6 @@ const maxText = 120
 const timeoutMs = 5000
 /** Checks at a time: a daemon that answers 200 at once answers nobody else. */
 const maxChecks = 8
-
-type Node = DefaultTreeAdapterTypes.Node
-type Element = DefaultTreeAdapterTypes.Element
-
-/** Returns a node and all nodes inside it, in the order of the document. */
-const nodesOf = (root: Node): Node[] => {
-  const found: Node[] = []
-  const left = [root]
-  for (let node = left.pop(); node; node = left.pop()) {
-    found.push(node)
-    if ('childNodes' in node) for (const child of node.childNodes.toReversed()) left.push(child)
-  }
-  return found
-}
-
-const attributeOf = (element: Element, name: string): string | undefined =>
-  element.attrs.find((attribute) => attribute.name === name)?.value
 
 /** Returns what a reader sees of a link: its text, and what stands for its pictures. */
 const textOf = (link: Element): string => {
@@ -73,7 +57,7 @@ const kindOf = (url: string, ids: ReadonlySet<string>, ownOrigins: readonly stri
 /** Returns the links of an email's HTML in their order. */
 export const linksOf = async (html: string, ownOrigins: readonly string[]): Promise<MailLink[]> => {
   const { parse } = await import('parse5')
-  const elements = nodesOf(parse(html)).filter((node): node is Element => 'tagName' in node)
+  const elements = elementsOf(parse(html))
   const ids = new Set(elements.flatMap((element) => attributeOf(element, 'id') ?? attributeOf(element, 'name') ?? []))
   return elements
     .filter(({ tagName }) => tagName === 'a' || tagName === 'area')

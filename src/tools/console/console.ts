@@ -15,7 +15,6 @@ import { type ConsoleView, consoleDocument, consoleHeaders, type Surroundings } 
 import { checkLinks, linksOf } from './console.links.ts'
 import { mailsView, mailTabs, mailView, mailWidths } from './console.mail.views.ts'
 import { documentOf, openMails, originsOfImages } from './console.mails.ts'
-import { brokenRules } from './console.rules.ts'
 import { consoleScript } from './console.script.ts'
 import { consoleStyle } from './console.style.ts'
 import { activityRows, activityView, callsView, noPage, webhooksView } from './console.views.ts'
@@ -112,6 +111,7 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
     const mail = await mails.show(id)
     if (!mail) return noPage('This email no longer exists')
     const search = searchOf(query)
+    const { brokenRules } = await import('./console.rules.ts')
     const look = {
       tab: mailTabs.find((tab) => tab === query.get('show')) ?? 'html',
       width: mailWidths.find((one) => one === query.get('width')) ?? 'full',

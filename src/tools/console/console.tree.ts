@@ -1,0 +1,26 @@
+import type { DefaultTreeAdapterTypes } from 'parse5'
+
+/** The tree that parse5 makes of an email's HTML. Emails are nested as deep as their authors like: nothing here calls itself. */
+
+export type Node = DefaultTreeAdapterTypes.Node
+export type Element = DefaultTreeAdapterTypes.Element
+
+/** Returns a node and all nodes inside it, in the order of the document. */
+export const nodesOf = (root: Node): Node[] => {
+  const found: Node[] = []
+  const left = [root]
+  for (let node = left.pop(); node; node = left.pop()) {
+    found.push(node)
+    if ('childNodes' in node) for (const child of node.childNodes.toReversed()) left.push(child)
+  }
+  return found
+}
+
+export const isElement = (node: Node): node is Element => 'tagName' in node
+
+/** Returns the elements inside a node, in the order of the document. */
+export const elementsOf = (root: Node): Element[] => nodesOf(root).filter(isElement)
+
+/** Returns an attribute's value without its entities; undefined if the element does not have it. */
+export const attributeOf = (element: Element, name: string): string | undefined =>
+  element.attrs.find((attribute) => attribute.name === name)?.value
