@@ -97,6 +97,7 @@ describe('the rules of emails', () => {
     ['a style in the body', inside('<style>.a { color: #000000 }</style>'), /in the body/],
     ['no language', html.replace(/ lang="[^"]*"/, ''), /no lang/],
     ['no direction', html.replace(/ dir="[^"]*"/, ''), /no dir/],
+    ['elements nested too deep', inside('<div>'.repeat(20_000)), /more than 500 deep/],
     ['too large', inside('x'.repeat(103 * 1024)), /102 KB/],
   ])('find %s', (_, broken, fault) => {
     expect(brokenRules(html)).toEqual([])

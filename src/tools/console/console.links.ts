@@ -2,7 +2,7 @@ import type { DefaultTreeAdapterTypes } from 'parse5'
 import { bareHost } from '../../net/addresses.ts'
 import { isThisMachine } from '../../net/dial.ts'
 import { statusHere } from '../../net/loopback.ts'
-import { attributeOf, type Element, elementsOf, nodesOf } from './console.tree.ts'
+import { attributeOf, type Element, elementsOf, nodesOf, parseMail } from './console.tree.ts'
 
 /**
  * What a link of an email leads to. `own`: a page of svc; `tracked`: one whose visit svc counts; `hidden`: one that only programs
@@ -55,9 +55,9 @@ const kindOf = (url: string, ids: ReadonlySet<string>, ownOrigins: readonly stri
 }
 
 /** Returns the links of an email's HTML in their order. */
-export const linksOf = async (html: string, ownOrigins: readonly string[]): Promise<MailLink[]> => {
-  const { parse } = await import('parse5')
-  const elements = elementsOf(parse(html))
+export const linksOf = (html: string, ownOrigins: readonly string[]): MailLink[] => {
+  const document = parseMail(html)
+  const elements = document ? elementsOf(document) : []
   const ids = new Set(elements.flatMap((element) => attributeOf(element, 'id') ?? attributeOf(element, 'name') ?? []))
   return elements
     .filter(({ tagName }) => tagName === 'a' || tagName === 'area')

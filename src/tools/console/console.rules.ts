@@ -1,6 +1,5 @@
-import { parse } from 'parse5'
 import { contrastOf, textContrast } from '../../lib/colors.ts'
-import { attributeOf, type Element, elementsOf, isElement } from './console.tree.ts'
+import { attributeOf, type Element, elementsOf, isElement, parseMail } from './console.tree.ts'
 
 /*
  * What Outlook on Windows, whose engine is Word, and Gmail need of an email, by the tables of caniemail.com: each rule names the
@@ -23,6 +22,11 @@ export interface MailButton {
 interface Declaration {
   property: string
   value: string
+}
+
+const elementsIn = (html: string): Element[] => {
+  const document = parseMail(html)
+  return document ? elementsOf(document) : []
 }
 
 const attributesOf = ({ attrs }: Element): Attributes =>
@@ -69,11 +73,11 @@ const buttonsOf = (elements: readonly Element[]): MailButton[] =>
   })
 
 /** Returns the buttons of an email, with the attributes of each table cell and of the link in it. */
-export const buttonsIn = (html: string): MailButton[] => buttonsOf(elementsOf(parse(forOutlook(html))))
+export const buttonsIn = (html: string): MailButton[] => buttonsOf(elementsIn(forOutlook(html)))
 
 /** Returns the attributes of an email's images. */
 export const imagesIn = (html: string): Attributes[] =>
-  elementsOf(parse(html))
+  elementsIn(html)
     .filter(({ tagName }) => tagName === 'img')
     .map(attributesOf)
 
@@ -177,11 +181,11 @@ const startsWithHeading = (table: Element): boolean => {
   return row !== undefined && firstIn(row)?.tagName === 'th'
 }
 
-/** Returns which rules an email breaks. It takes linear time: strangers write emails. */
+/** Returns which rules an email breaks. */
 export const brokenRules = (html: string): string[] => {
-  const document = parse(html)
-  const elements = elementsOf(document)
-  const elementsOfOutlook = elementsOf(parse(forOutlook(html)))
+  const elements = elementsIn(html)
+  if (elements.length === 0) return ['elements nested more than 500 deep']
+  const elementsOfOutlook = elementsIn(forOutlook(html))
   const named = (...names: string[]) => elements.filter(({ tagName }) => names.includes(tagName))
   const [root] = named('html').map(attributesOf)
   const hidden = named('div', 'span', 'p', 'td').filter((element) => declaredIn(styleOf(element), 'display') === 'none')

@@ -103,7 +103,7 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
     const mail = await mails.show(id)
     if (!mail) return
     checks.delete(id)
-    checks.set(id, await checkLinks(await linksOf(mail.html ?? '', options.daemonOrigins())))
+    checks.set(id, await checkLinks(linksOf(mail.html ?? '', options.daemonOrigins())))
     if (checks.size > keptChecks) checks.delete(checks.keys().next().value!)
   }
 
@@ -116,7 +116,7 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
       tab: mailTabs.find((tab) => tab === query.get('show')) ?? 'html',
       width: mailWidths.find((one) => one === query.get('width')) ?? 'full',
       blocked: originsOfImages(mail.html ?? '', origins),
-      links: await linksOf(mail.html ?? '', options.daemonOrigins()),
+      links: linksOf(mail.html ?? '', options.daemonOrigins()),
       broken: mail.html === null ? [] : [...new Set(brokenRules(mail.html))],
       checked: checks.get(id) ?? new Map(),
       search,
