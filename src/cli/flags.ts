@@ -66,6 +66,7 @@ export const names = (value: string, description: string, of: ClosedSet): Flag<s
   value,
   description,
   of,
+  isMany: true,
   parse: (text, earlier: string | undefined) => (earlier ? `${earlier},${text}` : text),
 })
 
