@@ -63,19 +63,20 @@ const call = async (
 
 test('each request is one line with route, status, ms, account and key id, without secrets, bodies and addresses', async () => {
   const { id: listId } = await t.app.work(account.id, 'cli:test', (work) => createList(work, { name: 'L' }))
-  const person = { listId, email: 'maya@private.example', fields: { city: 'Zanzibar-77' } }
+  // The letters i, l, o and u are not in ids, which are random.
+  const person = { listId, email: 'louise@private.example', fields: { city: 'Zanzibar-77' } }
   const hook = { url: 'https://example.com/hook?token=hook-token', events: ['contact.created'] }
   const wrong = 'svc_live_WrongWrongWrongWrongWrongWrongWrongWrong123'
   const { secret } = (await call('POST', '/api/v1/webhooks', hook)).body as { secret: string }
   expect(secret).toMatch(/^whsec_/)
   const statuses = [
     await call('POST', '/api/v1/contacts', person),
-    await call('GET', '/api/v1/contacts?email=maya%40private.example'),
-    await call('GET', '/api/v1/contacts?email=maya@private.example', undefined, wrong),
+    await call('GET', '/api/v1/contacts?email=louise%40private.example'),
+    await call('GET', '/api/v1/contacts?email=louise@private.example', undefined, wrong),
     await call('POST', '/api/v1/contacts', '{"listId":"Zanzibar-77'),
     await call('POST', '/api/v1/send', { to: person.email, subject: 'Zanzibar-77', html: 'Zanzibar-77', text: 'x' }),
-    await call('GET', '/u/secret-token-of-a-link?email=maya@private.example'),
-    await call('GET', '/maya@private.example?key=Zanzibar-77'),
+    await call('GET', '/u/secret-token-of-a-link?email=louise@private.example'),
+    await call('GET', '/louise@private.example?key=Zanzibar-77'),
   ].map(({ status }) => status)
   expect(statuses).toEqual([201, 200, 401, 400, 200, 404, 404])
 
@@ -108,7 +109,7 @@ test('each request is one line with route, status, ms, account and key id, witho
   ])
 
   const log = daemon.log()
-  for (const text of ['maya', 'noor', 'private.example', 'Zanzibar', 'hook-token', 'relay-password', 'secret-token'])
+  for (const text of ['louise', 'noor', 'private.example', 'Zanzibar', 'hook-token', 'relay-password', 'secret-token'])
     expect(log, text).not.toContain(text)
   for (const text of [account.key, wrong, secret, t.env.SVC_SECRET!, '?', 'remoteAddress', '@'])
     expect(log, text).not.toContain(text)
