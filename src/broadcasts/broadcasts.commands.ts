@@ -221,7 +221,7 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
   out.next(`svc broadcasts send ${draft.id}`)
 }
 
-/** Adds `svc broadcasts`. */
+/** `svc broadcasts`. */
 export const commands: CommandList = [
   command({
     path: 'broadcasts create',

@@ -41,7 +41,7 @@ export type Winner = 'opened' | 'clicked' | 'answered'
 /** The subjects of a broadcast that has several. */
 export interface Variants {
   subjects: string[]
-  /** null: all recipients get variants. Otherwise, after a time, the rest gets the best one. */
+  /** It is null if all recipients get variants. Otherwise the rest gets the best one after a time. */
   contest: { share: number; by: Winner; afterMs: number } | null
 }
 

@@ -1,9 +1,8 @@
 /*
  * What commands get. define.ts and flags.ts define commands, program.ts builds the program, and run.ts runs a command: exit
  * statuses, and whether to ask. output.ts prints, with draw/ (tables, charts), show-pages.ts, pager.ts, follow.ts and screen.ts
- * (full-screen views).
- * choices.ts and ask.ts ask for what is missing (values: tools/choice-values.ts), whole-ids.ts completes shortened ids,
- * trial.ts runs dry, next.ts suggests the next command.
+ * (full-screen views). choices.ts and ask.ts ask for what is missing (values: tools/choice-values.ts), whole-ids.ts completes
+ * shortened ids, trial.ts runs dry, next.ts suggests the next command.
  */
 
 import { setFlagsFromString } from 'node:v8'
@@ -67,7 +66,7 @@ export interface Context {
   /** Whether a person can be asked: for commands that ask on a terminal, and need no `--yes` elsewhere. */
   readonly asks: boolean
   /**
-   * Asks before a deletion, and before emails or posts to many recipients (options by `confirmed`). Returns true to continue.
+   * Asks before a deletion, and before emails or posts to many recipients (with the flags of `confirmed`). Returns true to continue.
    * `--yes` skips the question; without a terminal it is required (exit 2). With `--dry-run` it prints
    * `{ dryRun: true, ...planned }`, says what would happen and returns false.
    */

@@ -17,7 +17,7 @@ interface Item {
 /** A noun, or words of it that hold verbs. */
 interface Group extends Item {
   summary: string
-  /** For a noun: the heading of `svc --help` that it stands below, and its summary there. */
+  /** For a noun: its heading in `svc --help`, and its summary there. */
   heading?: string
   brief?: string
 }
@@ -76,7 +76,7 @@ const keepClosedSet = (path: string, place: string, { of, isMany = false }: Pick
   if (of) closedSets.set(`${path} ${place}`, { of, isMany })
 }
 
-/** `replyTo` as `--reply-to` */
+/** Returns the flag of a property: `--reply-to` for `replyTo`. */
 export const longFlag = (name: string): string =>
   `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 

@@ -117,6 +117,7 @@ export interface Argument<Name extends string = string> extends Place {
   name: Name
 }
 
+/** An argument, such as `<id>`. */
 export const argument = <const Name extends string>(
   name: Name,
   description = '',

@@ -405,7 +405,7 @@ const accessLog: CommandList = [
   }),
 ]
 
-/** Adds `svc lists`, `svc contacts` and `svc access-log`. */
+/** `svc lists`, `svc contacts` and `svc access-log`. */
 export const commandsOf = (narrow: Narrow): CommandList => [
   ...lists,
 

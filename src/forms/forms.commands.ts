@@ -207,7 +207,7 @@ const deleteCommand = command({
   },
 })
 
-/** Adds `svc forms`. */
+/** `svc forms`. */
 export const commands: CommandList = [
   createCommand,
   updateCommand,

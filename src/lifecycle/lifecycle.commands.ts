@@ -13,7 +13,7 @@ const columns: Column<BindingView>[] = [
   ['SENDER', (binding) => binding.sender],
 ]
 
-/** Adds `svc bindings`. */
+/** `svc bindings`. */
 export const commands: CommandList = [
   command({
     path: 'bindings list',

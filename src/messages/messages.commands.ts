@@ -304,7 +304,7 @@ const cancel: CommandList = [
   }),
 ]
 
-/** Adds `svc send` and `svc sends`. */
+/** `svc send` and `svc sends`. */
 export const commands: CommandList = [
   ...send,
 

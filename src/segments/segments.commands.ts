@@ -12,7 +12,7 @@ const columns: Column<SegmentView>[] = [
   ['CREATED', (segment) => new Date(segment.createdAt)],
 ]
 
-/** Adds `svc segments`. */
+/** `svc segments`. */
 export const commands: CommandList = [
   command({
     path: 'segments create',

@@ -81,7 +81,7 @@ const mailboxCommands: CommandList = [
   }),
 ]
 
-/** Adds `svc bounces`: delivery reports and complaints. */
+/** `svc bounces`: delivery reports and complaints. */
 export const commands: CommandList = [
   command({
     path: 'bounces ingest',

@@ -238,7 +238,7 @@ const domains: CommandList = [
   }),
 ]
 
-/** Adds `svc relay`, `svc senders` and `svc domains`. */
+/** `svc relay`, `svc senders` and `svc domains`. */
 export const commands: CommandList = [
   ...relay,
 

@@ -46,7 +46,7 @@ const parseAddress = async (text: string): Promise<string> => {
   return parse(Recipient, text, 'email')
 }
 
-/** Adds `svc suppressions`. */
+/** `svc suppressions`. */
 export const commands: CommandList = [
   command({
     path: 'suppressions list',

@@ -1,11 +1,11 @@
 import { type DefaultTreeAdapterTypes, defaultTreeAdapter, parse } from 'parse5'
 
-/** The tree that parse5 makes of an email's HTML. Emails are nested as deep as their authors like: nothing here calls itself. */
+/* The tree that parse5 makes of an email's HTML. An email may be nested deeply, so nothing here is recursive. */
 
 export type Node = DefaultTreeAdapterTypes.Node
 export type Element = DefaultTreeAdapterTypes.Element
 
-/** Far beyond real emails. parse5 takes the square of the depth: two seconds for 5,000 elements. */
+/** Far beyond real emails. The time of parse5 grows with the square of the depth: 5,000 levels take two seconds. */
 const maxDepth = 500
 
 /** Returns the document; null if its elements are nested too deep to read it in a short time. */
