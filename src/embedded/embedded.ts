@@ -74,12 +74,14 @@ const retryMs = 1_000
 const unreachableMs = 5_000
 
 /**
- * Checks that the server is the one of the pid file: it finds the same pid file in its folder. Another server may listen at that
- * port, even one that accepts the password: the server of a copy of the folder.
+ * Checks that the server is the one of the pid file, and is not stopping: it finds the same pid file in its folder. Another server
+ * may listen at that port, even one that accepts the password: the server of a copy of the folder.
  */
 const checkRun = async (client: pg.Client, { run }: Postmaster): Promise<void> => {
   const { rows } = await client.query('select pg_read_file($1, true) as text', [pidFile])
-  if (parsePidFile(rows[0].text ?? '')?.run !== run) throw new Error('another server has its port')
+  const server = parsePidFile(rows[0].text ?? '')
+  if (server?.run !== run) throw new Error('another server has its port')
+  if (!server.ready) throw new Error('it is stopping')
 }
 
 const urlOf = (port: number, password: string) => `postgres://${superuser}:${password}@127.0.0.1:${port}/postgres`
@@ -99,6 +101,8 @@ const connect = async (pgdata: string, server: Postmaster, password: string): Pr
     await client.connect()
     await checkRun(client, server)
     await client.query('select pg_advisory_lock_shared($1)', [presenceKey])
+    // Again: a server that stops ends the session of its last user, which held the lock, perhaps before this one.
+    await checkRun(client, server)
     return { url, pgdata, client }
   } catch (error) {
     client.end().catch(() => undefined)

@@ -21,8 +21,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Embedded, type EmbeddedOptions, openEmbedded, stopEmbedded } from '../../src/embedded/embedded.ts'
+import { singleLocks } from '../../src/lib/locks.ts'
 import { spawnInTest } from '../support/children.ts'
 import { isRoot, needsRoot } from '../support/needs.ts'
 import { clusterSource, identity, postmasterPid, query, startUser, type User } from './support.ts'
@@ -142,6 +144,26 @@ describe('sharing', () => {
     }
     await Promise.all([visitor(12), visitor(12), visitor(12)])
     expect(isStopped()).toBe(true)
+  })
+
+  test('a caller that gets the lock of a server that is stopping waits for the next server', async () => {
+    await putCluster(dataDir)
+    const first = await open()
+    const leaver = new pg.Client({ connectionString: first.url })
+    await leaver.connect()
+    await leaver.query('select pg_advisory_lock_shared($1)', [singleLocks.embeddedUsers])
+    await first.close()
+    await leaver.query('select pg_advisory_lock($1)', [singleLocks.embeddedUsers])
+    const waiting = open()
+    await expect.poll(() => query(first.url, 'select count(*)::int from pg_locks where not granted')).toBe(1)
+    // A server that stops writes its status first, and then ends the sessions: the leaver's may be the first.
+    const path = join(dataDir, 'pgdata/postmaster.pid')
+    const running = await readFile(path, 'utf8')
+    await writeFile(path, running.replace(/ready *$/m, 'stopping'))
+    await leaver.end()
+    expect(await Promise.race([waiting.then(() => 'uses it'), sleep(500, 'waits')])).toBe('waits')
+    await writeFile(path, running)
+    expect(await query((await waiting).url, 'select 1')).toBe(1)
   })
 
   test('stopEmbedded stops the server, and reports when none is running', async () => {
