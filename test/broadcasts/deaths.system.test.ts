@@ -94,6 +94,13 @@ test('killed at any moment, with erasures, a deleted list, people who leave and 
   await t.app.sql(`create function linger() returns trigger language plpgsql as $$
     begin perform pg_sleep(0.5); return new; end $$`)
   await t.app.sql('create trigger linger before update on broadcasts for each row execute function linger()')
+  // An erased message no longer tells whether a connection had taken it.
+  await t.app.sql('create table taken_and_removed (id text)')
+  await t.app.sql(`create function remember() returns trigger language plpgsql as $$
+    begin insert into taken_and_removed values (old.id); return old; end $$`)
+  await t.app.sql(
+    'create trigger remember before delete on message_queue for each row when (old.is_handing) execute function remember()',
+  )
   sink.mails.length = 0
   const who = await audience(t, people)
   const { id: accountId } = who.account
@@ -194,10 +201,15 @@ test('killed at any moment, with erasures, a deleted list, people who leave and 
   expect([sent, failed, suppressed]).toEqual(
     ['sent', 'failed', 'suppressed'].map((status) => counted.get(status)?.length ?? 0),
   )
-  // What was not handed over gave its volume back.
+  // What no connection had taken returned its volume.
+  const [erasedMidway] = await t.app.sql<{ count: number }>(
+    `select count(*) as count from messages
+     where account_id = $1 and error = 'The contact was erased' and id in (select id from taken_and_removed)`,
+    [accountId],
+  )
   const [use] = await t.app.sql<{ used: number }>(
     `select used from quota_uses where account_id = $1 and quota = 'sends'`,
     [accountId],
   )
-  expect(use!.used).toBe(sent + inDoubt.length)
+  expect(use!.used).toBe(sent + inDoubt.length + erasedMidway!.count)
 })
