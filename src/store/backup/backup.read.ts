@@ -234,14 +234,17 @@ export const readBackup = async (
       throw refusal
     }
     await requireEmpty(database)
+    const tables = await expectedTables(database, header)
     if (dryRun) {
-      const end = await readOnly(frames, await expectedTables(database, header))
+      const end = await readOnly(frames, tables)
       await check(end)
       return { createdAt: header.createdAt, rows: end.rows }
     }
-    isReset = true
-    await resetSchema(database)
-    await migrate(database, databaseUrl, { only: header.migrations })
+    if (!tables) {
+      isReset = true
+      await resetSchema(database)
+      await migrate(database, databaseUrl, { only: header.migrations })
+    }
     const { rows } = await load(database, frames, check, signal, onRows, beforeCommit)
     await migrate(database, databaseUrl)
     return { createdAt: header.createdAt, rows }
