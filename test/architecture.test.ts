@@ -163,22 +163,59 @@ test('a feature imports only features before it in the order, and only their fro
   expect(shown(across.filter((found) => !allowed(found)))).toEqual([])
 })
 
-/**
- * Folders whose sub-folders each have one front, the file of that name. Lists of commands, routes and pages, and the threads,
- * load a file behind it by itself. SQL of other code needs no front.
- */
-const schedule = 'src/app/schedule.ts'
-const subdivided = ['app', 'cli', 'contacts', 'deliveries', 'engagement', 'journeys', 'messages', 'tools', 'webinars']
+const subFolder = (file: string) => /^src\/[a-z]+\/([a-z]+)\//.exec(file)?.[1]
 
-test.each(subdivided)('code outside a sub-folder of %s imports only its front', (folder) => {
-  const subFolder = (file: string) => new RegExp(`^src/${folder}/([a-z]+)/`).exec(file)?.[1]
-  const isFront = (file: string) => file === `src/${folder}/${subFolder(file)}/${subFolder(file)}.ts`
-  const inner = imports.filter(({ from, to }) => subFolder(to) && subFolder(to) !== subFolder(from))
+/** Adapters and SQL of other code: lists of commands, routes and pages load a file of these by itself. */
+const isListed = (file: string): boolean => /\.(commands|routes|pages|rows)\.ts$/.test(file)
+
+const schedule = 'src/app/schedule.ts'
+
+/** Threads load what they run behind a front, which would load more. */
+const isThread = (file: string): boolean => file === schedule || room(file) === 'jobs'
+
+test.each(['app', 'cli', 'tools'])('code outside a sub-folder of %s imports only its front', (folder) => {
+  const ours = imports.filter(({ to }) => room(to) === folder && subFolder(to))
+  const inner = ours.filter(({ from, to }) => room(from) !== folder || subFolder(from) !== subFolder(to))
   expect(inner.length).toBeGreaterThan(1)
-  const isListed = (file: string) => /\.(commands|routes|pages|rows)\.ts$/.test(file)
-  const isThread = (file: string) => file === schedule || room(file) === 'jobs'
-  const behind = inner.filter(({ from, to }) => !isFront(to) && !isListed(to) && !isThread(from))
-  expect(shown(behind)).toEqual([])
+  const isFront = (file: string) => file === `src/${folder}/${subFolder(file)}/${subFolder(file)}.ts`
+  expect(shown(inner.filter(({ from, to }) => !isFront(to) && !isListed(to) && !isThread(from)))).toEqual([])
+})
+
+test('code outside a feature imports no file of its sub-folders, except adapters, and threads what they run', () => {
+  const inner = imports.filter(
+    ({ from, to }) => features.includes(room(to)) && subFolder(to) && room(from) !== room(to),
+  )
+  expect(inner.length).toBeGreaterThan(1)
+  expect(shown(inner.filter(({ from, to }) => !isListed(to) && !isThread(from)))).toEqual([])
+})
+
+test('the sub-folders of a feature import each other in one direction; their adapters use all of them', () => {
+  const circles = features.flatMap((name) => {
+    const graph = new Map<string, string[]>()
+    for (const { from, to } of imports) {
+      const [a, b] = [subFolder(from), subFolder(to)]
+      if (room(from) !== name || room(to) !== name || !a || !b || a === b || isListed(from)) continue
+      graph.set(a, [...(graph.get(a) ?? []), b])
+    }
+    return circlesIn(graph).map((circle) => `${name}: ${circle}`)
+  })
+  expect(circles).toEqual([])
+})
+
+/** Whether a file has nothing of its own. */
+const onlyReExports = (text: string): boolean =>
+  text
+    .replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '')
+    .replace(/\b(?:import|export)\b[^'"]*\bfrom\s+'[^']+'/g, '')
+    .trim() === ''
+
+test('a feature has one front: in its sub-folders no file only re-exports others', () => {
+  expect(onlyReExports("/* A front. */\n\nexport { a } from './a.ts'\nexport {\n  b,\n} from './b.ts'\n")).toBe(true)
+  expect(onlyReExports("import { a } from './a.ts'\nexport const b = a\n")).toBe(false)
+  const lists = files.filter(
+    (file) => feature(file) >= 0 && subFolder(file) && onlyReExports(readFileSync(join(root, file), 'utf8')),
+  )
+  expect(lists).toEqual([])
 })
 
 test('http and cli import a feature only by its front file', () => {

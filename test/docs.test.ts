@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadPages, loadRoutes } from '../src/app/features.ts'
 import { eventTypes } from '../src/events/events.ts'
-import { exitRules, triggerKinds } from '../src/journeys/definition/definition.ts'
+import { exitRules, triggerKinds } from '../src/journeys/definition/definition.schema.ts'
 import { lockClasses, singleLocks, textLocks } from '../src/lib/locks.ts'
 import { startApp, type TestApp } from './support/app.ts'
 

@@ -42,7 +42,7 @@ export const loadEntities = async () => {
 /** Loads the kinds of interactive blocks: how each is shown and answered. */
 export const loadBlocks = async (): Promise<BlockKind[]> => {
   const modules = await Promise.all([
-    import('../engagement/interactions/interactions.ts'),
+    import('../engagement/engagement.ts'),
     import('../checkout/checkout.block.ts'),
     import('../bookings/bookings.blocks.ts'),
   ])
@@ -149,7 +149,7 @@ export const bindable: Bindable = {
 /** Lookups of the objects of other features that definitions of journeys name. */
 export const sources: Sources = {
   sender: async (work, ref) => ({
-    id: await (await import('../messages/identity/identity.ts')).requireSender(work, ref),
+    id: await (await import('../messages/messages.ts')).requireSender(work, ref),
   }),
   project: async (work, ref) => (await import('../studio/studio.ts')).findProject(work, ref),
   form: async (work, ref) => (await import('../forms/forms.ts')).findForm(work, ref),

@@ -1,7 +1,6 @@
-import type { SendMails } from '../journeys/engine/engine.ts'
+import type { SendMails } from '../journeys/journeys.ts'
 import { Problem } from '../lib/problem.ts'
-import { senderChoice } from '../messages/identity/identity.ts'
-import { type Queued, queueMails } from '../messages/outbox/outbox.ts'
+import { type Queued, queueMails, senderChoice } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
 
 /** Returns the id of a project. Old versions of journeys name projects by name; new ones by id. */

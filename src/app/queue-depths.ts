@@ -3,8 +3,8 @@
  * Metrics and status count only what is due. There is no number for everything that is still to come.
  */
 
-import { deliveriesQueue } from '../deliveries/queue/queue.ts'
-import { journeysQueue } from '../journeys/engine/engine.ts'
+import { deliveriesQueue } from '../deliveries/queue/queue.rows.ts'
+import { journeysQueue } from '../journeys/engine/runs.rows.ts'
 import { sendsQueue } from '../messages/messages.queue.ts'
 import { heldSince, type QueueName } from '../queue/holds.ts'
 import { typed } from '../store/column-types.ts'

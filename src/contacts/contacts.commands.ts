@@ -262,7 +262,7 @@ const writeCommands: CommandList = [
       const [{ normalizeFields }, { findList }, { upsertContact }] = await Promise.all([
         import('./contacts.fields.ts'),
         import('./lists/lists.ts'),
-        import('./write/write.ts'),
+        import('./write/upsert.ts'),
       ])
       const fields = normalizeFields(Object.fromEntries(flags.field.map(fieldOf)))
       const email = await parseEmail(given.email)
@@ -299,7 +299,7 @@ const writeCommands: CommandList = [
       const { list: ref } = await require(flags, 'list')
       const [{ findList }, { leaveList, leavingEffects }] = await Promise.all([
         import('./lists/lists.ts'),
-        import('./write/write.ts'),
+        import('./write/remove.ts'),
       ])
       const email = await parseEmail(given)
       const list = await work((w) => findList(w, ref))
@@ -340,7 +340,7 @@ const writeCommands: CommandList = [
       const personalData = await app.personalData()
       const [{ countPersonalData }, { eraseContact }] = await Promise.all([
         import('./contacts.personal-data.ts'),
-        import('./write/write.ts'),
+        import('./write/remove.ts'),
       ])
       const email = await parseEmail(given)
       const planned = await work((w) => eraseContact(w, email, { dryRun: true, personalData }))
@@ -355,10 +355,11 @@ const writeCommands: CommandList = [
 const verify = async (context: Context, given: string | undefined, list: string | undefined): Promise<void> => {
   const { app, actor, work, account, out, progress, signal } = context
   if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
-  const [{ exportContacts, showContact }, { findList }, { isInconclusive, reverify }] = await Promise.all([
+  const [{ exportContacts, showContact }, { findList }, { isInconclusive }, { reverify }] = await Promise.all([
     import('./contacts.find.ts'),
     import('./lists/lists.ts'),
-    import('./verification/verification.ts'),
+    import('./verification/result.ts'),
+    import('./verification/reverify.ts'),
   ])
   const { id: accountId } = await account()
   const counts = { verified: 0, valid: 0, risky: 0, invalid: 0, unknown: 0 }

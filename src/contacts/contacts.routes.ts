@@ -8,7 +8,8 @@ import { idText } from '../lib/text.ts'
 import { columnNames, EmailInput, givenNamesMax, normalizeFields, plainEmailOf } from './contacts.fields.ts'
 import { findContacts } from './contacts.find.ts'
 import { listLists, requireList } from './lists/lists.ts'
-import { eraseContact, leaveList, upsertBatch, upsertContact } from './write/write.ts'
+import { eraseContact, leaveList } from './write/remove.ts'
+import { upsertBatch, upsertContact } from './write/upsert.ts'
 
 const ListId = idText().describe('Id of the list')
 

@@ -6,7 +6,7 @@
 
 import type { Work } from '../store/work.ts'
 import type { TimelinePart } from './contacts.timeline.ts'
-import type { OptOut } from './imports/imports.ts'
+import type { OptOut } from './imports/batch.ts'
 
 /* Contacts: what other features read of them. */
 
@@ -28,27 +28,13 @@ export type { Contact } from './contacts.view.ts'
 
 /* Writes: adding, changing, locking and removing contacts in a unit of work. */
 
-export {
-  addColumns,
-  addLead,
-  type ContactPlace,
-  type ContactUpdate,
-  confirmLead,
-  eraseContact,
-  joinList,
-  type LeadCause,
-  leaveList,
-  leavingEffects,
-  locateContact,
-  lockContact,
-  lockContacts,
-  newestListsOf,
-  rowIdsOf,
-  ticketFirst,
-  updateContacts,
-  writeContacts,
-  writeFairly,
-} from './write/write.ts'
+export { ticketFirst, writeFairly } from './write/contention.ts'
+export { type ContactUpdate, joinList, updateContacts } from './write/known.ts'
+export { type ContactPlace, locateContact, lockContact, lockContacts, newestListsOf, rowIdsOf } from './write/locate.ts'
+export { eraseContact, leaveList, leavingEffects } from './write/remove.ts'
+export { addColumns } from './write/write.count.ts'
+export { addLead, confirmLead, type LeadCause } from './write/write.leads.ts'
+export { writeContacts } from './write/write-contacts.ts'
 
 /* Lists of contacts, and their columns. */
 
@@ -56,29 +42,40 @@ export { countActive, createList, extendColumns, findList, listLists, requireLis
 
 /* Verification of addresses, and the signals that emails add to it. */
 
-export { addAddressSignal, removeAddressSignals, verifyAddresses } from './verification/verification.ts'
+export { addAddressSignal, removeAddressSignals } from './verification/signals.ts'
+export { verifyAddresses } from './verification/verify.ts'
 
 /* Imports: how exports of other products are read, for imports of suppressions. */
 
-export type { OptOut, Table } from './imports/imports.ts'
+export type { OptOut } from './imports/batch.ts'
+export type { Table } from './imports/imports.table.ts'
 
 // The CSV parser is loaded on the first call, so that the threads of jobs stay small.
-type Imports = typeof import('./imports/imports.ts')
+type Checkpoints = typeof import('./imports/checkpoint.ts')
+type Tables = typeof import('./imports/imports.table.ts')
+type Preparation = typeof import('./imports/prepare.ts')
+type Rejects = typeof import('./imports/rejects.ts')
 
 /** As `openTable` of contacts/imports/imports.table.ts. */
-export const openTable = async (...given: Parameters<Imports['openTable']>): ReturnType<Imports['openTable']> =>
-  (await import('./imports/imports.ts')).openTable(...given)
+export const openTable = async (...given: Parameters<Tables['openTable']>): ReturnType<Tables['openTable']> =>
+  (await import('./imports/imports.table.ts')).openTable(...given)
 
 /** As `originOf` of contacts/imports/prepare.ts. */
-export const originOf = async (...given: Parameters<Imports['originOf']>): Promise<ReturnType<Imports['originOf']>> =>
-  (await import('./imports/imports.ts')).originOf(...given)
+export const originOf = async (
+  ...given: Parameters<Preparation['originOf']>
+): Promise<ReturnType<Preparation['originOf']>> => (await import('./imports/prepare.ts')).originOf(...given)
+
+/** As `listImports` of contacts/imports/checkpoint.ts. */
+export const listImports = async (
+  ...given: Parameters<Checkpoints['listImports']>
+): ReturnType<Checkpoints['listImports']> => (await import('./imports/checkpoint.ts')).listImports(...given)
 
 /** Returns the products whose exports can be read. */
-export const productNames = async (): Promise<readonly string[]> => (await import('./imports/imports.ts')).vendorNames
+export const productNames = async (): Promise<readonly string[]> => (await import('./imports/vendors.ts')).vendorNames
 
 /** As `checkRejectsFile` of contacts/imports/rejects.ts. */
-export const checkRejectsFile = async (...given: Parameters<Imports['checkRejectsFile']>): Promise<void> =>
-  (await import('./imports/imports.ts')).checkRejectsFile(...given)
+export const checkRejectsFile = async (...given: Parameters<Rejects['checkRejectsFile']>): Promise<void> =>
+  (await import('./imports/rejects.ts')).checkRejectsFile(...given)
 
 /** What imports of other products' exports, lists and exports need of suppressions, which a later feature has. */
 export interface Suppressing {

@@ -6,7 +6,7 @@ import { cancelled, notifyEnded } from './deliveries.cancel.ts'
 import { isErased } from './deliveries.erase.ts'
 import { branchesOf, type DeliveryFilter, matching } from './deliveries.find.ts'
 import { deliveriesChannel } from './deliveries.notices.ts'
-import { lockTargets } from './targets/targets.ts'
+import { lockTargets } from './targets/end.ts'
 
 /*
  * Bulk changes process the matching deliveries in batches, oldest first, with a transaction for each batch: the caller repeats the

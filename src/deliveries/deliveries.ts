@@ -13,26 +13,20 @@ export { type Call, insertCalls, insertEvents, insertProbe, type Wanting } from 
 export { deliveriesChannel } from './deliveries.notices.ts'
 export { removeProbe } from './deliveries.purge.ts'
 export { type DeliverySpan, deliveriesByDay } from './deliveries.stats.ts'
+export { closeTargets, deleteTarget, endTargets, reviveTarget } from './targets/end.ts'
+export { createTarget, publicUrl, redirectTarget, resealTarget } from './targets/targets.change.ts'
 export {
-  closeTargets,
   countPending,
-  createTarget,
-  deleteTarget,
   endOfOverlap,
-  endTargets,
   findProjectTarget,
   hasProjectTargets,
   joinTarget,
   listProjectTargets,
   type ProjectTarget,
   pendingOf,
-  publicUrl,
   readTargetState,
-  redirectTarget,
-  resealTarget,
-  reviveTarget,
   type TargetState,
-} from './targets/targets.ts'
+} from './targets/targets.find.ts'
 
 declare module '../store/work.ts' {
   interface Listener {

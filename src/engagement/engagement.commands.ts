@@ -4,7 +4,8 @@ import { argument, changing, confirmed, paged, text } from '../cli/flags.ts'
 import { type Column, moneyText, type Output, printable } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { number, quantity } from '../lib/quantity.ts'
-import type { BlockKind, BlockSummary, Labels, ProjectSummary, ResponseView } from './interactions/interactions.ts'
+import type { BlockKind } from './interactions/blocks.ts'
+import type { BlockSummary, Labels, ProjectSummary, ResponseView } from './interactions/responses.ts'
 
 const columnsOf = (out: Output, labels: Labels): Column<ResponseView>[] => [
   ['WHEN', (response) => new Date(response.at)],
@@ -80,7 +81,7 @@ const responseCommand = command({
   arguments: [argument('<project>', 'id or name')],
   flags: paged,
   run: async ({ out, pages, work }, ref, flags) => {
-    const { labelsOf, listResponses, summarizeResponses } = await import('./interactions/interactions.ts')
+    const { labelsOf, listResponses, summarizeResponses } = await import('./interactions/responses.ts')
     const summary = await work((w) => summarizeResponses(w, ref))
     const labels: Labels = out.format === 'table' ? await work((w) => labelsOf(w, ref)) : new Map()
     if (out.format === 'table' && flags.cursor === undefined && !out.fields) draw(out, summary)
@@ -181,7 +182,7 @@ const liveViewCommands = (loadBlocks: () => Promise<readonly BlockKind[]>): Comm
     account: 'none',
     run: async ({ app, out }, token) => {
       const [{ showLiveView }, { findViewableByToken }, { notFound }, kinds] = await Promise.all([
-        import('./liveview/liveview.ts'),
+        import('./liveview/view.ts'),
         import('./engagement.sent.ts'),
         import('../lib/problem.ts'),
         loadBlocks(),
@@ -195,7 +196,7 @@ const liveViewCommands = (loadBlocks: () => Promise<readonly BlockKind[]>): Comm
 
 const showScoreOf = async ({ out, work }: Context, email: string): Promise<void> => {
   const [{ showScore }, { normalizeEmail }] = await Promise.all([
-    import('./interactions/interactions.ts'),
+    import('./engagement.score.ts'),
     import('../lib/email.ts'),
   ])
   out.one(await work((w) => showScore(w, normalizeEmail(email))))
@@ -219,7 +220,7 @@ const scoreCommands: CommandList = [
     run: async ({ out, work, require }, email, flags) => {
       const given = await require(flags, 'score')
       const [{ setScore }, { normalizeEmail }, { parse }, { z }] = await Promise.all([
-        import('./interactions/interactions.ts'),
+        import('./engagement.score.ts'),
         import('../lib/email.ts'),
         import('../lib/parse.ts'),
         import('zod'),

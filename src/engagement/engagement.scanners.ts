@@ -1,7 +1,7 @@
 import { preparedStatement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { SentMail } from './engagement.sent.ts'
-import { recordInteraction } from './interactions/interactions.ts'
+import { recordInteraction } from './interactions/interactions.record.ts'
 
 /*
  * Link scanners with the user agent of a browser. They follow the honeypot, a link that no person sees, or more links

@@ -1,6 +1,6 @@
 import { isOfKeys } from '../messages/messages.ts'
 import type { Asked, Term } from '../segments/segments.ts'
-import { scoreAt } from './interactions/interactions.ts'
+import { scoreAt } from './engagement.score.ts'
 
 /** Returns an SQL condition: whether an interaction belongs to emails of the scope. */
 const inScope = ({ scope, bind }: Pick<Asked, 'scope' | 'bind'>): string => {

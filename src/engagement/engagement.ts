@@ -3,19 +3,12 @@
  * answers and responses, liveview/ the hosted page and its JSON, tracking/ opens and clicks.
  */
 
+export { setScore, showScore } from './engagement.score.ts'
 export { loadSent, type SentMail, viewUrl } from './engagement.sent.ts'
-export {
-  type Answered,
-  type BlockKind,
-  type BlockOf,
-  type Reader,
-  recipientActor,
-  recordInteraction,
-  setScore,
-  showScore,
-  withdrawInteraction,
-} from './interactions/interactions.ts'
-export { type BlockForm, enteredInto } from './liveview/liveview.ts'
+export { blocks } from './interactions/answers.ts'
+export { type Answered, type BlockKind, type BlockOf, type Reader, recipientActor } from './interactions/blocks.ts'
+export { recordInteraction, withdrawInteraction } from './interactions/interactions.record.ts'
+export { type BlockForm, enteredInto } from './liveview/blocks.views.ts'
 
 declare module '../store/work.ts' {
   interface Settings {

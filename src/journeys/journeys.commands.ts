@@ -8,7 +8,7 @@ import type { PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import { shellWord } from '../lib/shell.ts'
-import type { Rehearsal, RehearsedStep } from './engine/engine.ts'
+import type { Rehearsal, RehearsedStep } from './engine/rehearsal.ts'
 import type { Applied, JourneyDetail, JourneyView, RunView, TreeStep } from './journeys.ts'
 
 const columns: Column<JourneyView>[] = [
@@ -104,7 +104,7 @@ const readCommands: CommandList = [
     examples: ['svc journeys', 'svc journeys list --json'],
     flags: {
       trigger: text('<kind>', 'those with this trigger, such as api or list-added', {
-        of: async () => (await import('./definition/definition.ts')).triggerKinds,
+        of: async () => (await import('./definition/definition.schema.ts')).triggerKinds,
       }),
     },
     run: async ({ out, work }, flags) => {
@@ -305,7 +305,7 @@ const testCommand = command({
     const [{ checkStepUrls, TriggerData }, { rehearse }, { maxFileBytes, readDocuments }, { parse }, { emailAddress }] =
       await Promise.all([
         import('./journeys.ts'),
-        import('./engine/engine.ts'),
+        import('./engine/rehearsal.ts'),
         import('../lib/documents.ts'),
         import('../lib/parse.ts'),
         import('../lib/address.ts'),
@@ -336,7 +336,7 @@ const runCommand = command({
   arguments: [argument('<journey>', 'id or name')],
   flags: {
     status: text('<status>', 'running, waiting, completed, exited, failed or cancelled', {
-      of: async () => (await import('./definition/definition.ts')).runStatuses,
+      of: async () => (await import('./definition/definition.schema.ts')).runStatuses,
     }),
     run: text('<id>', 'show this run with its completed steps'),
     ...paged,

@@ -1,6 +1,8 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { owned, tenantFilter } from '../store/tenant.ts'
-import { type AwaitedWhere, type Cursor, type Definition, runStatuses } from './definition/definition.ts'
+import type { AwaitedWhere } from './definition/awaited.ts'
+import { type Definition, runStatuses } from './definition/definition.schema.ts'
+import type { Cursor } from './definition/walk.ts'
 
 const JourneySchema = defineEntity({
   name: 'Journey',

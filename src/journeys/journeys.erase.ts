@@ -3,7 +3,7 @@ import { recordOf } from '../lib/file-faults.ts'
 import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
 import type { PersonalDataPart, Work } from '../store/work.ts'
-import type { Definition } from './definition/definition.ts'
+import type { Definition } from './definition/definition.schema.ts'
 import { stepsOf } from './files/files.ts'
 import { journeyVersions } from './journeys.columns.ts'
 

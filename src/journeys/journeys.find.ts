@@ -6,7 +6,7 @@ import { type RowOf, typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import type { Definition, TriggerKind } from './definition/definition.ts'
+import type { Definition, TriggerKind } from './definition/definition.schema.ts'
 import { journeys, journeyVersions } from './journeys.columns.ts'
 
 type Reader = Pick<Work, 'sql' | 'accountId'>

@@ -7,22 +7,11 @@ import type { SuppressionReason } from '../messages/messages.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
-import { exitRules, type TriggerKind, triggerKinds } from './definition/definition.ts'
-import {
-  contextOf,
-  contextOfData,
-  type EnterableJourney,
-  type Entrant,
-  enabledJourneys,
-  enterLocked,
-  forgetList,
-  forgetPerson,
-  matchesTrigger,
-  startJourneys,
-  subjectOf,
-  triggerKeysOf,
-  triggerKindOf,
-} from './enrolment/enrolment.ts'
+import { exitRules, type TriggerKind, triggerKinds } from './definition/definition.schema.ts'
+import { type EnterableJourney, type Entrant, enabledJourneys, enterLocked, startJourneys } from './enrolment/enter.ts'
+import { forgetList, forgetPerson } from './enrolment/past.ts'
+import { contextOfData } from './enrolment/trigger.ts'
+import { contextOf, matchesTrigger, subjectOf, triggerKeysOf, triggerKindOf } from './enrolment/triggers.ts'
 import { eraseInDefinitions } from './journeys.erase.ts'
 import { endRuns, notifyRuns, type PersonEvent, settleCalls } from './journeys.wake.ts'
 

@@ -1,7 +1,7 @@
 import { rowIdsOf } from '../contacts/contacts.ts'
 import { deliveriesOfCallers } from '../deliveries/deliveries.ts'
 import type { PersonalDataPart } from '../store/work.ts'
-import { pastEntriesOf } from './enrolment/enrolment.ts'
+import { pastEntriesOf } from './enrolment/past.ts'
 import { namingJourneys } from './journeys.erase.ts'
 import { runsOf } from './journeys.runs.ts'
 

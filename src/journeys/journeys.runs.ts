@@ -5,7 +5,8 @@ import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import { pathOf, runStatuses } from './definition/definition.ts'
+import { runStatuses } from './definition/definition.schema.ts'
+import { pathOf } from './definition/walk.ts'
 import { journeyRuns, journeyStepLog } from './journeys.columns.ts'
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`

@@ -4,11 +4,13 @@
  * chains of journeys.
  */
 
-import type { SendMails } from './engine/engine.ts'
+import type { SendMails } from './engine/steps.out.ts'
 import type { Sources } from './files/files.ts'
 
 export { TriggerData } from '../lib/merge-data.ts'
-export { EntryRequest, startJourneys, triggerJourney, triggerList } from './enrolment/enrolment.ts'
+export type { SendMails } from './engine/steps.out.ts'
+export { startJourneys } from './enrolment/enter.ts'
+export { EntryRequest, triggerJourney, triggerList } from './enrolment/trigger.ts'
 export { type Applied, applyJourneys, checkStepUrls, type Sources } from './files/files.ts'
 export { countJourneyRemoval, deleteJourney, endRun, type JourneyRemoval, listOpenRuns } from './journeys.cancel.ts'
 export {

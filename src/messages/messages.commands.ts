@@ -160,7 +160,7 @@ const send: CommandList = [
       out.one(result)
       const { reason } = result
       if (reason !== undefined) {
-        const { explainUnsent } = await import('./suppression/suppression.ts')
+        const { explainUnsent } = await import('./suppression/suppression.read.ts')
         const unsent = await work((w) => explainUnsent(w, { email: body.to, reason, topicId: body.topicId }))
         out.note(`not sent: ${unsent.why}`)
         out.next(unsent.next)

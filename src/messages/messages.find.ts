@@ -14,7 +14,7 @@ import { type messageAttachments, messages } from './messages.columns.ts'
 import type { Message } from './messages.entities.ts'
 import { heldUntil } from './messages.queue.ts'
 import { messageStatuses } from './messages.shapes.ts'
-import { causeOf } from './results/results.ts'
+import { causeOf } from './results/results.count.ts'
 
 type Status = Message['status']
 type Source = { kind: Message['sourceKind']; id: string }

@@ -3,10 +3,11 @@ import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import { countEnds } from './messages.queue.ts'
-import { mailChannel } from './outbox/outbox.ts'
-import { countEnded, endedColumns, erasePerson } from './results/results.ts'
+import { mailChannel } from './outbox/outbox.claim.ts'
+import { erasePerson } from './results/people.ts'
+import { countEnded, endedColumns } from './results/results.count.ts'
 
-export { countUnsubscribed } from './results/results.ts'
+export { countUnsubscribed } from './results/reports.ts'
 
 /** The messages to the address `:email`, and the copies (cc, bcc) of those calls whose `to` it is: their content is about this person. */
 const messagesOfRecipient = `

@@ -3,7 +3,7 @@ import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { detailList, detailTypes, epochMs } from './messages.find.ts'
-import { hasTopic, joinTopic } from './suppression/suppression.ts'
+import { hasTopic, joinTopic } from './suppression/suppression.read.ts'
 
 const messagesTo = statement(
   'export-messages',

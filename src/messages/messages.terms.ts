@@ -1,5 +1,5 @@
 import type { Asked, Term } from '../segments/segments.ts'
-import { suppressionReasons } from './suppression/suppression.ts'
+import { suppressionReasons } from './suppression/suppression.add.ts'
 
 /** SQL condition: whether the message (its account and id are SQL) has a key that begins with one of `keys`. */
 export const isOfKeys = (of: { account: string; id: string }, keys: string): string =>

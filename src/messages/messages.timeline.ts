@@ -1,6 +1,6 @@
 import { timelinePart } from '../contacts/contacts.ts'
-import { cancelledError } from './results/results.ts'
-import { hasTopic, joinTopic } from './suppression/suppression.ts'
+import { cancelledError } from './results/results.count.ts'
+import { hasTopic, joinTopic } from './suppression/suppression.read.ts'
 
 /** SQL expression: the subject of a message; null if it does not exist. */
 export const subjectOf = (of: { account: string; id: string }): string =>

@@ -5,43 +5,34 @@
  */
 
 import type { App, Work } from '../store/work.ts'
-import type { MachineActions } from './results/results.ts'
-import type { Left, SuppressionReason } from './suppression/suppression.ts'
+import type { MachineActions } from './results/machines.ts'
+import type { Left, SuppressionReason } from './suppression/suppression.add.ts'
 
-export { callQuotas, requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from './api/api.ts'
-export {
-  type BounceCounts,
-  ingestBounces,
-  setMailbox,
-  showMailbox,
-  testMailbox,
-  unsetMailbox,
-} from './bounces/bounces.ts'
+export { callQuotas, requireQuota } from './api/send.quotas.ts'
+export { SendBody, SendResult } from './api/send.shapes.ts'
+export { resultOfKey, sendMessage } from './api/send.ts'
+export { type BounceCounts, ingestBounces } from './bounces/ingest.ts'
+export { setMailbox, showMailbox, testMailbox, unsetMailbox } from './bounces/mailboxes.ts'
 export {
   addDomain,
-  addSender,
   type DomainRecord,
   type DomainView,
   deleteDomain,
-  deleteSender,
-  type From,
-  type FromChoice,
-  findFrom,
-  findSender,
   listDomains,
+  showDomain,
+  verifyDomain,
+} from './identity/identity.domains.ts'
+export { type From, type FromChoice, findFrom, requireMethod, requireSender, senderChoice } from './identity/method.ts'
+export { allRelays, type KnownRelay } from './identity/relays.all.ts'
+export { setRelay, showRelay, testRelay, unsetRelay } from './identity/relays.ts'
+export {
+  addSender,
+  deleteSender,
+  findSender,
   listSenders,
   makeDefaultSender,
-  requireMethod,
-  requireSender,
   type SenderView,
-  senderChoice,
-  setRelay,
-  showDomain,
-  showRelay,
-  testRelay,
-  unsetRelay,
-  verifyDomain,
-} from './identity/identity.ts'
+} from './identity/senders.ts'
 export {
   countMessagesSince,
   findProjectMail,
@@ -64,78 +55,54 @@ export { fillSubject, Recipient } from './messages.shapes.ts'
 export { isOfKeys } from './messages.terms.ts'
 export { subjectOf } from './messages.timeline.ts'
 export {
-  cancelScheduled,
-  countMailsOf,
   countRecipients,
   dropBatch,
   failDropped,
   isBatchOut,
   pauseBatch,
-  type Queued,
-  type QueuedMail,
-  queueMails,
-  queueManyMails,
-  queueMessage,
   type RecipientCounts,
   releaseMails,
   resumeBatch,
   takeBatchCounts,
+} from './outbox/outbox.batches.ts'
+export { type Queued, type QueuedMail, queueMails, queueManyMails, queueMessage } from './outbox/outbox.queue.ts'
+export {
+  cancelScheduled,
+  countMailsOf,
   withdrawMails,
   withdrawMailsOf,
   withdrawMailsOfSources,
-} from './outbox/outbox.ts'
+} from './outbox/withdraw.ts'
+export { foldResults } from './results/fold.ts'
 export {
   type BesideResults,
-  batchKeyPrefix,
   besideResults,
-  cancelledError,
-  causeOf,
-  countActions,
-  countPeopleByVariant,
-  countSentByVariant,
-  foldResults,
   type MachineActions,
-  type MailStats,
   machineActions,
-  mailStats,
-  recipientAction,
-  recountPerson,
-  resultsOf,
   tallyingMachines,
-  type VariantCounts,
-} from './results/results.ts'
+} from './results/machines.ts'
+export { recipientAction, recountPerson } from './results/people.ts'
+export { batchKeyPrefix, cancelledError, causeOf, countActions } from './results/results.count.ts'
+export { type MailStats, mailStats, resultsOf } from './results/results.read.ts'
+export { countPeopleByVariant, countSentByVariant, type VariantCounts } from './results/variants.ts'
+export { countRemovals } from './suppression/departures.ts'
+export { importSuppressions } from './suppression/import.ts'
+export { suppressing } from './suppression/imported.ts'
+export { readSubscriptions, removeSuppressionOf, saveSubscriptions, suppressOne } from './suppression/subscriptions.ts'
 export {
-  importSuppressions,
-  isSuppressed,
   type Left,
   leaveMail,
   leaveTopics,
-  listSuppressions,
-  readSubscriptions,
-  removeSuppressionOf,
   removeSuppressions,
   returnToMail,
   type SuppressionReason,
   SuppressionReasonShape,
-  type SuppressionView,
-  saveSubscriptions,
   suppressAddresses,
-  suppressing,
-  suppressOne,
-} from './suppression/suppression.ts'
-export {
-  createTopic,
-  deleteTopic,
-  findTopic,
-  hasTopicId,
-  keepTopic,
-  listTopics,
-  NewTopic,
-  TopicChange,
-  type TopicView,
-  topicsMax,
-  updateTopic,
-} from './topics/topics.ts'
+} from './suppression/suppression.add.ts'
+export { isSuppressed, listSuppressions, type SuppressionView } from './suppression/suppression.read.ts'
+export { terms as termsOfTopics } from './topics/terms.ts'
+export { createTopic, deleteTopic, NewTopic, TopicChange, topicsMax, updateTopic } from './topics/topics.change.ts'
+export { findTopic, hasTopicId, keepTopic, listTopics, type TopicView } from './topics/topics.find.ts'
 
 /** Emails that are rendered from a project: another feature implements it. */
 export interface Projects {

@@ -229,7 +229,7 @@ const broadcasts = async ({ work }: Context) => {
 }
 
 const imports = async ({ work }: Context) => {
-  const { listImports } = await import('../contacts/imports/imports.ts')
+  const { listImports } = await import('../contacts/contacts.ts')
   const { rows } = await work((w) => listImports(w, newest))
   return rows.map(({ id, file, status, rows: done }) => ({ value: id, name: file, about: `${status}, ${done} rows` }))
 }

@@ -1,6 +1,6 @@
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
-import { firstSeen, lastSeen, minutesSeen } from './attendance/attendance.ts'
+import { firstSeen, lastSeen, minutesSeen } from './attendance/attendees.ts'
 
 const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 

@@ -4,17 +4,12 @@ import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import { planOutcome } from './attendance/attendance.ts'
+import { planOutcome } from './attendance/outcome.ts'
 import { type MailApp, notifyAttendees } from './emails/emails.ts'
-import { cancelReminders, scheduleAll } from './reminders/reminders.ts'
-import {
-  lockWebinar,
-  readWebinar,
-  requireLive,
-  viewWebinar,
-  type WebinarRow,
-  type WebinarView,
-} from './sessions/sessions.ts'
+import { cancelReminders, scheduleAll } from './reminders/reminders.schedule.ts'
+import { requireLive } from './sessions/create.ts'
+import { lockWebinar, readWebinar, viewWebinar, type WebinarRow } from './sessions/sessions.find.ts'
+import type { WebinarView } from './sessions/sessions.shapes.ts'
 import { webinarRegistrations } from './webinars.columns.ts'
 
 type Change = Partial<Pick<WebinarRow, 'status' | 'startedAt' | 'endedAt' | 'streamUrl' | 'sequence'>>

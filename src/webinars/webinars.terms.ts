@@ -1,5 +1,5 @@
 import type { Term } from '../segments/segments.ts'
-import { findWebinar } from './sessions/sessions.ts'
+import { findWebinar } from './sessions/sessions.find.ts'
 
 /** The webinars in which an address has a seat, or waits for one. */
 export const terms: readonly Term[] = [

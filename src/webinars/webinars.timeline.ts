@@ -1,5 +1,5 @@
 import { timelinePart } from '../contacts/contacts.ts'
-import { firstSeen, minutesSeen } from './attendance/attendance.ts'
+import { firstSeen, minutesSeen } from './attendance/attendees.ts'
 
 // `offset 0` makes PostgreSQL look up the registrations by the address, whatever its statistics say.
 /** The registrations of an address, their cancellations, and whether the person attended. */

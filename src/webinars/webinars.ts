@@ -4,35 +4,32 @@
  * webinars.update.ts changes.
  */
 
-export { type AttendeeView, listAttendees, writeAttendees } from './attendance/attendance.ts'
+export { type AttendeeView, listAttendees } from './attendance/attendees.ts'
+export { writeAttendees } from './attendance/export.ts'
 export { registerUrl } from './register/register.ts'
+export { freeSeat, promoteRegistration } from './seats/places.ts'
+export { listRegistrations, type RegistrationView } from './seats/registrations.ts'
+export { registerAttendee } from './seats/seats.register.ts'
+export { type WebinarStats, webinarStats } from './seats/seats.stats.ts'
+export { createWebinar, requireLive } from './sessions/create.ts'
 export {
-  freeSeat,
-  listRegistrations,
-  promoteRegistration,
-  type RegistrationView,
-  registerAttendee,
-  type WebinarStats,
-  webinarStats,
-} from './seats/seats.ts'
-export {
-  createWebinar,
   findReplay,
   findStream,
   findWebinar,
   listWebinars,
   lockWebinar,
+  readDetails,
+} from './sessions/sessions.find.ts'
+export {
   NewWebinar,
   RegistrationBody,
   RegistrationResult,
-  readDetails,
-  requireLive,
   StreamUrl,
   WebinarBody,
   WebinarChange,
   WebinarShape,
   type WebinarView,
-} from './sessions/sessions.ts'
+} from './sessions/sessions.shapes.ts'
 export { cancelWebinar, deleteWebinar, endWebinar, planCancellation, planEnd, startWebinar } from './webinars.run.ts'
 export { planUpdate, updateWebinar } from './webinars.update.ts'
 

@@ -6,16 +6,10 @@ import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { type Attendee, type MailApp, type Notice, notifyAttendees } from './emails/emails.ts'
-import { firstReminderAt, scheduleAll } from './reminders/reminders.ts'
-import { fillSeats, requireOpen, seatsToFill } from './seats/seats.ts'
-import {
-  lockWebinar,
-  readWebinar,
-  viewWebinar,
-  type WebinarChange,
-  type WebinarRow,
-  type WebinarView,
-} from './sessions/sessions.ts'
+import { firstReminderAt, scheduleAll } from './reminders/reminders.schedule.ts'
+import { fillSeats, requireOpen, seatsToFill } from './seats/places.ts'
+import { lockWebinar, readWebinar, viewWebinar, type WebinarRow } from './sessions/sessions.find.ts'
+import type { WebinarChange, WebinarView } from './sessions/sessions.shapes.ts'
 import { webinarRegistrations, webinars } from './webinars.columns.ts'
 
 type Change = z.output<typeof WebinarChange>

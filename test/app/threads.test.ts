@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 
-test.each(['src/deliveries/queue/queue.ts', 'src/messages/outbox/outbox.ts'])(
+test.each(['src/deliveries/queue/queue.ts', 'src/messages/outbox/outbox.run.ts'])(
   'the thread of %s loads neither MikroORM nor the HTTP server',
   async (file) => {
     const url = (path: string) => JSON.stringify(pathToFileURL(join(import.meta.dirname, '../..', path)).href)

@@ -12,7 +12,7 @@ import {
 } from '../../src/broadcasts/broadcasts.ts'
 import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
 import { createList, eraseContact } from '../../src/contacts/contacts.ts'
-import { deleteList } from '../../src/contacts/write/write.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import { suppressAddresses } from '../../src/messages/messages.ts'
 import { createSegment, deleteSegment, updateSegment } from '../../src/segments/segments.ts'
 import type { Work } from '../../src/store/work.ts'

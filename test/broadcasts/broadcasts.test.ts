@@ -12,7 +12,7 @@ import {
   showBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
 import { eraseContact } from '../../src/contacts/contacts.ts'
-import { deleteList } from '../../src/contacts/write/write.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import { queueMails, suppressAddresses } from '../../src/messages/messages.ts'
 import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
 import { startApp, type TestApp } from '../support/app.ts'

@@ -17,7 +17,7 @@ import {
   showBroadcast,
   updateBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
-import { deleteList } from '../../src/contacts/write/write.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useApp } from '../support/app.ts'
 import { type Audience, addPeople, audience } from '../support/broadcasts.ts'

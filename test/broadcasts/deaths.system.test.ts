@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { createBroadcast, NewBroadcast, sendBroadcast, showBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { createList, eraseContact } from '../../src/contacts/contacts.ts'
-import { deleteList } from '../../src/contacts/write/write.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import { createTopic, deleteTopic, leaveTopics, suppressAddresses } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'
 import { applyProjects } from '../../src/studio/studio.ts'

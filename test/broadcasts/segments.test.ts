@@ -10,7 +10,7 @@ import {
   showBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
 import { eraseContact } from '../../src/contacts/contacts.ts'
-import { deleteList } from '../../src/contacts/write/write.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import { createSegment, deleteSegment, updateSegment } from '../../src/segments/segments.ts'
 import type { Work } from '../../src/store/work.ts'
 import { applyProjects, deleteProject } from '../../src/studio/studio.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { createList } from '../../src/contacts/contacts.ts'
-import { deleteList } from '../../src/contacts/write/write.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import { type FormBench, formBench, publicUrl, useForms } from '../forms/support.ts'
 import { ok } from '../support/app.ts'
 import { svc } from '../support/cli.ts'

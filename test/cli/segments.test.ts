@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { findList } from '../../src/contacts/contacts.ts'
-import { deleteList } from '../../src/contacts/write/write.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 

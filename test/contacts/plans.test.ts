@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { exportContacts, findMembers, readContactsOf } from '../../src/contacts/contacts.find.ts'
 import { createList, joinList, listContacts, lockContacts, updateContacts } from '../../src/contacts/contacts.ts'
-import { previewImport } from '../../src/contacts/imports/imports.ts'
+import { previewImport } from '../../src/contacts/imports/preview.ts'
 import { saveResults } from '../../src/contacts/verification/reverify.ts'
 import { countRemoval, deleteList } from '../../src/contacts/write/delete-list.ts'
 import { writeContacts } from '../../src/contacts/write/write-contacts.ts'

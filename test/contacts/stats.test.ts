@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Migration20261123233300_contact_counts as Counting } from '../../migrations/Migration20261123233300_contact_counts.ts'
 import { contactsByDay, createList, eraseContact, leaveList, writeContacts } from '../../src/contacts/contacts.ts'
-import { deleteList } from '../../src/contacts/write/write.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import {
   createTopic,
   leaveTopics,

@@ -1,13 +1,8 @@
 import { createList } from '../../src/contacts/contacts.ts'
-import {
-  findOrCreateList,
-  type ImportOptions,
-  type ImportView,
-  openFile,
-  prepareImport,
-  runImport,
-  startImport,
-} from '../../src/contacts/imports/imports.ts'
+import { type ImportOptions, type ImportView, startImport } from '../../src/contacts/imports/checkpoint.ts'
+import { openFile } from '../../src/contacts/imports/file.ts'
+import { runImport } from '../../src/contacts/imports/imports.run.ts'
+import { findOrCreateList, prepareImport } from '../../src/contacts/imports/prepare.ts'
 import { createWebhook } from '../../src/webhooks/webhooks.ts'
 import { type StartOptions, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { type DnsServer, openDnsServer } from '../support/dns.ts'

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deleteAccount } from '../../src/accounts/accounts.ts'
 import { createList } from '../../src/contacts/contacts.ts'
-import { upsertBatch } from '../../src/contacts/write/write.ts'
+import { upsertBatch } from '../../src/contacts/write/upsert.ts'
 import {
   addStage,
   changeDeal,

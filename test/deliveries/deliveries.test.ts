@@ -3,7 +3,7 @@ import { listEvents, showEvent } from '../../src/deliveries/deliveries.events.ts
 import { deliveryStats, findLastError, listDeliveries, showDelivery } from '../../src/deliveries/deliveries.find.ts'
 import { purgeDeliveries } from '../../src/deliveries/deliveries.purge.ts'
 import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '../../src/deliveries/deliveries.replay.ts'
-import { lockTargets, reviveTarget } from '../../src/deliveries/targets/targets.ts'
+import { lockTargets, reviveTarget } from '../../src/deliveries/targets/end.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Work } from '../../src/store/work.ts'
 import { createWebhook, deleteWebhook, disableWebhook, testWebhook } from '../../src/webhooks/webhooks.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
-import { runJourneys } from '../../src/journeys/engine/engine.ts'
+import { runJourneys } from '../../src/journeys/engine/runs.loop.ts'
 import { finishJourneyDeletions } from '../../src/journeys/journeys.cancel.ts'
 import { purgeVersions } from '../../src/journeys/journeys.purge.ts'
 import { countJourneyRemoval, deleteJourney, endRun, listRuns, startJourneys } from '../../src/journeys/journeys.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { eraseContact } from '../../src/contacts/contacts.ts'
-import { deleteList } from '../../src/contacts/write/write.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import { changeDeal, createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for the side of a step
 import { beforeEach, expect, test } from 'vitest'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
-import { matchesWhere } from '../../src/journeys/definition/definition.ts'
+import { matchesWhere } from '../../src/journeys/definition/awaited.ts'
 import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'
 

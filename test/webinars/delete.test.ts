@@ -1,7 +1,7 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { accountUsage } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact } from '../../src/contacts/contacts.ts'
-import { upsertBatch } from '../../src/contacts/write/write.ts'
+import { upsertBatch } from '../../src/contacts/write/upsert.ts'
 import { listBindings, setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { personalData } from '../../src/webinars/webinars.personal-data.ts'

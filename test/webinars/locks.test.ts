@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createList, eraseContact } from '../../src/contacts/contacts.ts'
-import { upsertBatch } from '../../src/contacts/write/write.ts'
+import { upsertBatch } from '../../src/contacts/write/upsert.ts'
 import { withdrawMails } from '../../src/messages/messages.ts'
 import { ok, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'

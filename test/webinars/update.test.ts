@@ -4,9 +4,9 @@ import { accountUsage, setPlanLimits } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList, eraseContact } from '../../src/contacts/contacts.ts'
-import { upsertBatch } from '../../src/contacts/write/write.ts'
+import { upsertBatch } from '../../src/contacts/write/upsert.ts'
 import { isUnavailable } from '../../src/store/database.ts'
-import { remindDue } from '../../src/webinars/reminders/reminders.ts'
+import { remindDue } from '../../src/webinars/reminders/reminders.due.ts'
 import {
   cancelWebinar,
   endWebinar,

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { accountUsage, type Quota } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact } from '../../src/contacts/contacts.ts'
-import { upsertBatch } from '../../src/contacts/write/write.ts'
+import { upsertBatch } from '../../src/contacts/write/upsert.ts'
 import { createCourse } from '../../src/courses/courses.ts'
 import { personalData } from '../../src/webinars/webinars.personal-data.ts'
 import {

@@ -1,4 +1,4 @@
-import { allRelays, type KnownRelay } from '../../messages/identity/identity.ts'
+import { allRelays, type KnownRelay } from '../../messages/messages.ts'
 import { createResolver } from '../../net/resolver.ts'
 import type { Verified } from '../../net/smtp.ts'
 import type { OpenApp } from '../app.ts'

@@ -5,8 +5,10 @@ import { type Column, fitted, printable } from '../../cli/output.ts'
 import { Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { findList } from '../lists/lists.ts'
+import type { ImportOptions } from './checkpoint.ts'
 import { mapColumns, type Origin } from './columns.ts'
-import type { FileFormat, ImportOptions, Source } from './imports.ts'
+import type { Source } from './file.ts'
+import type { FileFormat } from './inspect.ts'
 
 /*
  * The questions before an import on a terminal: shows how the file is read, and asks which column becomes which field and whether to
@@ -110,7 +112,7 @@ export const arrange = async (
   given: Given,
   options: ImportOptions,
 ): Promise<Arranged | null> => {
-  const { inspectFile } = await import('./imports.ts')
+  const { inspectFile } = await import('./inspect.ts')
   const file = await inspectFile(source, given.encoding)
   const separator = file.headers.length > 1 ? `, columns separated by ${separators[file.delimiter]}` : ''
   const encoding = encodings[file.encoding] ?? file.encoding

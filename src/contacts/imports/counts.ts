@@ -1,4 +1,4 @@
-import type { Outcome } from '../write/write.ts'
+import type { Outcome } from '../write/write-contacts.ts'
 import type { Batch } from './batch.ts'
 
 /** Every data row counts in exactly one of the six. */

@@ -7,8 +7,9 @@ import { Problem } from '../../lib/problem.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import { shellWord } from '../../lib/shell.ts'
 import type { Reject } from './batch.ts'
+import type { ImportOptions, ImportView, OpenImport } from './checkpoint.ts'
 import type { Counts } from './counts.ts'
-import type { ImportOptions, ImportView, OpenImport, Source } from './imports.ts'
+import type { Source } from './file.ts'
 
 const importColumns: Column<ImportView>[] = [
   ['ID', (row) => row.id],
@@ -84,7 +85,7 @@ const interruptible = async (context: Context, run: () => Promise<void>): Promis
 
 /** Opens a source. `end` aborts reading, so that a silent pipe does not keep the process alive. */
 const openSource = async ({ signal }: Context, file: string): Promise<{ source: Source; end: () => void }> => {
-  const { openFile, openStdin } = await import('./imports.ts')
+  const { openFile, openStdin } = await import('./file.ts')
   const giveUp = new AbortController()
   const either = AbortSignal.any([signal, giveUp.signal])
   return { source: file === '-' ? openStdin(either) : await openFile(file, either), end: () => giveUp.abort() }
@@ -104,10 +105,11 @@ const runAndReport = async (
   context: Context,
   opened: OpenImport,
   source: Source,
-  prepared: Parameters<typeof import('./imports.ts').runImport>[2],
+  prepared: Parameters<typeof import('./imports.run.ts').runImport>[2],
 ) => {
   const { app, actor, signal, out } = context
-  const { runImport, warningsOf } = await import('./imports.ts')
+  const { runImport } = await import('./imports.run.ts')
+  const { warningsOf } = await import('./opted-out.ts')
   const { id: accountId } = await context.account()
   const optedOut = {}
   const { onBatch, stop } = watch(context, source, opened.rows)
@@ -135,14 +137,15 @@ const runAndReport = async (
 /** Prints the reasons of rejects, and the command that lists all of them, in formats for people. */
 const explainRejects = async ({ out, work }: Context, id: string, rejected: number): Promise<void> => {
   if (out.format !== 'table' && out.format !== 'plain') return
-  const { reasonsOf } = await import('./imports.ts')
+  const { reasonsOf } = await import('./rejects.ts')
   const reasons = (await work((w) => reasonsOf(w, id))).map(({ reason, rows }) => `${number(rows)} ${reason}`)
   out.note(`Rejected ${quantity(rejected, 'row')}: ${reasons.join('; ')}`)
   out.note(`  next: svc imports rejects ${id}`)
 }
 
 const optionsOf = async (file: string, flags: ImportFlags): Promise<ImportOptions> => {
-  const { originOf, parseMap } = await import('./imports.ts')
+  const { originOf } = await import('./prepare.ts')
+  const { parseMap } = await import('./columns.ts')
   const { onConflict, encoding = 'utf-8', events } = flags
   if (onConflict !== 'upsert' && onConflict !== 'skip')
     throw new Problem('usage', '--on-conflict must be upsert or skip')
@@ -160,7 +163,9 @@ const computePreview = async (
   flags: ImportFlags,
   options: ImportOptions,
 ) => {
-  const { prepareImport, previewImport, requireColumns, targetList, warningsOf } = await import('./imports.ts')
+  const { prepareImport, requireColumns, targetList } = await import('./prepare.ts')
+  const { previewImport } = await import('./preview.ts')
+  const { warningsOf } = await import('./opted-out.ts')
   const prepared = await prepareImport(source, options)
   const target = await context.work((work) => targetList(work, list, flags.createList ?? false, prepared.columns))
   const { onBatch, stop } = watch(context, source)
@@ -245,7 +250,9 @@ const preview = async (
 }
 
 const begin = async (context: Context, source: Source, list: string, given: ImportFlags, named: ImportOptions) => {
-  const { checkRejectsFile, findOrCreateList, prepareImport, startImport } = await import('./imports.ts')
+  const { checkRejectsFile } = await import('./rejects.ts')
+  const { findOrCreateList, prepareImport } = await import('./prepare.ts')
+  const { startImport } = await import('./checkpoint.ts')
   const meant = await arranged(context, source, list, given, named)
   if (!meant) return
   const { options, flags } = meant
@@ -260,7 +267,9 @@ const begin = async (context: Context, source: Source, list: string, given: Impo
 }
 
 const resume = async (context: Context, id: string, given: string | undefined, rejects: string | undefined) => {
-  const { checkRejectsFile, openImport, prepareImport, writeRejects } = await import('./imports.ts')
+  const { checkRejectsFile, writeRejects } = await import('./rejects.ts')
+  const { openImport } = await import('./checkpoint.ts')
+  const { prepareImport } = await import('./prepare.ts')
   const opened = await context.work((work) => openImport(work, id))
   if (rejects !== undefined) opened.options.rejectsFile = resolve(rejects)
   if (opened.status === 'done') {
@@ -328,7 +337,7 @@ export const commands: CommandList = [
     examples: ['svc imports', 'svc imports list --limit 5 --json'],
     flags: paged,
     run: async ({ pages, work }, flags) => {
-      const { listImports } = await import('./imports.ts')
+      const { listImports } = await import('./checkpoint.ts')
       await pages('imports', flags, (page) => work((w) => listImports(w, page)), importColumns)
     },
   }),
@@ -342,7 +351,7 @@ export const commands: CommandList = [
     ],
     arguments: [argument('<id>')],
     run: async ({ out, work }, id) => {
-      const { showImport } = await import('./imports.ts')
+      const { showImport } = await import('./checkpoint.ts')
       out.one(await work((w) => showImport(w, id)))
     },
   }),
@@ -373,7 +382,7 @@ export const commands: CommandList = [
     arguments: [argument('<id>')],
     flags: paged,
     run: async ({ pages, work }, id, flags) => {
-      const { listRejects } = await import('./imports.ts')
+      const { listRejects } = await import('./rejects.ts')
       await pages('rejects', flags, (page) => work((w) => listRejects(w, id, page)), rejectColumns)
     },
   }),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../../lib/problem.ts'
 import { isBusy, isUnavailable, tooBusy } from '../../store/database.ts'
-import { verifyAddresses } from '../verification/verification.ts'
+import { verifyAddresses } from '../verification/verify.ts'
 import { type Batch, readBatches } from './batch.ts'
 import { finishImport, type ImportView, type OpenImport, stopImport } from './checkpoint.ts'
 import { addCounts, type Counts } from './counts.ts'

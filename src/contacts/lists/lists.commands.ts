@@ -81,7 +81,7 @@ export const lists: CommandList = [
     arguments: [argument('<list>', 'id or name')],
     flags: confirmed('show what would be deleted'),
     run: async ({ app, actor, account, signal, out, work, confirm, progress }, ref, flags) => {
-      const { countRemoval, deleteList, findDeletable } = await import('../write/write.ts')
+      const { countRemoval, deleteList, findDeletable } = await import('../write/delete-list.ts')
       const { list, ...planned } = await work(async (w) => {
         const list = await findDeletable(w, ref)
         return { list, ...(await countRemoval(w, list.id)) }

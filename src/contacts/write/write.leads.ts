@@ -5,7 +5,7 @@ import type { Work } from '../../store/work.ts'
 import type { Fields } from '../contacts.fields.ts'
 import { readContacts } from '../contacts.find.ts'
 import type { Contact } from '../contacts.view.ts'
-import type { VerificationResult } from '../verification/verification.ts'
+import type { VerificationResult } from '../verification/result.ts'
 import { writeContacts } from './write-contacts.ts'
 
 /** How a person came to a list, as reported by `lead.new`. */

@@ -4,7 +4,8 @@ import { preparedStatement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import { addresses, contacts } from '../contacts.columns.ts'
 import type { Fields } from '../contacts.fields.ts'
-import type { AddressSignal, VerificationResult } from '../verification/verification.ts'
+import type { VerificationResult } from '../verification/result.ts'
+import type { AddressSignal } from '../verification/signals.ts'
 
 /*
  * The set-based statements of every write of contacts into a list. Addresses are sorted.

@@ -1,6 +1,5 @@
 import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
-import type { QueueView } from '../../queue/loop.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { type ClaimedDelivery, claimDeliveries } from './claim.statement.ts'
@@ -13,17 +12,6 @@ import { type ClaimedDelivery, claimDeliveries } from './claim.statement.ts'
  * it or because its `next_due_at` has come, and its deliveries are read from that time on. The claim sets `next_due_at`, the record
  * of a retry lowers it; `version` keeps the claim from overwriting a newer value.
  */
-
-/**
- * Due deliveries, without those of inactive targets, which count as cancelled, and those of accounts that are being deleted or are
- * exported.
- */
-export const deliveriesQueue: QueueView = {
-  name: 'deliveries',
-  due: `select p.due_at from clock, delivery_targets t
-    join pending_deliveries p on p.target_id = t.id where t.status = 'active' and p.due_at <= clock.now
-    and t.account_id <> all(array${closedAccountIds})`,
-}
 
 /** A target that this process knows, and how many more claims it may have now. `since` (microseconds): there may be some to claim. */
 export interface TargetRequest {

@@ -3,7 +3,7 @@ import { isUnavailable } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { notifyEnded } from '../deliveries.cancel.ts'
-import { endTargets, lockTargets } from '../targets/targets.ts'
+import { endTargets, lockTargets } from '../targets/end.ts'
 import { endedOf, type Recorded, type Result, recordResults } from './deliveries.record.ts'
 import { goneStatus } from './post.ts'
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable } from '../../store/database.ts'
 import type { App, Report } from '../../store/work.ts'
-import { cancelLeftovers, cancelWithoutTarget, findLeftovers } from '../targets/targets.ts'
+import { cancelLeftovers, cancelWithoutTarget, findLeftovers } from '../targets/targets.ended.ts'
 
 /** A transaction that wrote for a target while it ended may commit later: the target is checked this many times, with pauses. */
 const checks = 3

@@ -11,8 +11,6 @@ import { createLeftovers } from './leftovers.ts'
 import { createPoster, postTimeoutMs } from './post.ts'
 import { createRecorder } from './recorder.ts'
 
-export { deliveriesQueue } from './deliveries.claim.ts'
-
 /** The wait for the next claim while anything is claimed or waits. */
 const busyMs = 2000
 /** Interval of the search in all targets for deliveries that no notice and no due time announced. */

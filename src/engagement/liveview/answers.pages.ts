@@ -1,6 +1,6 @@
 import { type Html, html } from '../../pages/html.ts'
 import type { FormField } from '../../studio/studio.ts'
-import { maxTextLength } from '../interactions/interactions.ts'
+import { maxTextLength } from '../interactions/answers.ts'
 import { type BlockForm, type BlockPage, type Entered, enteredInto } from './blocks.views.ts'
 
 /*

@@ -1,7 +1,8 @@
 import type { Html } from '../../pages/html.ts'
 import type { App } from '../../store/work.ts'
 import type { SentMail } from '../engagement.sent.ts'
-import type { AnswerState, BlockOf, BlockType } from '../interactions/interactions.ts'
+import type { BlockOf, BlockType } from '../interactions/blocks.ts'
+import type { AnswerState } from '../interactions/interactions.record.ts'
 
 /** Values of a posted form by input name. Names come from the request, so read own properties only (`enteredInto`). */
 export type Entered = Readonly<Record<string, string>>

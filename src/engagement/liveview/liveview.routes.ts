@@ -5,7 +5,7 @@ import { notFound } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
 import type { App } from '../../store/work.ts'
 import { findViewableByToken, type SentMail } from '../engagement.sent.ts'
-import type { BlockKind } from '../interactions/interactions.ts'
+import type { BlockKind } from '../interactions/blocks.ts'
 import { answerBlock, showLiveView } from './view.ts'
 
 const Token = z.object({ token: z.string().describe('The signed token of a link to the live view') })

@@ -17,8 +17,8 @@ import {
   urlParts,
 } from '../../studio/studio.ts'
 import type { SentMail } from '../engagement.sent.ts'
-import type { Answered, BlockKind, Reader } from '../interactions/interactions.ts'
-import { type AnswerState, readState } from '../interactions/interactions.ts'
+import type { Answered, BlockKind, Reader } from '../interactions/blocks.ts'
+import { type AnswerState, readState } from '../interactions/interactions.record.ts'
 
 /** The live view of one email (docs/reference/api.md#live-view). */
 export interface LiveView {

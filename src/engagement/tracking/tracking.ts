@@ -3,8 +3,9 @@ import { linksIn, loadTemplate } from '../../studio/studio.ts'
 import { isScanned, recordHoneypot } from '../engagement.scanners.ts'
 import { loadSent, type SentMail } from '../engagement.sent.ts'
 import { isMachine, type Visit } from '../engagement.visits.ts'
-import { recipientActor, recordInteraction } from '../interactions/interactions.ts'
-import { filledLeaves } from '../liveview/liveview.ts'
+import { recipientActor } from '../interactions/blocks.ts'
+import { recordInteraction } from '../interactions/interactions.record.ts'
+import { filledLeaves } from '../liveview/view.ts'
 
 /*
  * Opens and clicks (docs/reference/studio.md#opens-and-clicks). Many requests come from programs, such as prefetching mail clients

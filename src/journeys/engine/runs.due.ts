@@ -1,15 +1,15 @@
 import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import { lockKey } from '../../lib/locks.ts'
 import { isHeld } from '../../queue/holds.ts'
-import { type QueueView, turnOfAccounts } from '../../queue/loop.ts'
+import { turnOfAccounts } from '../../queue/loop.ts'
 import { type RowOf, typed } from '../../store/column-types.ts'
 import type { Database, Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
-import type { Cursor } from '../definition/definition.ts'
+import type { Cursor } from '../definition/walk.ts'
 import { journeyRuns } from '../journeys.columns.ts'
-import { due, open } from './runs.rows.ts'
+import { due, isAlive, open } from './runs.rows.ts'
 
 /*
  * Finds due runs and locks them for a unit of work. Runs have no owner between units of work: a unit takes an advisory lock on
@@ -24,15 +24,6 @@ import { due, open } from './runs.rows.ts'
 const off = (...names: string[]) => names.map((name) => `set_config('${name}', 'off', true)`).join(', ')
 const rowByRow = off('enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin')
 const inOrder = off('enable_sort', 'enable_incremental_sort')
-
-/** SQL: excludes the runs of accounts that are being deleted, or are exported. */
-const isAlive = `account_id <> all(array${closedAccountIds})`
-
-/** The queue of journey runs, for depths and metrics. */
-export const journeysQueue: QueueView = {
-  name: 'journeys',
-  due: `select ${due} as due_at from clock, journey_runs where ${open} and ${due} <= clock.now and ${isAlive}`,
-}
 
 const readFirstDue = statement(
   'first-due',

@@ -1,4 +1,6 @@
-import type { AwaitedWhere, Cursor, RunStatus } from '../definition/definition.ts'
+import type { AwaitedWhere } from '../definition/awaited.ts'
+import type { RunStatus } from '../definition/definition.schema.ts'
+import type { Cursor } from '../definition/walk.ts'
 
 /*
  * The states of a run. Each row of the table is one case of `moved`, or one statement of the named file.

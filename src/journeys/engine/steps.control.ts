@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { parseDuration } from '../../lib/since.ts'
-import type { AwaitedWhere, Side, Step } from '../definition/definition.ts'
+import type { AwaitedWhere } from '../definition/awaited.ts'
+import type { Step } from '../definition/definition.schema.ts'
+import type { Side } from '../definition/walk.ts'
 import { fieldOf, type TagSource } from './steps.tags.ts'
 
 /** The result of a control step: on to the next step (into a side, or past it), a wait, or an exit. Times in epoch ms. */

@@ -1,5 +1,6 @@
 import type { Contact } from '../../contacts/contacts.ts'
-import type { Side, Step } from '../definition/definition.ts'
+import type { Step } from '../definition/definition.schema.ts'
+import type { Side } from '../definition/walk.ts'
 
 /** A step of one kind. */
 export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>

@@ -1,6 +1,7 @@
 import type { Contact } from '../../contacts/contacts.ts'
 import type { CallEnd } from '../../deliveries/deliveries.ts'
-import { after, type Cursor, type Definition, into, pathOf, type Step, stepAt } from '../definition/definition.ts'
+import type { Definition, Step } from '../definition/definition.schema.ts'
+import { after, type Cursor, into, pathOf, stepAt } from '../definition/walk.ts'
 import type { OpenRun } from './runs.due.ts'
 import type { StepDone } from './runs.record.ts'
 import { type Awaited, moved, type RunState, rests, type Transition } from './states.ts'

@@ -14,7 +14,7 @@ import { TriggerData } from '../../lib/merge-data.ts'
 import { conflict, invalid } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
 import type { App, Work } from '../../store/work.ts'
-import type { TriggerKind } from '../definition/definition.ts'
+import type { TriggerKind } from '../definition/definition.schema.ts'
 import { lockJourney, type OpenJourney } from '../journeys.find.ts'
 import { enterJourney } from './enter.ts'
 

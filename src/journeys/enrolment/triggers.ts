@@ -1,6 +1,6 @@
 import type { EmittedEvent, EventType } from '../../events/events.ts'
 import type { EventData } from '../../events/shapes.ts'
-import type { Trigger, TriggerKind } from '../definition/definition.ts'
+import type { Trigger, TriggerKind } from '../definition/definition.schema.ts'
 
 /** The person that an event is about. Without `listId`, the list where the address was changed last applies. */
 export interface Subject {

@@ -12,7 +12,8 @@ import { Problem } from '../../lib/problem.ts'
 import { parseCidrs } from '../../net/addresses.ts'
 import { checkWebhookUrl } from '../../net/webhook-url.ts'
 import type { App, Work } from '../../store/work.ts'
-import { isHttpUrl, JourneyFile, parseAwaited } from '../definition/definition.ts'
+import { parseAwaited } from '../definition/awaited.ts'
+import { isHttpUrl, JourneyFile } from '../definition/definition.schema.ts'
 import { resolveNames, stepsOf } from './resolve.ts'
 
 const maxSteps = 200

@@ -3,7 +3,7 @@ import { requireFiles } from '../../lib/file-faults.ts'
 import { newId } from '../../lib/ids.ts'
 import { conflict, noSuch, shown } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
-import { type Definition, type JourneyFile, triggerKey } from '../definition/definition.ts'
+import { type Definition, type JourneyFile, triggerKey } from '../definition/definition.schema.ts'
 import { type JourneyDetail, type JourneyView, journeysNamed, lockFiles } from '../journeys.find.ts'
 import { checkJourney, type UrlFaults } from './check.ts'
 

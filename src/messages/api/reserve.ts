@@ -1,17 +1,12 @@
 import { invalid, notFound, Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
-import { type From, type Method, readMethod } from '../identity/identity.ts'
+import { type From, type Method, readMethod } from '../identity/method.ts'
 import { largeMails } from '../messages.queue.ts'
 import { fillSubject, subjectLine } from '../messages.shapes.ts'
-import {
-  type ClaimedMessage,
-  type Content,
-  type Inserted,
-  insertAttachments,
-  insertMessages,
-  type NewMessage,
-} from '../outbox/outbox.ts'
-import { hasTopicId } from '../topics/topics.ts'
+import { insertAttachments } from '../outbox/attachments.ts'
+import { type Inserted, insertMessages, type NewMessage } from '../outbox/insert.ts'
+import type { ClaimedMessage, Content } from '../outbox/outbox.claim.ts'
+import { hasTopicId } from '../topics/topics.find.ts'
 import { takeCallQuotas } from './send.quotas.ts'
 import type { SendBody } from './send.shapes.ts'
 

@@ -1,7 +1,7 @@
 import { secondsToNextMonth, takeQuotas } from '../../accounts/accounts.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
-import { sendQuotaUsedUp } from '../outbox/outbox.ts'
+import { sendQuotaUsedUp } from '../outbox/outbox.queue.ts'
 
 /** The monthly quotas that a call takes. */
 export const callQuotas = ['sendApiCalls', 'sends'] as const

@@ -9,7 +9,7 @@ import { columns } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
 import { messages } from '../messages.columns.ts'
 import { isLeftOut } from '../messages.queue.ts'
-import { senderOf } from '../outbox/outbox.ts'
+import { senderOf } from '../outbox/sender.ts'
 import { type Call, type Reserved, reserve } from './reserve.ts'
 import type { SendBody, SendResult } from './send.shapes.ts'
 

@@ -4,8 +4,8 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
 import { messages } from '../messages.columns.ts'
-import { countReport } from '../results/results.ts'
-import { lockRecipient, suppressAndFlag } from '../suppression/suppression.ts'
+import { countReport } from '../results/reports.ts'
+import { lockRecipient, suppressAndFlag } from '../suppression/suppression.add.ts'
 import type { Report } from './report.ts'
 
 /** The outcome of a message that was read. `known`: the report was recorded before, or needs no action. */

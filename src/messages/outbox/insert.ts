@@ -7,8 +7,8 @@ import type { Work } from '../../store/work.ts'
 import { messageQueue, messages } from '../messages.columns.ts'
 import { heldUntil } from '../messages.queue.ts'
 import type { MessageType } from '../messages.shapes.ts'
-import { countEnded, endedColumns } from '../results/results.ts'
-import { suppressedReason } from '../suppression/suppression.ts'
+import { countEnded, endedColumns } from '../results/results.count.ts'
+import { suppressedReason } from '../suppression/suppression.read.ts'
 import { mailChannel, noticeOf } from './outbox.claim.ts'
 
 /** What caused a message; `id` null: the message itself. */

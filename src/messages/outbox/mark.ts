@@ -8,8 +8,8 @@ import { columns } from '../../store/tables.ts'
 import { projectNameOf } from '../../studio/studio.ts'
 import { messages } from '../messages.columns.ts'
 import { isLeftOut, isPaused } from '../messages.queue.ts'
-import { suppressedReason } from '../suppression/suppression.ts'
-import { isTopic } from '../topics/topics.ts'
+import { suppressedReason } from '../suppression/suppression.read.ts'
+import { isTopic } from '../topics/topics.find.ts'
 import { type ClaimedMessage, type Content, queueTable } from './outbox.claim.ts'
 
 /** `reason`: why its recipient is suppressed now; null: it may be sent. */

@@ -5,7 +5,7 @@ import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { messageQueue, messageTallies } from '../messages.columns.ts'
 import { heldUntil } from '../messages.queue.ts'
-import { countEnded, endedColumns } from '../results/results.ts'
+import { countEnded, endedColumns } from '../results/results.count.ts'
 import { mailChannel, noticeOf } from './outbox.claim.ts'
 
 /*

@@ -18,7 +18,7 @@ import type { App } from '../../store/work.ts'
 import { relayColumns, type StoredRelay } from '../identity/relays.rows.ts'
 import { messageQueue } from '../messages.columns.ts'
 import { countEnds, isPaused } from '../messages.queue.ts'
-import { countEnded, endedColumns } from '../results/results.ts'
+import { countEnded, endedColumns } from '../results/results.count.ts'
 
 /*
  * A message belongs to the worker that claimed it, for as long as that worker lives (docs/queues.md#rules). It is marked

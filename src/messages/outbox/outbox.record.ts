@@ -8,7 +8,7 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
 import type { App } from '../../store/work.ts'
 import { countEnds, isBatch } from '../messages.queue.ts'
-import { causeOf, countEnded, endedColumns } from '../results/results.ts'
+import { causeOf, countEnded, endedColumns } from '../results/results.count.ts'
 import { marking } from './mark.ts'
 import { type ClaimedMessage, queueTable, unknownState } from './outbox.claim.ts'
 

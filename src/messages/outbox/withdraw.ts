@@ -5,7 +5,7 @@ import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { messages } from '../messages.columns.ts'
-import { cancelledError, countEnded, endedColumns } from '../results/results.ts'
+import { cancelledError, countEnded, endedColumns } from '../results/results.count.ts'
 import { unknownState } from './outbox.claim.ts'
 
 const withdrawnTypes = {

@@ -2,7 +2,8 @@ import { lockLeaving, type OptOut, type Suppressing } from '../../contacts/conta
 import { oneLine } from '../../lib/strings.ts'
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
-import { createTopic, listTopics, NewTopic, nameMaxLength } from '../topics/topics.ts'
+import { createTopic, NewTopic, nameMaxLength } from '../topics/topics.change.ts'
+import { listTopics } from '../topics/topics.find.ts'
 import { leaveTopics, suppressAddresses } from './suppression.add.ts'
 import { suppressedReason } from './suppression.read.ts'
 

@@ -1,6 +1,6 @@
 import { conflict, notFound } from '../../lib/problem.ts'
 import type { Work } from '../../store/work.ts'
-import { hasTopicId } from '../topics/topics.ts'
+import { hasTopicId } from '../topics/topics.find.ts'
 import { changeEverything, readPreferences, saveChoices } from './preferences.ts'
 import { leaveTopics, lockRecipient, removeSuppressions, suppressAddresses } from './suppression.add.ts'
 import { isSuppressed, listSuppressions, type SuppressionView } from './suppression.read.ts'

@@ -8,7 +8,7 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { suppressions } from '../messages.columns.ts'
-import { findTopic } from '../topics/topics.ts'
+import { findTopic } from '../topics/topics.find.ts'
 import type { SuppressionReason } from './suppression.add.ts'
 
 export interface SuppressionView {

@@ -59,7 +59,7 @@ export const commands: CommandList = [
     ],
     flags: {
       reason: text('<reason>', `only this reason: ${reasons}`, {
-        of: async () => (await import('./suppression.ts')).suppressionReasons,
+        of: async () => (await import('./suppression.add.ts')).suppressionReasons,
       }),
       topic: text('<id|name>', 'only addresses that left this topic'),
       email: text('<email>', 'only this address'),
@@ -88,7 +88,7 @@ export const commands: CommandList = [
     arguments: [argument('<email>')],
     flags: {
       reason: text('<reason>', `${reasons} (default: manual); unsubscribed stops marketing only`, {
-        of: async () => (await import('./suppression.ts')).suppressionReasons,
+        of: async () => (await import('./suppression.add.ts')).suppressionReasons,
       }),
       topic: text('<id|name>', 'stop only marketing of this topic; the reason is unsubscribed'),
       ...changing(),

@@ -3,7 +3,7 @@ import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { type MailApp, notifyAttendees } from '../emails/emails.ts'
-import type { WebinarRow } from '../sessions/sessions.ts'
+import type { WebinarRow } from '../sessions/sessions.find.ts'
 import { webinarRegistrations } from '../webinars.columns.ts'
 import { minutesSeen } from './attendees.ts'
 

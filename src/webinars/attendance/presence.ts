@@ -20,7 +20,7 @@ import { isSharedFailure } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
-import type { WebinarRow } from '../sessions/sessions.ts'
+import type { WebinarRow } from '../sessions/sessions.find.ts'
 import { webinars } from '../webinars.columns.ts'
 
 /*

@@ -2,7 +2,7 @@ import { readBrand } from '../../accounts/accounts.ts'
 import { timeText } from '../../lib/dates.ts'
 import { type LifecycleMail, queueManyLifecycleMails } from '../../lifecycle/lifecycle.ts'
 import type { App, Work } from '../../store/work.ts'
-import type { WebinarRow } from '../sessions/sessions.ts'
+import type { WebinarRow } from '../sessions/sessions.find.ts'
 import {
   attendedMail,
   cancellationMail,

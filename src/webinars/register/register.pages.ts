@@ -20,9 +20,10 @@ import {
 } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
 import { calendarOf } from '../emails/emails.ts'
-import { registerAttendees } from '../seats/seats.ts'
-import { RegistrationBody } from '../sessions/sessions.ts'
-import { aboutView, calendarFile, countdown, eventOf, sessionStyle, timeScript, whenView } from '../view/view.ts'
+import { registerAttendees } from '../seats/seats.register.ts'
+import { RegistrationBody } from '../sessions/sessions.shapes.ts'
+import { timeScript } from '../view/time.script.ts'
+import { aboutView, calendarFile, countdown, eventOf, sessionStyle, whenView } from '../view/webinar.views.ts'
 import { findPublicWebinar, type PublicWebinar, registerUrl } from './register.ts'
 
 /*

@@ -1,9 +1,9 @@
 import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
-import { publishOutcome } from '../attendance/attendance.ts'
+import { publishOutcome } from '../attendance/outcome.ts'
 import { notifyAttendees } from '../emails/emails.ts'
-import { lockWebinar, type WebinarRow } from '../sessions/sessions.ts'
+import { lockWebinar, type WebinarRow } from '../sessions/sessions.find.ts'
 import { webinarRegistrations } from '../webinars.columns.ts'
 import { cancelReminders, hourBefore, reminderKey } from './reminders.schedule.ts'
 

@@ -1,6 +1,6 @@
 import { statement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
-import type { WebinarRow } from '../sessions/sessions.ts'
+import type { WebinarRow } from '../sessions/sessions.find.ts'
 
 /*
  * Each registration stores the time of its next reminder. A daemon writes the email and the next time in one transaction, and the

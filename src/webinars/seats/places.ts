@@ -4,8 +4,8 @@ import { statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { type Attendee, type MailApp, notifyAttendees } from '../emails/emails.ts'
-import { firstReminderAt } from '../reminders/reminders.ts'
-import { lockWebinar, type WebinarRow } from '../sessions/sessions.ts'
+import { firstReminderAt } from '../reminders/reminders.schedule.ts'
+import { lockWebinar, type WebinarRow } from '../sessions/sessions.find.ts'
 import { webinarRegistrations } from '../webinars.columns.ts'
 
 /*

@@ -4,7 +4,7 @@ import { type CalendarEvent, calendarStyle } from '../../pages/calendar.ts'
 import { type Html, html } from '../../pages/html.ts'
 import type { File } from '../../pages/page.ts'
 import { videoStyle } from '../../pages/player.ts'
-import type { WebinarRow } from '../sessions/sessions.ts'
+import type { WebinarRow } from '../sessions/sessions.find.ts'
 
 /*
  * What the pages of a webinar have in common: the time in the zone of the host and, by a script, in that of the visitor, and a

@@ -1,7 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createList, eraseContact, findList } from '../../../src/contacts/contacts.ts'
 import { renameList } from '../../../src/contacts/lists/lists.ts'
-import { countRemoval, deleteList, findDeletable, finishListDeletions } from '../../../src/contacts/write/write.ts'
+import {
+  countRemoval,
+  deleteList,
+  findDeletable,
+  finishListDeletions,
+} from '../../../src/contacts/write/delete-list.ts'
 import type { TestAccount } from '../../support/app.ts'
 import { useContacts } from '../support.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { addAddressSignal, writeContacts } from '../../../src/contacts/contacts.ts'
 import { recheckDomains } from '../../../src/contacts/verification/recheck.ts'
-import { reverify } from '../../../src/contacts/verification/verification.ts'
+import { reverify } from '../../../src/contacts/verification/reverify.ts'
 import type { Sql } from '../../../src/store/database.ts'
 import type { TestAccount } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'

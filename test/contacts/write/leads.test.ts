@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { addLead, confirmLead, createList, readContacts, writeContacts } from '../../../src/contacts/contacts.ts'
-import type { Lead } from '../../../src/contacts/write/write.ts'
+import type { Lead } from '../../../src/contacts/write/write.leads.ts'
 import { applyJourneys } from '../../../src/journeys/journeys.ts'
 import { createWebhook } from '../../../src/webhooks/webhooks.ts'
 import { type TestAccount, useApp } from '../../support/app.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { finishListDeletions } from '../../../src/contacts/write/write.ts'
+import { finishListDeletions } from '../../../src/contacts/write/delete-list.ts'
 import { startSvc } from '../../support/cli.ts'
 import { eventually } from '../../support/deliveries.ts'
 import { useContacts } from '../support.ts'

@@ -8,8 +8,8 @@ import {
   writeContacts,
 } from '../../../src/contacts/contacts.ts'
 import { startImport, writeBatch } from '../../../src/contacts/imports/checkpoint.ts'
+import { deleteList, finishListDeletions } from '../../../src/contacts/write/delete-list.ts'
 import { countContacts } from '../../../src/contacts/write/write.count.ts'
-import { deleteList, finishListDeletions } from '../../../src/contacts/write/write.ts'
 import { isUnavailable, openDatabase, SerializationConflict } from '../../../src/store/database.ts'
 import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'

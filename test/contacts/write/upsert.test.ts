@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { renameList } from '../../../src/contacts/lists/lists.ts'
-import { upsertContact } from '../../../src/contacts/write/write.ts'
+import { upsertContact } from '../../../src/contacts/write/upsert.ts'
 import type { TestAccount } from '../../support/app.ts'
 import { ok } from '../../support/app.ts'
 import { useContacts } from '../support.ts'

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
 import { expect, test } from 'vitest'
-import type { Step } from '../../../src/journeys/definition/definition.ts'
+import type { Step } from '../../../src/journeys/definition/definition.schema.ts'
 import { after, type Cursor, firstCursor, into, pathOf, stepAt } from '../../../src/journeys/definition/walk.ts'
 
 const leaf = (field: string): Step => ({ kind: 'update-field', field, value: 'x' })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { journeyMails } from '../../../src/app/journeys.mail.ts'
-import { runJourneys } from '../../../src/journeys/engine/engine.ts'
+import { runJourneys } from '../../../src/journeys/engine/runs.loop.ts'
 import { useApp } from '../../support/app.ts'
 import { journeyBench } from '../../support/journeys.ts'
 

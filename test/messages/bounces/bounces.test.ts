@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createList, showContact, writeContacts } from '../../../src/contacts/contacts.ts'
-import { reverify } from '../../../src/contacts/verification/verification.ts'
+import { reverify } from '../../../src/contacts/verification/reverify.ts'
 import { type BounceCounts, ingestBounces, removeSuppressions } from '../../../src/messages/messages.ts'
 import { type TestAccount, useApp } from '../../support/app.ts'
 import { costOf } from '../../support/cost.ts'

@@ -1,7 +1,7 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { lockClasses } from '../../../src/lib/locks.ts'
-import { readMailboxes } from '../../../src/messages/bounces/bounces.ts'
+import { readMailboxes } from '../../../src/messages/bounces/mailboxes.read.ts'
 import { certificate } from '../../support/certificate.ts'
 import { type Dovecot, openDovecot } from '../../support/dovecot.ts'
 import { queueMany, sendingAccount } from '../../support/messages.ts'

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { readMailboxes, runMailboxes } from '../../../src/messages/bounces/bounces.ts'
+import { readMailboxes, runMailboxes } from '../../../src/messages/bounces/mailboxes.read.ts'
 import { unsetMailbox } from '../../../src/messages/messages.ts'
 import { freePort } from '../../support/daemon.ts'
 import { settlesWithin } from '../../support/eventually.ts'

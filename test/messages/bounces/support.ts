@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach } from 'vitest'
-import { readMailboxes } from '../../../src/messages/bounces/bounces.ts'
+import { readMailboxes } from '../../../src/messages/bounces/mailboxes.read.ts'
 import { setMailbox, showMailbox, testMailbox } from '../../../src/messages/messages.ts'
 import { type TestAccount, useApp } from '../../support/app.ts'
 import { useDnsServer } from '../../support/dns.ts'

@@ -20,8 +20,8 @@ import {
   recordResults,
   suppressedResult,
 } from '../../../src/messages/outbox/outbox.record.ts'
+import { runResults } from '../../../src/messages/results/fold.ts'
 import { countReport } from '../../../src/messages/results/reports.ts'
-import { runResults } from '../../../src/messages/results/results.ts'
 import type { Work } from '../../../src/store/work.ts'
 import { untilLocked } from '../../support/database.ts'
 import { type EngagedAccount, engagedAccount, useEngaged } from '../../support/engagement.ts'

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { leaveTopics, suppressAddresses } from '../../../src/messages/messages.ts'
-import { suppressAndFlag } from '../../../src/messages/suppression/suppression.ts'
+import { suppressAndFlag } from '../../../src/messages/suppression/suppression.add.ts'
 import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { freeform, sendingAccount } from '../../support/messages.ts'
 import { useSink } from '../../support/smtp.ts'

@@ -5,8 +5,8 @@ import { eraseContact, readTimeline } from '../../../src/contacts/contacts.ts'
 import { setBinding, unsetBinding } from '../../../src/lifecycle/lifecycle.ts'
 import type { App } from '../../../src/store/work.ts'
 import { applyProjects, deleteProject } from '../../../src/studio/studio.ts'
-import { recordPresence } from '../../../src/webinars/attendance/attendance.ts'
-import { remindDue } from '../../../src/webinars/reminders/reminders.ts'
+import { recordPresence } from '../../../src/webinars/attendance/presence.ts'
+import { remindDue } from '../../../src/webinars/reminders/reminders.due.ts'
 import { personalData } from '../../../src/webinars/webinars.personal-data.ts'
 import {
   cancelWebinar,

@@ -1,2 +1,0 @@
-export { type BlockForm, enteredInto } from './blocks.views.ts'
-export { filledLeaves, showLiveView } from './view.ts'

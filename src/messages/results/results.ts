@@ -1,7 +1,0 @@
-export { foldResults, runResults } from './fold.ts'
-export { type BesideResults, besideResults, type MachineActions, machineActions, tallyingMachines } from './machines.ts'
-export { erasePerson, recipientAction, recountPerson } from './people.ts'
-export { countReport, countUnsubscribed } from './reports.ts'
-export { batchKeyPrefix, cancelledError, causeOf, countActions, countEnded, endedColumns } from './results.count.ts'
-export { type MailStats, mailStats, resultsOf } from './results.read.ts'
-export { countPeopleByVariant, countSentByVariant, type VariantCounts } from './variants.ts'
