@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { Connection, type ConnectionOptions, dialMs, openWatch, serverKeepalive, unreadAnswer } from './connection.ts'
+import { deadlineSettings, optionOf, poolSettings, type Settings, sessionSettings } from './connection.settings.ts'
+import { Connection, type ConnectionOptions, dialMs } from './connection.ts'
+import { openWatch } from './connection.watch.ts'
 import { isDiskFull, isReadOnly, isRetryable, Unanswered } from './faults.ts'
 import { type Notices, openNotices } from './notices.ts'
 import { type Statement, statement, valuesOf } from './statement.ts'
@@ -107,47 +109,17 @@ interface PoolOptions {
    * otherwise it rejects as unavailable. Without it, a statement may take as long as the server works on it.
    */
   deadlineMs?: number
-  /** Settings of each connection of the pool, by their PostgreSQL names. */
-  settings?: Readonly<Record<string, string>>
+  /** Further settings of each connection of the pool. */
+  settings?: Settings
   /** Notices have a connection of their own, so that they do not wait for a free one of a busy pool. */
   hasNoticeConnection?: boolean
 }
-
-/**
- * For pools that run only the statements of a queue. The planner's statistics describe a moment at which the queue was empty or
- * full. These settings leave it only the indexes that the statements are written for, and one plan for each statement.
- */
-export const queueSettings = {
-  enable_seqscan: 'off',
-  enable_bitmapscan: 'off',
-  plan_cache_mode: 'force_generic_plan',
-  jit: 'off',
-} as const
 
 /**
  * Makes ordered queries of a transaction read along an index that has the order. A planner that takes a table, or a part of it,
  * for small would read and sort all of it.
  */
 export const forceIndexOrder = 'set local enable_sort = off'
-
-/**
- * A transaction of the pool waits at most 5 s for a lock, and loses its connection if its process pauses for 30 s. Sessions
- * outside the pool have no such limits: they wait for session locks on purpose.
- */
-const limits = { lock_timeout: '5s', idle_in_transaction_session_timeout: '30s' } as const
-
-/**
- * A prepared statement keeps its plan until the next analyze, while its table may grow from nothing to millions of rows. A plan
- * made for one page of rows would then scan the whole table each time, so sequential scans are disabled where an index exists.
- * jit is off because servers before 18 would compile every statement that has no index. Parallel workers are off because starting
- * them takes ten times as long as reading a page of a list of millions: the parallelism here comes from concurrent callers.
- */
-const plannerSettings = { enable_seqscan: 'off', jit: 'off', max_parallel_workers_per_gather: '0' } as const
-
-const optionsOf = (settings: Readonly<Record<string, string>>): string =>
-  Object.entries(settings)
-    .map(([key, value]) => `-c ${key}=${value}`)
-    .join(' ')
 
 /**
  * Opens a pool on the server at `address`. A function is called for each connection, because an embedded server may come back at
@@ -162,7 +134,7 @@ export const openDatabase = (
     connectionTimeoutMillis: deadlineMs === undefined ? 10_000 : dialMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
-    options: optionsOf(serverKeepalive),
+    options: optionOf(sessionSettings),
     types,
   }
   class Watched extends Connection {
@@ -173,6 +145,7 @@ export const openDatabase = (
         config.deadlineMs ?? Number.POSITIVE_INFINITY,
       )
       super({ ...config, connectionTimeoutMillis, connectionString }, watch)
+      watch.add(this)
     }
   }
   const dial = async (options: ConnectionOptions = {}): Promise<Connection> => {
@@ -185,7 +158,7 @@ export const openDatabase = (
     ...common,
     // The pool's limit includes the wait for a free connection.
     connectionTimeoutMillis: deadlineMs ?? common.connectionTimeoutMillis,
-    options: optionsOf({ ...serverKeepalive, ...unreadAnswer, ...limits, ...plannerSettings, ...own }),
+    options: optionOf({ ...poolSettings, ...own }),
     max,
     idleTimeoutMillis: 30_000,
     Client: Watched,
@@ -263,7 +236,7 @@ export const openDatabase = (
 
   let noticeConnection: Promise<Connection> | undefined
   const sendNotices: Sql = async (query, ...values) => {
-    noticeConnection ??= dial({ isSession: true, deadlineMs: noticeMs, options: optionsOf(serverKeepalive) })
+    noticeConnection ??= dial({ isSession: true, deadlineMs: noticeMs })
     try {
       const client = await noticeConnection
       return await sqlOn(client)(query, ...values)
@@ -320,7 +293,7 @@ export const openDatabase = (
     connect: ({ deadlineMs: limit } = {}) =>
       dial({
         isSession: true,
-        ...(limit !== undefined && { deadlineMs: limit, options: optionsOf({ ...serverKeepalive, ...unreadAnswer }) }),
+        ...(limit !== undefined && { deadlineMs: limit, options: optionOf(deadlineSettings) }),
       }),
     Client: Watched,
     async close() {
