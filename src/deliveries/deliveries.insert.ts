@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { EmittedEvent } from '../events/events.ts'
 import { newId } from '../lib/ids.ts'
-import { textArray } from '../store/arrays.ts'
-import { typed } from '../store/column-types.ts'
+import { textArray, textLiteral } from '../store/arrays.ts'
 import { SerializationConflict } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
@@ -32,9 +31,6 @@ export interface Caller {
   id: string
 }
 
-/** Texts as `textArray` writes them. */
-const texts = typed<string>('_text')
-
 /**
  * Inserts deliveries and the events that they deliver, whose payloads are the lines of one text. Reads the clock once. An event may go to the targets of several listeners:
  * it is stored once. Returns the due time of the first delivery, in microseconds since the epoch.
@@ -46,14 +42,14 @@ const insertDeliveries = preparedStatement(
     parameters: {
       accountId: 'text',
       now: 'timestamptz',
-      ids: texts,
-      targets: texts,
-      keys: texts,
-      types: texts,
-      bodies: texts,
+      ids: textLiteral,
+      targets: textLiteral,
+      keys: textLiteral,
+      types: textLiteral,
+      bodies: textLiteral,
       bytes: '_int4',
-      eventIds: texts,
-      eventTypes: texts,
+      eventIds: textLiteral,
+      eventTypes: textLiteral,
       payloads: 'text',
     },
   },

@@ -18,7 +18,7 @@ const targets = stateKey(listProjectTargets)
 /** Delivers interactions to the webhooks of their projects. */
 export const deliverToProjects: Listener = {
   events: {
-    wanted: `$2 = 'interaction.received' and ${hasProjectTargets}`,
+    wanted: `:type = 'interaction.received' and ${hasProjectTargets}`,
     async receive(work, events) {
       for (const event of events) {
         const { project } = event.data as EventData<'interaction.received'>

@@ -6,7 +6,8 @@
  */
 
 import { newId } from '../lib/ids.ts'
-import type { Statement } from '../store/statement.ts'
+import { typed } from '../store/column-types.ts'
+import { composedStatement, type Statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 import { buildData, type EmittedEvent, type EventData, type EventType } from './events.ts'
@@ -16,8 +17,8 @@ declare module '../store/work.ts' {
     /** Which events it receives. Without it, the listener receives none. */
     readonly events?: {
       /**
-       * SQL condition: whether the listener wants events of the type `$2` of the account `$1`. One round trip evaluates the
-       * conditions of all listeners. An event that no listener wants is not built.
+       * The SQL condition that the listener wants events of the type `:type` of the account `:accountId`. One round trip
+       * evaluates the conditions of all listeners. An event that no listener wants is not built.
        */
       readonly wanted: string
       receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
@@ -30,17 +31,28 @@ type Events = NonNullable<Listener['events']>
 /** The interested listeners by type. */
 const interest = stateKey(() => new Map<EventType, Promise<Events[]>>())
 
+interface Asked {
+  accountId: string
+  type: EventType
+}
+
+/** The statements that ask all listeners, by their conditions. */
+const questions = new Map<string, Statement<{ wanted: boolean[] }, Asked>>()
+
+const questionOf = (conditions: string) =>
+  questions.getOrInsertComputed(conditions, () =>
+    composedStatement(
+      'wanted-events',
+      { row: { wanted: '_bool' }, parameters: { accountId: 'text', type: typed<EventType>('text') } },
+      `select array[${conditions}] as wanted`,
+    ),
+  )
+
 const readInterested = async ({ sql, accountId, listeners }: Work, type: EventType): Promise<Events[]> => {
   const receivers = (await listeners()).flatMap(({ events }) => events ?? [])
   if (receivers.length === 0) return []
-  const conditions = receivers.map(({ wanted }) => `(${wanted})`)
-  const wantedEvents: Statement<{ wanted: boolean[] }> = {
-    name: 'wanted-events',
-    columns: { wanted: '_bool' },
-    text: `select array[${conditions.join(', ')}] as wanted`,
-    isPrepared: true,
-  }
-  const [answer] = await sql(wantedEvents, [accountId, type])
+  const conditions = receivers.map(({ wanted }) => `(${wanted})`).join(', ')
+  const [answer] = await sql(questionOf(conditions), { accountId, type })
   return receivers.filter((_, i) => answer!.wanted[i])
 }
 

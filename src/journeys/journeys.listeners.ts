@@ -187,10 +187,10 @@ const triggerOfType = Object.entries(triggerKindOf).map(([type, kind]) => `when 
 
 /** At most four index lookups, however many types and journeys exist. */
 const wanted = `
-  exists (select from journeys where account_id = $1 and enabled and trigger_kind = case $2 ${triggerOfType.join(' ')} end)
-  or exists (select from journey_runs where account_id = $1 and awaited = $2)
-  or exists (select from journey_exits where account_id = $1 and rule = $2)
-  or $2 like 'deal.%' and exists (select from journey_exits where account_id = $1 and rule in ('deal-won', 'deal-lost'))`
+  exists (select from journeys where account_id = :accountId and enabled and trigger_kind = case :type ${triggerOfType.join(' ')} end)
+  or exists (select from journey_runs where account_id = :accountId and awaited = :type)
+  or exists (select from journey_exits where account_id = :accountId and rule = :type)
+  or :type like 'deal.%' and exists (select from journey_exits where account_id = :accountId and rule in ('deal-won', 'deal-lost'))`
 
 const receive = async (work: Work, events: readonly EmittedEvent[]): Promise<void> => {
   const type = events[0]!.type as EventType

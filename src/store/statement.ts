@@ -1,14 +1,14 @@
 import { bareType, type RowOf, type TypeMap, type ValuesOf } from './column-types.ts'
 
 /** A statement of fixed text. test/store/statements.test.ts prepares each declared one and compares its columns and parameters. */
-export interface Statement<Row extends object, Values extends object = readonly unknown[]> {
+export interface Statement<Row extends object, Values extends object = object> {
   readonly name: string
   /** Its SQL, with numbered parameters. */
   readonly text: string
   /** Each column of its rows with the type that PostgreSQL reports, as pg_type names it. It is empty for a statement without rows. */
   readonly columns: { readonly [Column in keyof Row]-?: string }
-  /** Its parameters with their types, in the order of their numbers. If it is not declared and lacks them, its calls pass an array. */
-  readonly parameters?: readonly (readonly [name: string, type: string])[]
+  /** Its parameters with their types, in the order of their numbers. */
+  readonly parameters: readonly (readonly [name: string, type: string])[]
   /** Whether it stays prepared, under its name, on each connection that ran it. */
   readonly isPrepared: boolean
   /** The type of what a call passes. Always absent. */
@@ -60,7 +60,7 @@ interface Declaration<Row extends TypeMap, Parameters extends TypeMap> {
   parameters?: Parameters
 }
 
-type Declare = <
+type Build = <
   const Row extends TypeMap = Record<never, never>,
   const Parameters extends TypeMap = Record<never, never>,
 >(
@@ -72,20 +72,25 @@ type Declare = <
 const bare = (types: TypeMap): [name: string, type: string][] =>
   Object.entries(types).map(([name, type]) => [name, bareType(type)])
 
-const declareStatement = (isPrepared: boolean): Declare => {
-  const declare = (
-    name: string,
-    { row = {}, parameters = {} }: Declaration<TypeMap, TypeMap>,
-    sql: string,
-  ): Statement<object> => {
+const build = (isPrepared: boolean): Build => {
+  const built = (name: string, { row = {}, parameters = {} }: Declaration<TypeMap, TypeMap>, sql: string) => ({
+    name,
+    text: compiled(name, sql, Object.keys(parameters)),
+    columns: Object.fromEntries(bare(row)),
+    parameters: bare(parameters),
+    isPrepared,
+  })
+  return built as Build
+}
+
+const declareStatement = (isPrepared: boolean): Build => {
+  const declare: Build = (name, declaration, sql) => {
     if (statements.has(name)) throw new Error(`Two statements are named ${name}`)
-    const text = compiled(name, sql, Object.keys(parameters))
-    const columns = Object.fromEntries(bare(row))
-    const declared: Statement<object> = { name, text, columns, parameters: bare(parameters), isPrepared }
-    statements.set(name, declared)
+    const declared = build(isPrepared)(name, declaration, sql)
+    statements.set(name, declared as Statement<object>)
     return declared
   }
-  return declare as Declare
+  return declare
 }
 
 /**
@@ -97,8 +102,11 @@ export const statement = declareStatement(false)
 /** Declares a statement of a hot path, as `statement` does. It stays prepared on each connection, and may get one plan for all values. */
 export const preparedStatement = declareStatement(true)
 
-/** Returns the values that a call passes for a query, in the order of their numbers. */
+/** Returns a prepared statement whose text is composed at run time. It is not among `statements`. */
+export const composedStatement = build(true)
+
+/** Returns the values that a call passes for a query, in the order of their numbers. Text takes an array. */
 export const valuesOf = (query: string | Statement<object, object>, values: object = []): unknown[] =>
-  typeof query === 'object' && query.parameters
-    ? query.parameters.map(([name]) => (values as Readonly<Record<string, unknown>>)[name])
-    : (values as unknown[])
+  typeof query === 'string'
+    ? (values as unknown[])
+    : query.parameters.map(([name]) => (values as Readonly<Record<string, unknown>>)[name])

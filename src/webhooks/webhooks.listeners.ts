@@ -44,7 +44,7 @@ const countOfKey = statement(
 /** Delivers events to the webhooks that subscribed to them (docs/reference/events.md#delivery). */
 export const deliverEvents: Listener = {
   events: {
-    wanted: `exists (select ${activeOf('$1')} and $2 = any(w.events))`,
+    wanted: `exists (select ${activeOf(':accountId')} and :type = any(w.events))`,
     async receive(work, events) {
       await insertEvents(work, events, await work.state(subscriptions))
     },

@@ -10,11 +10,17 @@ import { migrate } from '../../src/store/schema.ts'
 import type { Statement } from '../../src/store/statement.ts'
 import { urlOf } from '../support/server.ts'
 
-/** A statement that stays prepared under its name. Its columns are not declared, so nothing compares them. */
-export const named = <Row extends object = Record<string, unknown>>(name: string, text: string): Statement<Row> => ({
+/**
+ * A statement that stays prepared under its name, called with an array. Its columns are not declared, so nothing compares them.
+ */
+export const named = <Row extends object = Record<string, unknown>>(
+  name: string,
+  text: string,
+): Statement<Row, readonly unknown[]> => ({
   name,
   text,
   columns: {} as Statement<Row>['columns'],
+  parameters: Array.from(new Set(text.match(/\$\d+/g)), (_, i) => [String(i), '']),
   isPrepared: true,
 })
 

@@ -47,7 +47,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-let ofAllTables: Statement<object> | undefined
+let ofAllTables: Statement<object, readonly never[]> | undefined
 
 /** The number of rows of each table, and their digest. Planning the statement takes longer than running it. */
 const digests = async () => {
@@ -58,7 +58,7 @@ const digests = async () => {
     const each = tables.map(
       ({ name }) => `select '${name}' as name, count(*), md5(string_agg(r::text, '' order by r::text)) from ${name} r`,
     )
-    ofAllTables = { name: 'digests', text: each.join(' union all '), columns: {}, isPrepared: true }
+    ofAllTables = { name: 'digests', text: each.join(' union all '), columns: {}, parameters: [], isPrepared: true }
   }
   return t.app.sql(ofAllTables)
 }

@@ -85,7 +85,7 @@ test('statements are declared', () => {
 test.each([...statements.values()])('the statement $name has its declared columns and parameters', async (declared) => {
   const { columns, parameters } = await describeStatement(declared)
   expect(columns).toEqual(declared.columns)
-  if (declared.parameters) expect(parameters).toEqual(declared.parameters.map(([, type]) => type))
+  expect(parameters).toEqual(declared.parameters.map(([, type]) => type))
 })
 
 /** Returns the texts without expressions that a file passes to `sql`. */
@@ -111,6 +111,12 @@ test('every statement of fixed text is declared', () => {
 })
 
 test('a statement whose columns or parameters differ from its declaration is noticed', async () => {
-  const wrong = { name: 'wrong', text: `select $1::int as "one", 'a' as "two"`, columns: {}, isPrepared: false }
+  const wrong = {
+    name: 'wrong',
+    text: `select $1::int as "one", 'a' as "two"`,
+    columns: {},
+    parameters: [],
+    isPrepared: false,
+  }
   expect(await describeStatement(wrong)).toEqual({ columns: { one: 'int4', two: 'text' }, parameters: ['int4'] })
 })

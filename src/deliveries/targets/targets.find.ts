@@ -98,8 +98,8 @@ export const findProjectTarget = async (
 const activeOfProjects = (account: string) =>
   `from delivery_targets where account_id = ${account} and kind = 'project' and status = 'active'`
 
-/** SQL condition: whether a project of the account `$1` has an active target. */
-export const hasProjectTargets = `exists (select ${activeOfProjects('$1')})`
+/** The SQL condition that a project of the account `:accountId` has an active target. */
+export const hasProjectTargets = `exists (select ${activeOfProjects(':accountId')})`
 
 const readProjectTargets = preparedStatement(
   'project-targets',
