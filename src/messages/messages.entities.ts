@@ -18,7 +18,7 @@ const RelaySchema = defineEntity({
     username: p.text().nullable(),
     /** Sealed with the account's id as context. */
     sealedPassword: p.text().nullable(),
-    /** Delivery reports go to this address, extended by the message's id (VERP); null: to the From address. */
+    /** Delivery reports go to this address, extended by the message's id (VERP). If it is null, they go to the From address. */
     bounceAddress: p.text().nullable(),
     updatedAt: p.datetime(),
   },
@@ -58,7 +58,7 @@ const DomainSchema = defineEntity({
   filters: tenantFilter,
   properties: {
     accountId: p.text().collation('C').primary(),
-    /** In ASCII (Punycode). */
+    /** The domain in ASCII (Punycode). */
     domain: p.text().collation('C').primary(),
     status: p.enum(['pending', 'verified'] as const),
     /** The value that the ownership record must contain. */
@@ -94,7 +94,7 @@ const SuppressionSchema = defineEntity({
     accountId: p.text().collation('C').primary(),
     email: p.text().collation('C').primary(),
     reason: p.enum(['complained', 'bounced', 'manual', 'unsubscribed'] as const).primary(),
-    /** What an address with the reason `unsubscribed` left: a topic. '': everything. */
+    /** The topic that an address with the reason `unsubscribed` left. It is empty if the address left everything. */
     topicId: p.text().collation('C').default('').primary(),
     createdAt: p.datetime(),
   },
@@ -163,10 +163,10 @@ const MessageSchema = defineEntity({
     key: p.text().collation('C').nullable(),
     /** What caused it: a call of POST /send, a journey, a lifecycle event. */
     sourceKind: p.enum(['send', 'journey', 'lifecycle'] as const),
-    /** null: the message itself. */
+    /** It is null if the message itself is the source. */
     sourceId: p.text().nullable(),
     type: p.enum(['transactional', 'marketing'] as const),
-    /** Of marketing email; null if there is none. The topic may be deleted. */
+    /** The topic of marketing email, which may be deleted. It is null if there is none. */
     topicId: p.text().collation('C').nullable(),
     email: p.text().collation('C'),
     fromEmail: p.text().nullable(),
@@ -185,7 +185,7 @@ const MessageSchema = defineEntity({
     headers: p.json<Record<string, string>>().nullable(),
     /** Which recipient of a call with several it is for; null if the call had one. */
     copy: p.enum(copies).nullable(),
-    /** Of a cc or bcc: the message to the call's `to`. */
+    /** A copy for a cc or bcc names the message to the call's `to`. */
     copyOf: p.text().collation('C').nullable(),
     /** Number of attachments of its call (MessageAttachment); null if there is none. */
     attachments: p.integer().nullable(),
@@ -195,7 +195,7 @@ const MessageSchema = defineEntity({
     /** Why it failed, in a sentence. */
     error: p.text().nullable(),
     createdAt: p.datetime(),
-    /** When it will be sent; null: as soon as possible. */
+    /** When it will be sent. If it is null, that is as soon as possible. */
     scheduledAt: p.datetime().nullable(),
     finishedAt: p.datetime().nullable(),
     /** When its content was deleted (messages.retention.ts); null if the content is still stored. */
@@ -233,7 +233,10 @@ const QueuedMessageSchema = defineEntity({
   properties: {
     accountId: p.text().collation('C').primary(),
     id: p.text().collation('C').primary(),
-    /** The batch (broadcast) of the message. A batch waits in a stream of its own, behind the account's single messages. '': none; `large`: it has large attachments. */
+    /**
+     * The batch (broadcast) of the message. A batch waits in a stream of its own, behind the account's single messages. It is
+     * empty for a single message, and `large` for one with large attachments.
+     */
     batch: p.text().collation('C').default(''),
     dueAt: p.datetime(),
     /** The worker that has claimed it (workers.id); null if it is unclaimed. */
@@ -281,7 +284,10 @@ const MessageTallySchema = defineEntity({
 export class MessageTally extends MessageTallySchema.class {}
 MessageTallySchema.setClass(MessageTally)
 
-/** Results of email, in a scope ('': the account; a project, a broadcast or a journey) on a UTC day (messages/results/results.count.ts). */
+/**
+ * Results of email, in a scope on a UTC day (messages/results/results.count.ts). The scope is a project, a broadcast or a
+ * journey, or empty for the account.
+ */
 const MessageResultSchema = defineEntity({
   name: 'MessageResult',
   tableName: 'message_results',
@@ -292,9 +298,9 @@ const MessageResultSchema = defineEntity({
     day: p.date().primary(),
     /** `sent`, `opened` and so on (results/results.count.ts). Without a check, so that a metric can be added while daemons run. */
     metric: p.text().primary(),
-    /** MD5 of `url`; empty: all links and none. */
+    /** MD5 of `url`. It is empty for the count of all links, and for other metrics. */
     link: p.text().collation('C').default('').primary(),
-    /** Of people in the account: the previous day on which they were counted. */
+    /** The previous day on which people were counted in the account. */
     since: p.date().default('-infinity').primary(),
     /** The clicked link, as its author wrote it. */
     url: p.text().default(''),

@@ -28,11 +28,11 @@ interface MessageFilter {
 
 export const epochMs = (column: string): string => `(extract(epoch from ${column}) * 1000)::int8`
 
-/** SQL join: the message `m` that the column `message_id` of `owner` names. */
+/** Returns the SQL join of the message `m` that the column `message_id` of `owner` names. */
 export const joinMessage = (owner: string) =>
   `join messages m on m.account_id = ${owner}.account_id and m.id = ${owner}.message_id`
 
-/** SQL expression: what caused the message `m`, as `source` of a view. */
+/** The SQL expression of what caused the message `m`, as `source` of a view. */
 export const sourceOfMessage = `json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id))`
 
 const stateColumns = columns(messages, ['id', 'status', 'reason', 'error', 'type'], 'm')
@@ -78,7 +78,7 @@ export const detailTypes = {
   ...contentColumns.types,
   /** Its attachments without their content. */
   attachments: typed<Row<typeof messageAttachments, 'filename' | 'contentType' | 'contentId' | 'size'>[]>('json'),
-  /** When it will be sent; null: as soon as possible. */
+  /** When it will be sent. If it is null, that is as soon as possible. */
   scheduledAt: 'int8?',
   /** When its content was deleted: html, text and calendar are null since then, and merge data has only the fields of links. */
   contentDroppedAt: 'int8?',
@@ -166,7 +166,7 @@ const sendTypes = {
   error: 'text?',
   createdAt: 'int8',
   sentAt: 'int8?',
-  /** null: as soon as possible. */
+  /** It is null if the message is sent as soon as possible. */
   scheduledAt: 'int8?',
   /** A report says that it was not delivered. */
   bounced: 'bool',
@@ -302,6 +302,6 @@ const countByStatus = countingByStatus('messages', messageStatuses)
 export const countMessagesSince = (sql: Sql, sinceMs: number): Promise<Record<Status, number>> =>
   countByStatus(sql, idAt('msg', sinceMs))
 
-/** SQL condition: the message (SQL expressions) has failed. */
+/** Returns the SQL condition that the message, named by SQL expressions, has failed. */
 export const hasFailed = (account: string, id: string): string =>
   `exists (select from messages where account_id = ${account} and id = ${id} and status = 'failed')`

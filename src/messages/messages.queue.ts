@@ -3,7 +3,7 @@ import type { QueueView } from '../queue/loop.ts'
 
 /* What statements about the queue of messages have in common. */
 
-/** SQL condition: the batch is paused. */
+/** Returns the SQL condition that the batch is paused. */
 export const isPaused = (account: string, batch: string): string =>
   `exists (select from message_pauses p where p.account_id = ${account} and p.batch = ${batch})`
 
@@ -20,13 +20,13 @@ export const sendsQueue: QueueView = {
  */
 export const largeMails = 'large'
 
-/** SQL condition: a name is that of a batch. */
+/** Returns the SQL condition that a name is that of a batch. */
 export const isBatch = (name: string): string => `${name} not in ('', '${largeMails}')`
 
 /** The due time of held messages, which never comes. */
 export const heldUntil = `timestamptz '9999-12-31 00:00:00Z'`
 
-/** SQL condition: the recipient of the copy `m` was suppressed when its call was accepted. */
+/** Returns the SQL condition that the recipient of the copy `m` was suppressed when its call was accepted. */
 export const isLeftOut = (m: string): string => `(${m}.status = 'suppressed' and ${m}.finished_at = ${m}.created_at)`
 
 /** Returns SQL that counts ended messages of batches; `ended` is a query of account, batch and status of each message. */

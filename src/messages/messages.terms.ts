@@ -1,7 +1,7 @@
 import type { Asked, Term } from '../segments/segments.ts'
 import { suppressionReasons } from './suppression/suppression.add.ts'
 
-/** SQL condition: whether the message (its account and id are SQL) has a key that begins with one of `keys`. */
+/** Returns the SQL condition that the message, whose account and id are SQL, has a key that begins with one of `keys`. */
 export const isOfKeys = (of: { account: string; id: string }, keys: string): string =>
   `exists (select from messages k where k.account_id = ${of.account} and k.id = ${of.id}
     and exists (select from unnest(${keys}::text[]) as b(beginning) where starts_with(k.key, b.beginning)))`

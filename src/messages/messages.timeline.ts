@@ -2,7 +2,7 @@ import { timelinePart } from '../contacts/contacts.ts'
 import { cancelledError } from './results/results.count.ts'
 import { hasTopic, joinTopic } from './suppression/suppression.read.ts'
 
-/** SQL expression: the subject of a message; null if it does not exist. */
+/** Returns the SQL expression of the subject of a message. It is null if the message does not exist. */
 export const subjectOf = (of: { account: string; id: string }): string =>
   `(select subject from messages where account_id = ${of.account} and id = ${of.id})`
 

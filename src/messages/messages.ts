@@ -109,8 +109,8 @@ export interface Projects {
   /** Returns the newest version of the account's project; null if there is no such project. */
   loadProject(work: Work, id: string): Promise<{ id: string; name: string; version: number } | null>
   /**
-   * Renders the email of a version for one recipient. `links.unsubscribe`: the visible link of marketing email, which
-   * ends with `postalAddress`.
+   * Renders the email of a version for one recipient. `links.unsubscribe` is the visible link of marketing email, which ends with
+   * `postalAddress`.
    */
   renderProject(
     app: App,
@@ -143,7 +143,7 @@ declare module '../store/work.ts' {
     readonly smtpUrl: string | null
   }
   interface App {
-    /** null if no feature renders projects. */
+    /** It is null if no feature renders projects. */
     readonly projects: Projects | null
   }
 }

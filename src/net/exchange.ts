@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { trimEndOf } from '../lib/strings.ts'
 import { failureSentence, isStop } from './failure.ts'
 
-/** The outcome of one POST. `ok`: a 2xx status within the deadline; any other outcome has an `error` sentence. */
+/** The outcome of one POST. It is `ok` after a 2xx status within the deadline; any other outcome has an `error` sentence. */
 export interface PostOutcome {
   ok: boolean
   /** The status that was received within the deadline. */
@@ -41,9 +41,9 @@ const statusError = (status: number): string | null => {
 }
 
 /**
- * One request and its answer under one deadline (docs/reference/events.md#delivery). Settles once. With a status: when the body
- * ends, breaks off or exceeds 16 KiB, or at the deadline. Without a status: at the failure or the deadline. If the body is cut or
- * breaks off, the status decides, and the connection is not used again.
+ * One request and its answer under one deadline (docs/reference/events.md#delivery). Settles once. After a status, that is when
+ * the body ends, breaks off or exceeds 16 KiB, or at the deadline. Otherwise it is at the failure or the deadline. If the body is
+ * cut or breaks off, the status decides, and the connection is not used again.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: (outcome: PostOutcome) => void

@@ -26,7 +26,7 @@ interface PostRequest {
 
 interface GetRequest {
   accept: string
-  /** For all redirects together. */
+  /** The limit for all redirects together. */
   timeoutMs: number
   /** At most this much of an answer is read, as it is sent and decoded. */
   maxBytes: number

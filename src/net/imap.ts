@@ -28,7 +28,7 @@ interface Mailbox {
   markSeen(uid: number): Promise<void>
 }
 
-/** Name look-up, connection and TLS. */
+/** The limit for name look-up, connection and TLS. */
 const connectMs = 10_000
 const greetingMs = 10_000
 /** Longest silence within a session. */

@@ -14,7 +14,7 @@ import { quotedPrintable } from './quoted-printable.ts'
 export interface Attachment {
   filename: string
   contentType: string
-  /** Without angle brackets; HTML refers to it by `cid:`. It is null if there is none. */
+  /** The content id without angle brackets; HTML refers to it by `cid:`. It is null if there is none. */
   contentId: string | null
   /** Its content in lines of base64 that end in CRLF; the last one need not. Each piece has whole lines. */
   lines: readonly Buffer[]
@@ -32,7 +32,7 @@ export interface Mail {
   text: string
   /** An iCalendar text, sent as a part of its own and as an attached file. */
   calendar: string | null
-  /** With its angle brackets. */
+  /** The message id with its angle brackets. */
   messageId: string
   date: Date
   /** The envelope sender, to which the relay reports. */

@@ -10,7 +10,7 @@ const reservedMxResult = (domain: string): MxResult | null => {
   return acceptsMail.test(name) ? 'mx' : null
 }
 
-/** For development: reserved names accept mail, except those under `invalid`, and are not looked up. */
+/** Returns a resolver for development: reserved names accept mail, except those under `invalid`, and are not looked up. */
 export const withReserved = (resolver: Resolver): Resolver => ({
   ...resolver,
   mail: async (domain, limitMs, owner) => reservedMxResult(domain) ?? resolver.mail(domain, limitMs, owner),

@@ -25,10 +25,10 @@ export interface RelayAccess {
 }
 
 /**
- * The outcome of one `send`. `refused`: the relay refused the message, `code` is its reply code. `unreached`: the relay did not
- * reply to this message, and no byte of its content was sent. `unknown`: the connection ended after content was sent and before
- * the reply, so the relay may have accepted it. `withdrawn`: `start` returned false, or this process is stopping; no byte of the
- * content was sent, and the cause is not the relay.
+ * The outcome of one `send`. A message is `refused` if the relay refused it; `code` is its reply code. It is `unreached` if the
+ * relay did not reply to it, and no byte of its content was sent. It is `unknown` if the connection ended after content was sent
+ * and before the reply, so the relay may have accepted it. It is `withdrawn` if `start` returned false, or this process is
+ * stopping; no byte of its content was sent, and the cause is not the relay.
  */
 export type SendOutcome =
   | { kind: 'accepted'; response: string }
@@ -37,7 +37,10 @@ export type SendOutcome =
   | { kind: 'unknown'; reason: string }
   | { kind: 'withdrawn' }
 
-/** `fault`: the error, null on success. `tls`: version and cipher, null for a connection without TLS. */
+/**
+ * The result of signing in. `fault` is the error; it is null on success. `tls` is the version and the cipher; it is null for a
+ * connection without TLS.
+ */
 export interface Verified {
   fault: string | null
   tls: string | null

@@ -5,7 +5,7 @@ import { cut, oneLine } from '../lib/strings.ts'
 /** An account's access to Stripe. */
 export interface StripeAccess {
   key: string
-  /** null: the default of Stripe's library. */
+  /** It is null for the default of Stripe's library. */
   apiUrl: string | null
   /** Whether the account has another key by now: Stripe may have revoked this one. */
   isFormer?: boolean
@@ -36,8 +36,8 @@ export interface CheckoutSession {
 }
 
 /**
- * The state of a checkout session. `pending`: paid by a method that takes days. `over`: it can no longer be paid. `unknown`: the
- * key's account has no such session.
+ * The state of a checkout session. It is `pending` if it was paid by a method that takes days, `over` if it can no longer be
+ * paid, and `unknown` if the key's account has no such session.
  */
 export type CheckoutState = 'open' | 'pending' | 'paid' | 'over' | 'unknown'
 

@@ -9,7 +9,7 @@ import { type Html, html } from './html.ts'
  */
 
 export interface BrandColors {
-  /** Of buttons. */
+  /** The colour of buttons. */
   act: string
   onAct: string
   /** Of links, and of the frame around what has the focus. */

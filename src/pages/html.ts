@@ -1,6 +1,6 @@
 import { escapeHtml } from '../lib/escape-html.ts'
 
-/** Safe HTML: built by `html`, or escaped. */
+/** Safe HTML, which is built by `html` or escaped. */
 export interface Html {
   readonly text: string
 }

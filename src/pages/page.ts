@@ -19,7 +19,7 @@ export interface PageView {
   title: string
   /** The account whose brand it shows, if the page has no token: a token names its account. */
   accountId?: string
-  /** The language of the author's content. Default: that of the account, or English. */
+  /** The language of the author's content. The default is that of the account, or English. */
   lang?: string
   /** The content of `<main>`, including the heading. */
   body: Html
@@ -79,7 +79,7 @@ export interface PageCall {
 /** Declares a page. http/ adds headers, the frame and failures. It needs no API key: its token authorises the request. */
 export interface Page {
   method: 'GET' | 'POST' | 'OPTIONS'
-  /** From the root, such as `/u/:token`. */
+  /** The path from the root, such as `/u/:token`. */
   path: `/${string}`
   /** The purpose of the `:token` in its path. An invalid or expired token is a 404 before the body is read. */
   token?: TokenPurpose
@@ -93,15 +93,16 @@ export interface Page {
   /** Other sites can show it and its failures in a frame. */
   isFramed?: boolean
   /**
-   * How its writes are limited (docs/reference/limits.md#rate-limits). Default: by the client's address and the `:token` in its
-   * path. `self`: it calls `requirePublicWrite` itself. `signed`: not at all, because each call is signed with a secret.
+   * How its writes are limited (docs/reference/limits.md#rate-limits). The default is by the client's address and the `:token` in
+   * its path. `self` is for a page that calls `requirePublicWrite` itself. `signed` is for one without a limit, because each call
+   * is signed with a secret.
    */
   limited?: 'self' | 'signed'
   /** The name of the form's field that has its token, if its path has none. */
   tokenField?: string
-  /** Whether a path belongs to this page, if its first segment is a name that users choose. Default: always. */
+  /** Whether a path belongs to this page, if its first segment is a name that users choose. Without it, it always does. */
   isAt?(params: Readonly<Record<string, string>>): boolean
-  /** Returns the account whose brand its failures show, if it has no token; null: no account. */
+  /** Returns the account whose brand the failures of a page without a token show, or null for none. */
   accountOf?(app: App, params: Readonly<Record<string, string>>): Promise<string | null>
   handle(call: PageCall): Promise<PageAnswer>
 }
@@ -110,7 +111,7 @@ export interface Page {
 export const ownPath = ({ config }: Pick<App, 'config'>, path: string): string =>
   `${new URL(config.publicUrl).pathname.replace(/\/$/, '')}${path}`
 
-/** Maximum form sizes: default, and with long fields. */
+/** The maximum sizes of forms: the default, and that of forms with long fields. */
 export const [smallForm, largeForm] = [64 * 1024, 512 * 1024]
 
 /** A browser encodes a UTF-16 unit in at most 9 bytes. */

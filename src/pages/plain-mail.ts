@@ -27,7 +27,7 @@ export interface MailBrand extends Brand {
 export interface PlainOptions {
   /** What clients show beside the subject in the list of emails. */
   preheader: string
-  /** Default: the subject. */
+  /** The default is the subject. */
   heading?: string | undefined
   brand?: MailBrand | undefined
 }

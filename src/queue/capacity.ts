@@ -4,7 +4,9 @@
  * while. So an endpoint that hangs delays only its own items. Times are in ms of `performance.now()` unless stated otherwise.
  */
 
-/** `new`: has not answered this process yet. `hanging`: did not answer in time at its last attempt. */
+/**
+ * A remote end is `new` if it has not answered this process yet, and `hanging` if it did not answer in time at its last attempt.
+ */
 export type Health = 'new' | 'answering' | 'hanging'
 
 export interface Policy {

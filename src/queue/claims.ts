@@ -63,8 +63,8 @@ export const splitByOutcome = async <Item>(
 const allowTableScan = 'set local enable_seqscan = on'
 
 /**
- * Returns the claims of dead workers: those in `dead`, and those without a row in `workers`. With `own` also the claims of that
- * worker.
+ * Returns the claims of dead workers: those in `dead`, and those without a row in `workers`. With `own` it also returns the
+ * claims of that worker.
  */
 export const findClaims = (
   { transaction }: Pick<Database, 'transaction'>,

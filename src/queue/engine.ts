@@ -42,7 +42,7 @@ export interface Adapter<C extends Claim> {
   free(claims: readonly Claim[]): Promise<unknown>
   /** Returns how many ms to wait for the next claim. */
   waitMs?(): number
-  /** Returns waiting items to the queue, finishes those that have started, and records them. Bounded in time. */
+  /** Returns waiting items to the queue, finishes those that have started, and records them. It takes a bounded time. */
   finish(): Promise<void>
 }
 

@@ -44,7 +44,10 @@ export interface LeaseEvents {
   connected(): void
   /** Called after each heartbeat that was answered. */
   beat(): void
-  /** These workers of the same job are dead. Called again at each heartbeat until it resolves with true: they own no more claims. */
+  /**
+   * These workers of the same job are dead. It is called again at each heartbeat until it resolves with true: they own no more
+   * claims.
+   */
   died(ids: readonly number[]): Promise<boolean>
 }
 

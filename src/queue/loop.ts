@@ -148,9 +148,9 @@ const dueMs = 10_000
 const skipMs = 60_000
 
 /**
- * Runs `turn` every ten seconds, and immediately after the clock of a development database is moved, until `signal` is aborted. `failed`:
- * what `turn` adds to it is skipped for a minute. While heartbeats find no work for `scheduler`, no turn runs. Any number of processes
- * can run it on one database.
+ * Runs `turn` every ten seconds, and immediately after the clock of a development database is moved, until `signal` is aborted.
+ * What `turn` adds to `failed` is skipped for a minute. While heartbeats find no work for `scheduler`, no turn runs. Any number
+ * of processes can run it on one database.
  */
 export const runDue = (
   app: Pick<App, 'database' | 'onClockMoved'>,

@@ -15,7 +15,7 @@ export const filterText = 'The filter, such as `plan = pro and opened < 30d`'
 
 export const NewSegment = z.object({
   name: text(200),
-  /** Id or name. */
+  /** The id or the name of a list. */
   list: text(200),
   /** The filter, which `compileFilter` checks. */
   where: z.string(),

@@ -54,7 +54,7 @@ interface Within {
   readonly counted: { comparisons: number }
   /** Every bare name that is no term is a field. */
   readonly isAnyField?: boolean
-  /** What ages, `now` and `today` are relative to; default: the time of the unit of work. */
+  /** What ages, `now` and `today` are relative to. The default is the time of the unit of work. */
   readonly at?: Date | undefined
 }
 
@@ -62,7 +62,7 @@ const maxComparisons = 100
 
 const bindings = { text: 'text', texts: 'text[]', number: 'numeric', time: 'timestamptz' } as const
 
-/** A term whose SQL is an expression over the contact's own row `c`. `salt`: its parameter. */
+/** A term whose SQL is an expression over the contact's own row `c`. `salt` is its parameter. */
 interface OwnTerm extends TermKind {
   readonly kind: 'text' | 'number' | 'time'
   sql(c: string, salt: () => string): string
@@ -157,7 +157,7 @@ const holdsForNone = (test: Test, missing: number | undefined): boolean => {
   return test.is === 'number' && holds(test.operator, missing, Number(test.value))
 }
 
-/** Returns the SQL condition of a test on a value, which is not null. `null`: no value meets it. */
+/** Returns the SQL condition of a test on a value, which is not null. It is null if no value meets it. */
 const valueTest = (
   test: Test,
   kind: Term['kind'],
@@ -283,8 +283,8 @@ const compileUsed = async (work: Work, id: string, { column }: Named, within: Wi
 }
 
 /**
- * Compiles a filter for contacts of a list, or of any list. `stored`: what the names of a stored filter
- * stand for. Throws Problem `invalid` with the column of the first mistake.
+ * Compiles a filter for contacts of a list, or of any list. `stored` says what the names of a stored filter stand for. Throws
+ * Problem `invalid` with the column of the first mistake.
  */
 export const compileFilter = async (
   work: Work,

@@ -12,7 +12,7 @@ export interface SegmentView {
   listId: string
   where: string
   createdAt: number
-  /** Its list was deleted: it can only be deleted too. Otherwise absent. */
+  /** Its list was deleted, so it can only be deleted too. It is absent otherwise. */
   listDeleted?: true
 }
 

@@ -29,7 +29,7 @@ export interface Asked {
 }
 
 /**
- * SQL of the rows of a term: each has an address (`email`) and the term's value for it, which is not null. `rowId`: the
+ * The SQL of the rows of a term. Each row has an address (`email`) and the term's value for it, which is not null. `rowId` is the
  * row id of the address, for terms whose rows are looked up by it.
  */
 interface Rows {
@@ -48,12 +48,12 @@ export interface Term extends TermKind {
   readonly name: string
   /** The number that an address without rows has; absent if it has no value. */
   readonly missing?: number
-  /** Of the kind `name`: returns the ids, which are its values. Throws Problem `not_found` or `conflict`. */
+  /** Returns the ids that are the values of a term of the kind `name`. Throws Problem `not_found` or `conflict`. */
   find?(work: Work, ref: string): Promise<readonly string[]>
   rows(asked: Asked): Rows
   /**
-   * Set if the rows are the values that an address does not have, because most addresses have all of them: an SQL query of the number
-   * of all values. Only for the kind `name`.
+   * Returns an SQL query of the number of all values. Only a term of the kind `name` has it, whose rows are the values that an
+   * address does not have, because most addresses have all of them.
    */
   countAll?(asked: Asked): string
 }

@@ -16,10 +16,10 @@ export interface Stats {
   /** The period in epoch ms: `from` is the start of its first UTC day, `to` the end of the current one. */
   from: number
   to: number
-  /** `total`: addresses in the account now. */
+  /** `total` is the number of addresses in the account now. */
   contacts: { total: number; added: number; left: number }
   mail: MailStats
-  /** Opens and clicks of machines, which `mail` leaves out; absent: there were none. */
+  /** Opens and clicks of machines, which `mail` leaves out. It is absent if there were none. */
   machines?: MachineActions
   /** `open` and `value`: now. */
   deals: { open: number; won: number; lost: number; value: Readonly<Record<string, number>> }

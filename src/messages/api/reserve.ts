@@ -18,7 +18,7 @@ export interface Call {
   countsCall: boolean
 }
 
-/** The outcome of a call. `taken`: an earlier call has used its key. */
+/** The outcome of a call. With `taken`, an earlier call has used its key. */
 export type Reserved =
   | {
       inserted: Inserted
@@ -177,7 +177,7 @@ const claimOf = (
   }
 }
 
-/** Returns the outcome of a call whose message was inserted. `claimant`: null if no worker claims it. */
+/** Returns the outcome of a call whose message was inserted. `claimant` is null if no worker claims it. */
 const outcomeOf = (first: Written, copies: readonly Written[], claimant: Claimant | null): Reserved => {
   const { message, inserted } = first
   const pending = [first, ...copies].filter(isPending)
@@ -192,10 +192,9 @@ const outcomeOf = (first: Written, copies: readonly Written[], claimant: Claiman
 }
 
 /**
- * Reserves calls of one account in one unit of work. One statement reads relay and senders, a second one inserts the
- * messages, claimed by `worker` (null: unclaimed), a third one inserts copies (cc, bcc) if there are any, and the
- * quotas are counted last. Throws Problem `limited` if a quota has too little left for all calls; nothing is written
- * then.
+ * Reserves calls of one account in one unit of work. One statement reads relay and senders, a second one inserts the messages,
+ * claimed by `worker` or unclaimed if it is null, a third one inserts copies (cc, bcc) if there are any, and the quotas are
+ * counted last. Throws Problem `limited` if a quota has too little left for all calls; nothing is written then.
  */
 export const reserve = async (
   app: App,

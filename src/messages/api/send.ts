@@ -47,7 +47,9 @@ const reserveCall = coalesceCalls(maxBatch, reserveCalls, { isShared: isSharedFa
 
 const keptResult = columns(messages, ['id', 'status', 'reason', 'error'], 'm')
 
-/** What a message became. `suppressed`: the recipients of copies that were left out; null if the call had one recipient. */
+/**
+ * What a message became. `suppressed` are the recipients of copies that were left out; it is null if the call had one recipient.
+ */
 type StoredResult = RowOf<typeof keptResult.types> & { suppressed: string[] | null }
 
 const resultOf = ({ id, status, reason, error, suppressed }: StoredResult): SendResult => ({
@@ -96,11 +98,10 @@ export interface SendOptions {
 }
 
 /**
- * Sends one email and returns its result (docs/reference/api.md#post-send). The status is `pending` if the relay has
- * not answered within 10 s; the mail job then finishes it. It is `pending` at once for a scheduled call, and while
- * sends are paused. `isReplay`: the key was used before, and this call sent nothing.
- *
- * Throws Problem `invalid`, `not_found` for a project, `limited` for a quota; then the key is free again.
+ * Sends one email and returns its result (docs/reference/api.md#post-send). The status is `pending` if the relay has not answered
+ * within 10 s; the mail job then finishes it. It is `pending` at once for a scheduled call, and while sends are paused.
+ * `isReplay` says that the key was used before, and this call sent nothing. Throws Problem `invalid`, `not_found` for a project,
+ * `limited` for a quota; then the key is free again.
  */
 export const sendMessage = async (
   app: App,

@@ -8,7 +8,7 @@ import { countReport } from '../results/reports.ts'
 import { lockRecipient, suppressAndFlag } from '../suppression/suppression.add.ts'
 import type { Report } from './report.ts'
 
-/** The outcome of a message that was read. `known`: the report was recorded before, or needs no action. */
+/** The outcome of a message that was read. It is `known` if the report was recorded before, or needs no action. */
 export type ReportOutcome = 'bounced' | 'delayed' | 'complained' | 'unmatched' | 'known'
 
 const reported = columns(messages, ['accountId', 'id'])

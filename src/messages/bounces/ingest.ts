@@ -20,7 +20,7 @@ export interface BounceCounts {
 }
 
 interface Ingestion {
-  /** Only messages of this account are matched; null: messages of all accounts. */
+  /** Only messages of this account are matched, or messages of all accounts if it is null. */
   accountId: string | null
   actor: string
   dryRun?: boolean

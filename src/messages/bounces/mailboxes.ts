@@ -7,7 +7,7 @@ import type { App, Work } from '../../store/work.ts'
 import { bounceMailboxes } from '../messages.columns.ts'
 
 interface MailboxView {
-  /** Without its password. */
+  /** The URL without its password. */
   url: string
   /** Whether a password is stored. */
   password: boolean

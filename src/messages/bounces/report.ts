@@ -6,7 +6,7 @@ import type { Attachment } from 'postal-mime'
  * proves anything, and a message that can't be parsed is no report.
  */
 
-/** The kind of a report. `hard`: a permanent failure; `soft`: a temporary one, after which the server gave up. */
+/** The kind of a report. `hard` is a permanent failure, `soft` a temporary one, after which the server gave up. */
 type ReportKind = 'hard' | 'soft' | 'delayed' | 'complaint' | 'other'
 
 export interface Report {
@@ -34,7 +34,7 @@ const fieldsOf = (block: string): Fields => {
 
 const blocksOf = (text: string): Fields[] => text.split(/\r?\n[ \t]*\r?\n/).map(fieldsOf)
 
-/** Reads the status, such as `5.1.1 (comment)`. Without one, the reply of the server that refused the message decides. */
+/** Reads the status, such as `5.1.1 (comment)`. If there is none, the reply of the server that refused the message decides. */
 const isPermanent = (fields: Fields): boolean => {
   const status = /^([245])\.\d{1,3}\.\d{1,3}/.exec(fields.get('status') ?? '')
   if (status) return status[1] === '5'

@@ -6,7 +6,7 @@ import { accessOf, relayOfUrl } from './access.ts'
 import { relayColumns } from './relays.rows.ts'
 
 export interface KnownRelay {
-  /** null: the platform's. */
+  /** It is null for the relay of the platform. */
   account: string | null
   host: string
   port: number

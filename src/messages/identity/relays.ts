@@ -10,7 +10,7 @@ import { readMethod } from './method.ts'
 import { relayColumns } from './relays.rows.ts'
 
 interface RelayView {
-  /** Without its password. */
+  /** The URL without its password. */
   url: string
   /** Its owner: the account, or the platform (SVC_SMTP_URL). */
   source: 'account' | 'platform'

@@ -1,6 +1,6 @@
 /**
- * SQL expression: the sender that a choice (id or address; null: the default) means at this moment, as JSON `{ email, name, replyTo }`;
- * null if there is none.
+ * Returns the SQL expression of the sender that a choice means at this moment, as JSON `{ email, name, replyTo }`. The choice is
+ * an id or an address, or null for the default. It is null if there is no such sender.
  */
 export const senderShown = (account: string, choice: string): string => `coalesce((
   select json_build_object('email', s.email, 'name', s.name, 'replyTo', s.reply_to) from senders s

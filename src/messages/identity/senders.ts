@@ -36,7 +36,7 @@ export const listSenders = ({ sql, accountId }: Work): Promise<SenderView[]> => 
 
 const senderNotFound = (ref: string) => noSuch('sender', ref, { hint: 'svc senders list' })
 
-/** By id or address. Throws Problem `not_found`. */
+/** Finds a sender by its id or address. Throws Problem `not_found`. */
 export const findSender = async (work: Work, ref: string): Promise<SenderView> => {
   const sender = (await listSenders(work)).find(({ id, email }) => id === ref || email === ref)
   if (!sender) throw senderNotFound(ref)

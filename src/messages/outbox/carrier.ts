@@ -66,7 +66,7 @@ type Transition =
   /** `result` null: nothing was recorded. */
   | { kind: 'end'; result: Result | null }
 
-/** A message that a connection has taken, and that waits to be marked. `fault`: an unexpected error prevented the mark. */
+/** A message that a connection has taken, and that waits to be marked. With `fault`, an unexpected error prevented the mark. */
 interface MarkRequest {
   claimed: ClaimedMessage
   answer(mark: 'marked' | 'lost' | 'fault'): void

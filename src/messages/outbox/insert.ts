@@ -17,7 +17,7 @@ export interface Source {
   id: string | null
 }
 
-/** `calendar`: an iCalendar text with a METHOD, such as an invitation. */
+/** Content that belongs to no project. `calendar` is an iCalendar text with a METHOD, such as an invitation. */
 export interface Freeform {
   html: string
   text: string
@@ -30,7 +30,7 @@ export interface NewMessage {
   key: string | null
   source: Source
   type: MessageType
-  /** Of marketing email. */
+  /** The topic of marketing email. */
   topicId?: string | undefined
   /** Normalised. */
   to: string
@@ -50,7 +50,7 @@ export interface NewMessage {
   error: string | null
   /** Number of attachments of its call. */
   attachments?: number | undefined
-  /** When it will be sent. Then no worker claims it at once. Default: as soon as possible. */
+  /** When it will be sent. Then no worker claims it at once. Without a time it is sent as soon as possible. */
   scheduledAt?: Date | undefined
   /** Whether it is retried after a temporary failure. */
   isPatient: boolean
@@ -63,7 +63,7 @@ const insertedTypes = {
   sealedKey: 'text?',
 } as const
 
-/** What a message became. `reason`: why it was suppressed. `error`: why it failed. */
+/** What a message became. `reason` says why it was suppressed, `error` why it failed. */
 export type Inserted = RowOf<typeof insertedTypes>
 
 /** Messages that belong together, and wait in a stream of their own. */

@@ -12,10 +12,10 @@ import { suppressedReason } from '../suppression/suppression.read.ts'
 import { isTopic } from '../topics/topics.find.ts'
 import { type ClaimedMessage, type Content, queueTable } from './outbox.claim.ts'
 
-/** `reason`: why its recipient is suppressed now; null: it may be sent. */
+/** The content of a message. `reason` says why its recipient is suppressed now; it is null if the message may be sent. */
 export type Loaded = Content & {
   reason: string | null
-  /** Of a scheduled message: the addresses that the account's senders have now. */
+  /** The addresses that the account's senders have now, for a scheduled message. */
   senders: string[] | null
   /** Whether it is a scheduled message whose project was deleted. */
   isWithoutProject: boolean

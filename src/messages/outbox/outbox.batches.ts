@@ -172,8 +172,9 @@ export interface RecipientCounts {
 }
 
 /**
- * Returns the number of recipients, and how many of them get no marketing email (of a topic, if there is one) at this moment. `query`: of
- * their addresses as `email`, each once, with `params`. Suppression is checked again when a message is queued, and when it is sent.
+ * Returns the number of recipients, and how many of them get no marketing email (of a topic, if there is one) at this moment.
+ * `query` selects their addresses as `email`, each once, with `params`. Suppression is checked again when a message is queued,
+ * and when it is sent.
  */
 export const countRecipients = async (
   work: Work,

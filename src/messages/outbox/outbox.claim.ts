@@ -27,7 +27,10 @@ import { countEnded, endedColumns } from '../results/results.count.ts'
  * once, and a crash leaves at most one message in doubt per open connection.
  */
 
-/** The mail jobs listen on this channel. Payload: `<microseconds> <account> <batch>`; any other payload means: check all streams. */
+/**
+ * The mail jobs listen on this channel. A payload is `<microseconds> <account> <batch>`; after any other one they check all
+ * streams.
+ */
 export const mailChannel = 'svc_mail'
 
 /** Returns the notice that a stream has messages due since a time (microseconds since the epoch). */
@@ -37,11 +40,11 @@ export const queueTable = 'message_queue'
 
 /** A message that this process has claimed. */
 export interface ClaimedMessage extends Claim {
-  /** '': none. */
+  /** It is empty for a message without a batch. */
   batch: string
   tries: number
   isPatient: boolean
-  /** null: the platform's. */
+  /** It is null for the relay of the platform. */
   relay: StoredRelay | null
   /** Set if this process has just inserted the message; otherwise the content is loaded. */
   content?: Content
@@ -69,7 +72,7 @@ export interface Content {
   mergeData: Record<string, string> | null
   /** Headers that the caller added. */
   headers: Record<string, string> | null
-  /** What the headers To and Cc of a call with several recipients say; null: only `email`. */
+  /** What the headers To and Cc of a call with several recipients say. It is null if they say only `email`. */
   addressees: { to: string; cc: readonly string[] } | null
   createdAt: Date
   /** When it was created, or when it was scheduled for. */

@@ -22,20 +22,23 @@ export interface QueuedMail extends FromChoice {
   /** Normalised. */
   to: string
   type: MessageType
-  /** Of marketing email. */
+  /** The topic of marketing email. */
   topicId?: string | undefined
   /** Idempotency key, such as `run:<run>:<step>`: an account sends at most one message for a key. It is null if there is none. */
   key: string | null
   source: Source
-  /** Its merge tags are filled from the merge data. Default: the project's name. */
+  /** Its merge tags are filled from the merge data. The default is the project's name. */
   subject?: string | undefined
-  /** `version`: default: the newest one of the project. */
+  /** The default of `version` is the newest one of the project. */
   content:
     | Freeform
     | { projectId: string; version?: number | undefined; mergeData: Record<string, string>; calendar?: string }
 }
 
-/** The state of a message after it was queued. `failed`: `svc sends list` shows its error. `known`: its key was used before. */
+/**
+ * The state of a message after it was queued. If it is `failed`, `svc sends list` shows its error. It is `known` if its key was
+ * used before.
+ */
 export type Queued = Inserted | { status: 'known' }
 
 type Drafted = Pick<NewMessage, 'subject' | 'content' | 'error'>

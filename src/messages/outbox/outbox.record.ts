@@ -12,7 +12,7 @@ import { causeOf, countEnded, endedColumns } from '../results/results.count.ts'
 import { marking } from './mark.ts'
 import { type ClaimedMessage, queueTable, unknownState } from './outbox.claim.ts'
 
-/** The result of one claim. `queued`: a temporary failure; the message is retried after `waitMs`. */
+/** The result of one claim. After a temporary failure it is `queued`, and retried after `waitMs`. */
 export interface Result {
   claimed: ClaimedMessage
   status: 'sent' | 'failed' | 'suppressed' | 'queued'
@@ -68,9 +68,9 @@ const putOff = (claimed: ClaimedMessage, error: string, random: number): Result 
 }
 
 /**
- * Returns the result of a hand-over (docs/reference/mail.md#outcomes): sent if the relay accepted the message; failed if it refused
- * it or its answer is unknown. After a temporary failure, or if the relay can't be reached, a message with a waiting caller fails,
- * and any other one is retried. `random` in [0, 1).
+ * Returns the result of a hand-over (docs/reference/mail.md#outcomes): sent if the relay accepted the message; failed if it
+ * refused it or its answer is unknown. After a temporary failure, or if the relay can't be reached, a message with a waiting
+ * caller fails, and any other one is retried. `random` is in [0, 1).
  */
 export const resultOfSend = (claimed: ClaimedMessage, outcome: RelayOutcome, random: number): Result => {
   if (outcome.kind === 'accepted') return resultOf(claimed, 'sent', { isReply: true })

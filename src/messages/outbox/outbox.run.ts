@@ -25,8 +25,8 @@ export const readNotice = (payload: string): (Stream & { since: number }) | null
 
 /**
  * Sends due messages until `signal` is aborted. Then it finishes those on a connection (at most 5 s), releases the rest and
- * resolves. Any number of processes may run it on one database. Each message is sent at most once (docs/queues.md#rules). `looks`: what
- * the worker's heartbeats look for, for other schedulers.
+ * resolves. Any number of processes may run it on one database. Each message is sent at most once (docs/queues.md#rules). `looks`
+ * is what the worker's heartbeats look for, for other schedulers.
  */
 export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}, looks: Looks = {}): Promise<void> =>
   runQueue<ClaimedMessage>(app, signal, report, (queue) => {

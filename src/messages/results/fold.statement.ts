@@ -9,7 +9,7 @@ import { dayScopes, type PersonMetric, personMetrics } from './results.count.ts'
 
 export const batchSize = 1000
 
-/** SQL: `sqlOf` of each metric of people, joined. */
+/** Returns `sqlOf` of each metric of people, joined. */
 const forMetrics = (sqlOf: (metric: PersonMetric) => string, separator = ', '): string =>
   personMetrics.map(sqlOf).join(separator)
 
@@ -61,7 +61,9 @@ const placed = `
     where s.scope is not null
   )`
 
-/** SQL condition: the change `p` of a person shows the metric. Who clicks or answers a link has opened the email. */
+/**
+ * Returns the SQL condition that the change `p` of a person shows the metric. Who clicks or answers a link has opened the email.
+ */
 const shows = (metric: PersonMetric): string =>
   metric === 'opened' ? `p.metric <> 'unsubscribed' and l.link = ''` : `p.metric = '${metric}'`
 

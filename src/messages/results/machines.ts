@@ -14,7 +14,10 @@ export interface MachineActions {
   clicks: number
 }
 
-/** SQL statement: counts the rows of `from`, which have account_id, project_id, kind (`open`, `click`) and at. `cause`: SQL expression. */
+/**
+ * Returns the SQL that counts the rows of `from`, which have account_id, project_id, kind (`open`, `click`) and at. `cause` is an
+ * SQL expression.
+ */
 export const tallyingMachines = (from: string, cause: string, where: string): string =>
   tallying(`select account_id, s.subject, ${utcDay('at')}, jsonb_build_object(kind || 's', 1)
      from ${from} cross join lateral (values ('${subject}'), ('${subject}:' || project_id), ('${subject}:' || ${cause})) s(subject)
@@ -29,8 +32,8 @@ export const besideResults = (machines: MachineActions): BesideResults =>
   machines.opens + machines.clicks > 0 ? { machines } : {}
 
 /**
- * Returns what machines did with the emails of a project, a broadcast or a journey (id), or of the account (null), on the UTC day `from`
- * (`2026-11-23`; null: all) or later.
+ * Returns what machines did with the emails of a project, a broadcast or a journey (id), or of the account (null), on the UTC day
+ * `from` (`2026-11-23`) or later; null counts all days.
  */
 export const machineActions = async (
   work: Pick<Work, 'sql' | 'accountId'>,

@@ -20,7 +20,7 @@ const rowTypes = {
   unsubscribed: 'text?',
 } as const
 
-/** The days on which a person was counted. `scope`: a project, a broadcast, a journey, or a UTC day of the account. */
+/** The days on which a person was counted. `scope` is a project, a broadcast, a journey, or a UTC day of the account. */
 type PersonRow = RowOf<typeof rowTypes>
 
 interface Change {

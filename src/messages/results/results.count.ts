@@ -17,15 +17,18 @@ export const personMetrics: readonly PersonMetric[] = ['opened', 'clicked', 'ans
 /** The beginning of the keys of the messages of a batch (broadcast). */
 export const batchKeyPrefix = (batch: string): string => `broadcast:${batch}:`
 
-/** SQL expression: the broadcast or journey that caused the message `m`; null if there is none. */
+/** Returns the SQL expression of the broadcast or journey that caused the message `m`. It is null if there is none. */
 export const causeOf = (m: string): string =>
   `case when starts_with(${m}.key, 'broadcast:') then split_part(${m}.key, ':', 2)
      when ${m}.source_kind = 'journey' then ${m}.source_id end`
 
-/** SQL condition: a scope of `message_people` is a day of the account. The others are ids, which begin with a letter. */
+/**
+ * Returns the SQL condition that a scope of `message_people` is a day of the account. The others are ids, which begin with a
+ * letter.
+ */
 export const dayScopes = (scope: string): string => `${scope} < ':'`
 
-/** SQL condition: the scope is none of these days. `message_people_scope_index` has such rows only. */
+/** Returns the SQL condition that the scope is none of these days. `message_people_scope_index` has such rows only. */
 export const otherScopes = (scope: string): string => `${scope} >= ':'`
 
 /** The error of a message that an operator cancelled. */
@@ -47,7 +50,10 @@ export const countEnded = (ended: string): string => `
 interface CountedActions {
   /** Columns of `from`: account_id, project_id, email and at. */
   from: string
-  /** SQL expressions: the broadcast or journey, null for none; the metric (PersonMetric); the clicked URL as its author wrote it, or null. */
+  /**
+   * The SQL expressions of the broadcast or journey, or null; of the metric (PersonMetric); and of the clicked URL as its author
+   * wrote it, or null.
+   */
   cause: string
   metric: string
   url: string

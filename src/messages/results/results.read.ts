@@ -8,7 +8,7 @@ type Numbers = Record<MessageMetric | PersonMetric | 'delivered', number>
 
 /** Results of email (docs/reference/results.md). The numbers are the sums of those of the days. */
 export interface MailStats extends Numbers {
-  /** The links that people clicked, most clicks first. `url`: as its author wrote it. */
+  /** The links that people clicked, most clicks first. `url` is as its author wrote it. */
   links: { url: string; clicks: number; people: number }[]
   /** All UTC days (`YYYY-MM-DD`) from the first one with a number, or of the period, to the last one. */
   days: ({ date: string } & Numbers)[]

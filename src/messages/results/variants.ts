@@ -12,8 +12,8 @@ export interface VariantCounts {
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
 /**
- * Counts the emails of a batch that were sent, by variant. `prefix`: the prefix of the keys of its messages. `variant`: returns an SQL
- * expression of the variant's number for an address. Erased people are left out. Reads all messages of the batch.
+ * Counts the emails of a batch that were sent, by variant. `prefix` is the prefix of the keys of its messages. `variant` returns
+ * an SQL expression of the variant's number for an address. Erased people are left out. Reads all messages of the batch.
  */
 export const countSentByVariant = async (
   { sql, accountId }: Reader,

@@ -29,7 +29,7 @@ interface SuppressionImport {
   defaultReason: SuppressionReason
   dryRun: boolean
   signal: AbortSignal
-  /** Called after each batch with the number of rows so far. */
+  /** It is called after each batch with the number of rows so far. */
   onRows?(rows: number): void
   onRejected?(row: RejectedRow): void
 }
@@ -41,9 +41,9 @@ const rollback = new Error('This was a dry run')
 
 interface Row {
   email: string
-  /** What it left; null: everything, or another reason. */
+  /** The topic that it left. It is null for everything, and for another reason. */
   topicId: string | null
-  /** Without a topic: why the address is suppressed. `at`: since when, in epoch ms; null: now. */
+  /** Why the address is suppressed, if there is no topic. `at` says since when, in epoch ms; it is null for now. */
   optOuts: readonly { reason: SuppressionReason; at: number | null }[]
   /** Topics that it left, by name (`--from`). */
   left: readonly string[]

@@ -16,12 +16,12 @@ export interface TopicChoice {
 
 /** What a person chose on the preference page of an account with topics. */
 export interface Preferences {
-  /** By name. */
+  /** The topics in the order of their names. */
   topics: TopicChoice[]
   hasLeftEverything: boolean
 }
 
-/** Who opened the link of a message (null: of a link that names none). */
+/** Who opened the link of a message. `messageId` is null for a link that names no message. */
 interface Recipient {
   /** Normalised. */
   email: string

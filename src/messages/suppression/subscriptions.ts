@@ -9,7 +9,7 @@ import { isSuppressed, listSuppressions, type SuppressionView } from './suppress
 export interface Subscriptions {
   /** Topic id to whether the address gets its emails. */
   topics: Record<string, boolean>
-  /** false: it gets no marketing, because it has unsubscribed from all or is suppressed for another reason. */
+  /** It is false if the address gets no marketing, because it has unsubscribed from all or is suppressed for another reason. */
   everything: boolean
 }
 

@@ -30,7 +30,7 @@ const insertReasons = preparedStatement(
 
 /**
  * Suppresses normalised addresses for a reason. Returns those that were not suppressed for it before, and notifies the listeners
- * of them in the same transaction. `since`: for each address since when; null or absent: now.
+ * of them in the same transaction. `since` says for each address since when; it is null or absent for now.
  */
 export const suppressAddresses = async (
   work: Work,
@@ -83,13 +83,13 @@ export interface Left {
   /** Normalised. */
   email: string
   messageId: string
-  /** null: everything. */
+  /** The topics that it left. It is null for everything. */
   topicIds: readonly string[] | null
 }
 
 /**
- * A recipient leaves topics, or all marketing, by the link of a message (null: of a link that names none). Returns whether anything
- * changed. If so, the listeners are notified once, in the same transaction, with the message.
+ * A recipient leaves topics, or all marketing, by the link of a message. `messageId` is null if the link names none. Returns
+ * whether anything changed. If so, the listeners are notified once, in the same transaction, with the message.
  */
 export const leaveMail = async (
   work: Work,

@@ -33,7 +33,7 @@ export const isSuppressed = async (
   reason: SuppressionReason,
 ): Promise<boolean> => (await sql(findReason, { accountId, email, reason })).length > 0
 
-/** SQL join: the topic `t` of the row `s` of suppressions, if the row has one that was not deleted. */
+/** The SQL join of the topic `t` of the row `s` of suppressions, if the row has one that was not deleted. */
 export const joinTopic =
   'left join topics t on t.account_id = s.account_id and t.id = s.topic_id and t.deleted_at is null'
 
@@ -87,9 +87,9 @@ export const listSuppressions = async (
 }
 
 /**
- * Returns an SQL expression: the reason why an address gets no email of a type and a topic (null: without a topic), null if it does
- * (docs/reference/mail.md#suppression). If there are several reasons, it is the most severe one. The reason `pending` needs a contact:
- * an address in no list is not pending.
+ * Returns the SQL expression of the reason why an address gets no email of a type and a topic, if there is one. It is null if it
+ * does (docs/reference/mail.md#suppression). If there are several reasons, it is the most severe one. The reason `pending` needs
+ * a contact: an address in no list is not pending.
  */
 export const suppressedReason = (account: string, email: string, type: string, topic: string): string => `coalesce(
   (select s.reason from suppressions s where s.account_id = ${account} and s.email = ${email} and s.reason <> 'unsubscribed'

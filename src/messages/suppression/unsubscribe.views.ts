@@ -43,7 +43,7 @@ ${description !== '' && html`<p class="quiet" id="${id}-about">${description}</p
 </div>`
 }
 
-/** Shows the topics with a box each, and a button to leave everything. `isSaved`: a change was just saved. */
+/** Shows the topics with a box each, and a button to leave everything. `isSaved` says that a change was just saved. */
 const choices = (email: string, { topics }: Preferences, isSaved: boolean): PageView => {
   const about = topics.find(({ isOfMessage }) => isOfMessage)
   return {

@@ -54,7 +54,7 @@ export const keepTopic = async (work: Pick<Work, 'sql' | 'accountId'>, ref: stri
   return locked.length > 0 ? topic : findTopic(work, ref)
 }
 
-/** SQL condition: whether the account has the topic. A deleted topic stays for a while without being one. */
+/** Returns the SQL condition that the account has the topic. A deleted topic stays for a while without being one. */
 export const isTopic = (account: string, id: string): string =>
   `exists (select from topics where account_id = ${account} and id = ${id} and deleted_at is null)`
 
