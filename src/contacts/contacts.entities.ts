@@ -12,7 +12,7 @@ const ContactListSchema = defineEntity({
     name: p.text(),
     /** Column names in the order of their first appearance. */
     fields: p.array(),
-    /** Exact: updated by the transaction that adds or removes contacts (contacts/write/write.count.ts). */
+    /** It is exact: the transaction that adds or removes contacts updates it (contacts/write/write.count.ts). */
     rowCount: p.integer().default(0),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -143,10 +143,10 @@ const ImportSchema = defineEntity({
     listId: p.text().collation('C'),
     /** Absolute path, or `-` for standard input. */
     file: p.text(),
-    /** null: standard input, which can't be read twice. */
+    /** It is null for standard input, which can't be read twice. */
     fileSha256: p.text().nullable(),
     options: p.json<Record<string, unknown>>(),
-    /** `stopped`: the command was interrupted. If the process was killed, the status stays `running`. */
+    /** It is `stopped` if the command was interrupted. If the process was killed, the status stays `running`. */
     status: p.enum(['running', 'stopped', 'done'] as const),
     /** Imported data rows. The transaction that writes a batch also advances this number, so no batch is written twice. */
     rowsDone: p.integer().default(0),

@@ -9,7 +9,7 @@ import type { Contact } from './contacts.view.ts'
 import type { ContactListView } from './lists/lists.ts'
 
 /**
- * `csv`: address, fields and suppression, in a form that an import accepts. `jsonl` and `json`: complete contacts
+ * `csv` has address, fields and suppression, in a form that an import accepts. `jsonl` and `json` have complete contacts
  * (docs/reference/api.md#contact) with `suppression`.
  */
 type ExportFormat = 'csv' | 'jsonl' | 'json'
@@ -63,8 +63,8 @@ interface ExportOptions {
 }
 
 /**
- * Writes a whole list to `sink` with back-pressure, and leaves it open; with `condition` only the contacts that meet it. Calls `onRows`
- * with the number of rows so far. `isSafe`: CSV cells that a spreadsheet would run as formulas are quoted as text.
+ * Writes a whole list to `sink` with back-pressure, and leaves it open; with `condition` only the contacts that meet it. Calls
+ * `onRows` with the number of rows so far. If it `isSafe`, CSV cells that a spreadsheet would run as formulas are quoted as text.
  */
 export const writeExport = (
   app: Exporter,

@@ -21,7 +21,7 @@ export const EmailInput = z.string().transform(normalizeEmail).pipe(text(emailMa
 
 const printable = /^[\x21-\x7e]+$/
 
-/** Returns what `EmailInput` returns for an item's plain ASCII address; null: the item needs the full check. */
+/** Returns what `EmailInput` returns for an item's plain ASCII address, or null if the item needs the full check. */
 export const plainEmailOf = (item: unknown): string | null => {
   const email = typeof item === 'object' && item !== null && 'email' in item ? item.email : null
   if (typeof email !== 'string' || email.length > emailMaxLength || !printable.test(email)) return null
@@ -72,9 +72,9 @@ const storedName = (given: string, path: readonly PropertyKey[]): string => {
 }
 
 /**
- * Returns column values in their stored form: scalars as strings, null as the empty string, nested values left out, names trimmed.
- * `path`: position of the fields in the input, for errors. `names`: a cache of validated names, to share between rows. `except`: a
- * property to leave out. Throws Problem `invalid`, with the name of the field.
+ * Returns column values in their stored form: scalars as strings, null as the empty string, nested values left out, names
+ * trimmed. `path` is the position of the fields in the input, for errors. `names` is a cache of validated names, to share between
+ * rows. `except` is a property to leave out. Throws Problem `invalid`, with the name of the field.
  */
 export const normalizeFields = (
   values: Readonly<Record<string, unknown>>,

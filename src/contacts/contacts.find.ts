@@ -115,7 +115,10 @@ const selectContacts = preparedStatement(
    order by c.updated_at desc, c.list_id`,
 )
 
-/** Returns the contacts of an address in all lists, or in one, most recently updated first. Not recorded: for internal use. */
+/**
+ * Returns the contacts of an address in all lists, or in one, most recently updated first. It is for internal use: the access is
+ * not recorded.
+ */
 export const readContacts = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   email: string,
@@ -132,7 +135,7 @@ const selectContactsOf = preparedStatement(
    where a.account_id = :accountId and a.email = any(:emails) order by c.updated_at desc, c.list_id`,
 )
 
-/** Returns the contacts of many addresses in all lists, most recently updated first. Not recorded. */
+/** Returns the contacts of many addresses in all lists, most recently updated first. The access is not recorded. */
 export const readContactsOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   emails: readonly string[],
@@ -299,8 +302,8 @@ const readNextRecipients = narrowable(
 )
 
 /**
- * Returns the next active contacts of a list, in the order of `rowId`, that were in the list at the time `at` and meet `condition`. Not
- * recorded.
+ * Returns the next active contacts of a list, in the order of `rowId`, that were in the list at the time `at` and meet
+ * `condition`. The access is not recorded.
  */
 export const readRecipients = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
@@ -323,7 +326,7 @@ const selectRecipientsOf = preparedStatement(
    order by c.row_id`,
 )
 
-/** Returns the active contacts of a list among those with the row ids, in their order. Not recorded. */
+/** Returns the active contacts of a list among those with the row ids, in their order. The access is not recorded. */
 export const readRecipientsOf = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   listId: string,
@@ -346,8 +349,9 @@ const selectRecipientsIn = preparedStatement(
 )
 
 /**
- * Returns, of the addresses with the row ids, the active contact in the first of the lists that has one; null: in any list, the most
- * recently updated one. In the order of row ids. Not recorded.
+ * Returns, for each address with one of the row ids, its active contact in the first of the lists that has one. If the lists are
+ * null, it is the most recently updated one of any list. The contacts are in the order of the row ids. The access is not
+ * recorded.
  */
 export const readRecipientsIn = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,

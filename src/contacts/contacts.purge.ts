@@ -10,7 +10,7 @@ import type { App } from '../store/work.ts'
 /** Deletes old entries of the access log. */
 export const purgeAccessLog = purgeOf('access_log', 'log', allAccounts)
 
-/** For an import that never finished, the start time counts. */
+/** The start time counts if an import never finished. */
 const oldImports = `
   select i.account_id as "accountId", i.id as "importId" from ${allAccounts} a cross join lateral (
     select account_id, id from imports i where i.account_id = a.id and i.id < :bound and coalesce(finished_at, started_at) < :before
@@ -59,8 +59,9 @@ const deleteImports = statement(
 )
 
 /**
- * Deletes imports that ended before `before` (unfinished ones: began), and rejects of imports that ended before `rejectsBefore`. No reject
- * outlives its import. Works in small batches with pauses, until none is left or `signal` is aborted. Returns the number of deleted rows.
+ * Deletes imports that ended before `before`, unfinished ones that began before it, and rejects of imports that ended before
+ * `rejectsBefore`. No reject outlives its import. Works in small batches with pauses, until none is left or `signal` is aborted.
+ * Returns the number of deleted rows.
  */
 export const purgeImports = async (
   { sql, database }: Pick<App, 'sql' | 'database'>,

@@ -10,7 +10,7 @@ import { contacts } from './contacts.columns.ts'
 /** SQL condition on a row `c` of contacts. `bind` adds a parameter to the statement and returns its SQL. */
 export type ContactCondition = (bind: (value: unknown) => string) => string
 
-/** SQL from item: the addresses that were verified, with `email` and `status`. */
+/** Returns the SQL from item of the addresses that were verified, with `email` and `status`. */
 export const verdicts = (account: string): string =>
   `(select email, verification_status as status from addresses
     where account_id = ${account} and verification_status is not null)`
@@ -26,52 +26,61 @@ export const contactsAt = (account: string, lists: string, rowIds: string): stri
      select *, i.place from contacts where account_id = ${account} and list_id = i.list and row_id = i.row offset 0
    ) c`
 
-/** SQL from item: the contacts of all lists, in no order, with `email`, `row_id` and `list_id`. */
+/** Returns the SQL from item of the contacts of all lists, in no order, with `email`, `row_id` and `list_id`. */
 export const contactsOfLists = (account: string): string =>
   `(select email, row_id, list_id from contacts where account_id = ${account})`
 
-/** SQL condition: whether the address with the row id is in the list. */
+/** Returns the SQL condition that the address with the row id is in the list. */
 export const isContact = (of: { account: string; rowId: string; listId: string }): string =>
   `exists (select from contacts where account_id = ${of.account} and row_id = ${of.rowId} and list_id = ${of.listId} offset 0)`
 
-/** SQL condition: whether the account has the address with this row id. An address that returns after its erasure has another one. */
+/**
+ * Returns the SQL condition that the account has the address with this row id. An address that returns after its erasure has
+ * another one.
+ */
 export const isAddress = (of: { account: string; email: string; rowId: string }): string =>
   `exists (select from addresses where account_id = ${of.account} and email = ${of.email} and row_id = ${of.rowId} offset 0)`
 
-/** SQL condition: whether the list exists. A list that is being deleted does not. */
+/** Returns the SQL condition that the list exists. A list that is being deleted does not. */
 export const isList = (id: string): string => `exists (select from contact_lists where id = ${id} offset 0)`
 
-/** SQL query: the ids of the account's lists, with those that are being deleted. */
+/** Returns the SQL query of the ids of the account's lists, with those that are being deleted. */
 export const listIdsOf = (account: string): string =>
   `select id from contact_lists where account_id = ${account} union all select id from deleted_lists where account_id = ${account}`
 
-/** SQL from item: the contact with this row id in the list, with `email` and `status`. `locking`: a clause that locks it. */
+/**
+ * Returns the SQL from item of the contact with this row id in the list, with `email` and `status`. `locking` is a clause that
+ * locks it.
+ */
 export const contactAt = (account: string, list: string, row: string, lockEntrants = ''): string =>
   `(select email, status from contacts where account_id = ${account} and list_id = ${list} and row_id = ${row} ${lockEntrants})`
 
-/** SQL from item: the contacts of an address in all lists, with `list_id`, `row_id` and `fields`. Looks them up by key. */
+/**
+ * Returns the SQL from item of the contacts of an address in all lists, with `list_id`, `row_id` and `fields`. It looks them up
+ * by key.
+ */
 export const contactsOf = (account: string, email: string): string =>
   `(select c.list_id, c.row_id, c.fields from addresses a
     cross join lateral (select list_id, row_id, fields from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
     where a.account_id = ${account} and a.email = ${email})`
 
-/** SQL expression: the row id of an address; null if the account does not have it. */
+/** Returns the SQL expression of the row id of an address. It is null if the account does not have the address. */
 export const rowIdOf = (account: string, email: string): string =>
   `(select a.row_id from addresses a where a.account_id = ${account} and a.email = ${email})`
 
-/** SQL expression: `'invalid'` if verification rejected the address, else null. */
+/** Returns an SQL expression: it is `'invalid'` if verification rejected the address, else null. */
 export const invalidReason = (account: string, email: string): string => `(
   select 'invalid' from addresses a
   where a.account_id = ${account} and a.email = ${email} and a.verification_status = 'invalid' limit 1
 )`
 
-/** SQL expression: `'pending'` if the address is in lists, but active in none of them, else null. */
+/** Returns an SQL expression: it is `'pending'` if the address is in lists, but active in none of them, else null. */
 export const pendingReason = (account: string, email: string): string => `(
   select 'pending' from contacts c where c.account_id = ${account} and c.row_id = ${rowIdOf(account, email)}
   having count(*) > 0 and count(*) filter (where c.status = 'active') = 0
 )`
 
-/** SQL query: the addresses that verification rejected. */
+/** Returns the SQL query of the addresses that verification rejected. */
 export const invalidEmails = (account: string): string =>
   `select email from addresses where account_id = ${account} and verification_status = 'invalid'`
 

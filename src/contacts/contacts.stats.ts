@@ -11,13 +11,15 @@ import type { Work } from '../store/work.ts'
 const subject = 'contacts'
 const leftAgain = /^left:(.+)$/
 
-/** SQL statement: counts addresses that are new to the account, if there are any, in the statement that counts contacts. */
+/** Returns the SQL that counts addresses that are new to the account, if there are any, in the statement that counts contacts. */
 export const tallyingAdded = (account: string, now: string, added: string): string =>
   tallying(
     `select ${account}, '${subject}', ${utcDay(`${now}::timestamptz`)}, jsonb_build_object('added', ${added}::int) where ${added}::int > 0`,
   )
 
-/** SQL statement: counts addresses that have left. `before` selects for each when it left before (null: it did not). */
+/**
+ * Returns the SQL that counts addresses that have left. `before` selects for each when it left before; it is null if it did not.
+ */
 export const tallyingLeft = (account: string, now: string, before: string): string =>
   tallying(`select ${account}, '${subject}', day, jsonb_object_agg(name, count) from (
        select day, case when before is null then 'left' else 'left:' || before end as name, count(*) as count

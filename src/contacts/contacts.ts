@@ -86,8 +86,8 @@ export interface Suppressing {
   /** Returns those of the normalised addresses that are suppressed for any reason, except those that have only left topics. */
   suppressedOf(reader: Pick<Work, 'sql' | 'accountId'>, emails: readonly string[]): Promise<ReadonlySet<string>>
   /**
-   * Returns why normalised addresses get no marketing. `doubtful`: those of them that verification rejected, or that may be active in no
-   * list.
+   * Returns why normalised addresses get no marketing. `doubtful` are those of them that verification rejected, or that may be
+   * active in no list.
    */
   reasonsOf(
     reader: Pick<Work, 'sql' | 'accountId'>,
@@ -115,7 +115,7 @@ declare module '../store/work.ts' {
     contactLeaving?(work: Work, contact: { listId: string; email: string }): Promise<void>
     /** Contacts were removed: those of a list (`listId`), of an address (`email`), or one contact (both). `rowId` is the address's. */
     contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
-    /** Addresses were removed from the account: they are in no list any more. Called with their locks. */
+    /** Addresses were removed from the account: they are in no list any more. It is called with their locks. */
     addressesLeft?(work: Work, emails: readonly string[]): Promise<void>
     /** Contacts that were pending have become active; called in the transaction that confirms them. */
     contactsActivated?(work: Work, contacts: readonly { listId: string; rowId: string; email: string }[]): Promise<void>

@@ -15,7 +15,10 @@ export const cardOf = ({ title, value, currency, email }: Deal): string[] => [
   `  ${email}`,
 ]
 
-/** `sums`: the maximum number of lines for sums in this row of columns, so that the first cards are aligned. */
+/**
+ * Returns the lines of a stage. `sums` is the maximum number of lines for sums in this row of columns, so that the first cards
+ * are aligned.
+ */
 const columnOf = (stage: BoardStage, sums: number, width: number): string[] => {
   const { name, kind, count, deals } = stage
   const rest = count > deals.length ? [`… ${number(count - deals.length)} more`] : []

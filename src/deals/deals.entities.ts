@@ -35,7 +35,7 @@ const StageSchema = defineEntity({
     pipeline: () => p.manyToOne(Pipeline).deleteRule('restrict'),
     name: p.text(),
     kind: p.enum(['open', 'won', 'lost'] as const),
-    /** The place on the board. Kept unique by the pipeline's lock, not by an index. */
+    /** The place on the board. The pipeline's lock keeps it unique, not an index. */
     position: p.integer(),
   },
 })

@@ -47,7 +47,10 @@ export const listDeals = async (
   return pageOf(rows.map(viewDeal), limit)
 }
 
-/** One move of a deal: `from` is null for its creation. Stage ids; `at` in epoch ms (docs/reference/rules.md#deals). */
+/**
+ * One move of a deal, with the ids of its stages; `from` is null for its creation. `at` is in epoch ms
+ * (docs/reference/rules.md#deals).
+ */
 export interface DealMoveView {
   actor: string
   from: string | null
@@ -99,7 +102,7 @@ export interface BoardStage extends StageView {
   count: number
   /** The sums of its deals' values by currency. */
   totals: Record<string, number>
-  /** Only the newest deals. */
+  /** Its newest deals. */
   deals: Deal[]
 }
 

@@ -9,8 +9,8 @@ import type { Work } from '../store/work.ts'
 const subject = 'deals'
 
 /**
- * SQL statement: counts changes of deals, in the same statement. `changes` selects the status, currency and value of each deal before and
- * after; null before its creation and after its deletion. The parameters are `:accountId` and `:now`.
+ * Returns the SQL that counts changes of deals, in the same statement. `changes` selects the status, currency and value of each
+ * deal before and after; they are null before its creation and after its deletion. The parameters are `:accountId` and `:now`.
  */
 export const tallyingDeals = (changes: string): string =>
   tallying(`select :accountId, '${subject}', ${utcDay(':now::timestamptz')}, jsonb_object_agg(name, count) from (

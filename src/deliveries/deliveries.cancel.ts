@@ -16,8 +16,8 @@ export const cancelled = (doomed: string) => `
   )`
 
 /**
- * Declares a statement that cancels the pending deliveries `p` of the account that match, and returns their `count`. A running attempt
- * no longer finds the row of its claim, so its result is not recorded. `where`: SQL that names `:ids`.
+ * Declares a statement that cancels the pending deliveries `p` of the account that match, and returns their `count`. A running
+ * attempt no longer finds the row of its claim, so its result is not recorded. `where` is SQL that names `:ids`.
  */
 export const cancelWhere = (name: string, where: string) =>
   statement(

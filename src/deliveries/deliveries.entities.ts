@@ -100,7 +100,7 @@ const identity = {
 const progress = {
   /** Attempts since the delivery was created or replayed: its position in the retry schedule. */
   tries: p.integer().default(0),
-  /** Counts claims: only the newest claim may record its result. */
+  /** The number of claims. Only the newest claim may record its result. */
   claim: p.integer().default(0),
   /** Every attempt, oldest first. */
   attempts: p.json<DeliveryAttempt[]>().defaultRaw(`'[]'`),
@@ -128,7 +128,7 @@ const PendingDeliverySchema = defineEntity({
 export class PendingDelivery extends PendingDeliverySchema.class {}
 PendingDeliverySchema.setClass(PendingDelivery)
 
-/** History: rows are inserted once, and deleted by the purge or by a replay. */
+/** The history of deliveries. Rows are inserted once, and deleted by the purge or by a replay. */
 const EndedDeliverySchema = defineEntity({
   name: 'EndedDelivery',
   tableName: 'ended_deliveries',

@@ -22,7 +22,7 @@ import { announceTargetsChanged } from './deliveries.notices.ts'
 const erasedData = '{ }'
 const erasedEnd = `,"data":${erasedData}}`
 
-/** SQL condition: whether the text of `ended_deliveries d` was erased. */
+/** The SQL condition that the text of `ended_deliveries d` was erased. */
 export const isErased = `coalesce(d.body = '${erasedData}', exists (
   select from events e where e.account_id = d.account_id and e.id = d.key and right(e.payload, ${erasedEnd.length}) = '${erasedEnd}'
 ))`
@@ -53,7 +53,7 @@ export const eventsNaming = ({ sql, accountId }: Reader, email: string): Promise
     pattern: addressPattern(email),
   })
 
-/** SQL join: the events `e` of the account of `row` whose ids have the same time as the id of `row`. */
+/** Returns the SQL join of the events `e` of the account of `row` whose ids have the same time as the id of `row`. */
 export const joinEventsAt = (row: string) => `
   join events e on e.account_id = ${row}.account_id
     and e.id between 'evt_' || substr(${row}.id, 5, 10) and 'evt_' || substr(${row}.id, 5, 10) || 'zzzzzzzzzzzzzzzz'`

@@ -101,7 +101,7 @@ export const branchesOf = (
 }
 
 /**
- * For the rest of the transaction each branch of a page or count uses its index, whatever share of the table the planner
+ * Makes each branch of a page or count use its index for the rest of the transaction, whatever share of the table the planner
  * estimates.
  */
 const readByIndex = statement(

@@ -12,8 +12,8 @@ const growth = 1.1
 const bucketName = /^ms:(\d+)$/
 
 /**
- * SQL statement: counts deliveries that have ended, in the same statement. `ended`: rows with `account_id`, `type`, `status` and `created_at`;
- * `clock`: one row with the time `now`.
+ * Returns the SQL that counts deliveries that have ended, in the same statement. `ended` has rows with `account_id`, `type`,
+ * `status` and `created_at`; `clock` has one row with the time `now`.
  */
 export const tallyingEnds = (ended: string, clock: string): string =>
   tallying(`select account_id, '${subject}', day, jsonb_object_agg(name, count) from (

@@ -120,7 +120,7 @@ export const changePort = (folder: string): Promise<void> =>
 /** Returns a name for an unfinished file or folder: `new.<random>`, which `sweep` finds. */
 const newName = () => `new.${randomBytes(8).toString('hex')}`
 
-/** Removes unfinished files and folders of killed processes. Best effort: leftovers are retried at the next start. */
+/** Removes unfinished files and folders of killed processes. What can't be removed is retried at the next start. */
 export const sweep = async (folder: string): Promise<void> => {
   const unfinished = async (place: string) =>
     (await readdir(place).catch(() => [])).filter((name) => name.startsWith('new.'))

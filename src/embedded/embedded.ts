@@ -197,7 +197,7 @@ const leave = async ({ client, pgdata }: Presence): Promise<void> => {
 /**
  * Starts the server of a data folder if it is not running, and registers this process as a user of it until `close`. If the
  * server is lost meanwhile, this process starts it again. Throws Problem `configuration` (no build for this platform, a folder
- * that can't be written) or `unavailable` (the server does not start). See docs/reference/cli.md#database.
+ * that can't be written) or `unavailable` (the server does not start). The contract is docs/reference/cli.md#database.
  */
 export const openEmbedded = async (dataDir: string, options: EmbeddedOptions = {}): Promise<Embedded> => {
   const folder = await prepareFolder(dataDir)

@@ -135,7 +135,7 @@ export const makeInside = (path: string): void => makeFolder(path)
 
 /**
  * Writes a file in the data folder atomically. `publish` gives it its final name: `linkSync` keeps an existing file and throws
- * EEXIST. With `flush` the content survives a power failure.
+ * EEXIST. If `flush` is set, the content survives a power failure.
  */
 export const writeInside = (path: string, text: string, { publish = renameSync, flush = false } = {}): void => {
   const draft = `${path}.${randomBytes(4).toString('hex')}`

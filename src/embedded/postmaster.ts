@@ -155,7 +155,10 @@ export const startPostmaster = async (
   }
 }
 
-/** Requests a fast shutdown, which closes connections, and waits up to 30 s until the server has ended. Only if `isHere`. */
+/**
+ * Requests a fast shutdown, which closes connections, and waits up to 30 s until the server has ended. It is only for a server
+ * that `isHere`.
+ */
 export const stopPostmaster = async (server: Postmaster, pgdata: string): Promise<void> => {
   try {
     process.kill(server.pid, 'SIGINT')

@@ -18,7 +18,7 @@ const InteractionSchema = defineEntity({
     accountId: p.text().collation('C').primary(),
     messageId: p.text().collation('C').primary(),
     kind: p.enum(['open', 'click', 'vote', 'rating', 'quiz', 'form', 'booking', 'purchase'] as const).primary(),
-    /** The block that was answered, or that contains the link; empty: none. */
+    /** The block that was answered, or that contains the link. It is empty if there is none. */
     blockId: p.text().collation('C').primary(),
     /** The number of the clicked link in the email; empty for other kinds. */
     link: p.text().collation('C').primary(),
@@ -28,7 +28,7 @@ const InteractionSchema = defineEntity({
     id: p.text().collation('C'),
     projectId: p.text().collation('C'),
     email: p.text().collation('C'),
-    /** null in a form: the text was dropped (`dropTexts`). */
+    /** The value of a form is null if its text was dropped (`dropTexts`). */
     value: p.json<unknown>().nullable(),
     at: p.datetime(),
     /** How often the answer was replaced by another one. */
@@ -48,7 +48,7 @@ const LeadScoreSchema = defineEntity({
     email: p.text().collation('C').primary(),
     points: p.double(),
     at: p.datetime(),
-    /** Set when the score crosses the threshold; reset when a change finds it below the lower threshold. */
+    /** It is set when the score crosses the threshold, and reset when a change finds the score below the lower threshold. */
     isHot: p.boolean(),
   },
 })

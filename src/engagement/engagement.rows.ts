@@ -1,4 +1,7 @@
-/** SQL from item of one row: whether the recipient of the message `id` of `account` opened, clicked and answered it. */
+/**
+ * Returns the SQL from item of one row, which says whether the recipient of the message `id` of `account` opened, clicked and
+ * answered it.
+ */
 export const actionsOn = (account: string, id: string): string => `(
   select count(*) > 0 as opened, count(*) filter (where kind = 'click') > 0 as clicked,
     count(*) filter (where kind not in ('open', 'click')) > 0 as answered

@@ -57,7 +57,10 @@ export const lockScore = async ({ sql, accountId, now }: Work, email: string): P
   return row!
 }
 
-/** SQL expression: the score of a row of `lead_scores` at a time, as it is displayed. After 1,000 half-lives it is 0 anyway. */
+/**
+ * Returns the SQL expression of the score of a row of `lead_scores` at a time, as it is displayed. After 1,000 half-lives it is 0
+ * anyway.
+ */
 export const scoreAt = (row: string, now: string): string =>
   `round((${row}.points * power(0.5, least(
     greatest(extract(epoch from ${now} - ${row}.at)::float8, 0) / ${halfLifeMs / 1000}, 1000)))::numeric, 2)`

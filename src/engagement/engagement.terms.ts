@@ -11,8 +11,8 @@ const inScope = ({ scope, bind }: Pick<Asked, 'scope' | 'bind'>): string => {
 }
 
 /**
- * SQL from item: the texts of the latest answer of each address to a block, `email` and `text`. The answer of a form has a text for each
- * field; a text that was dropped is empty.
+ * Returns the SQL from item of the texts of the latest answer of each address to a block, with `email` and `text`. The answer of
+ * a form has a text for each field; a text that was dropped is empty.
  */
 const latestAnswers = ({ account, parameter, bind, scope }: Asked): string =>
   `(select a.email, coalesce(t.text, '') as text from (

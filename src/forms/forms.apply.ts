@@ -138,9 +138,9 @@ export const applyForms = async (
 /** What `updateForm` changes; other properties stay. */
 export interface FormChange {
   name?: string | undefined
-  /** By id or name. */
+  /** The list, by its id or name. */
   list?: string | undefined
-  /** Names of all fields. A field that the form has keeps its label, type and options. */
+  /** The names of all fields. A field that the form has keeps its label, type and options. */
   fields?: readonly string[] | undefined
   doubleOptIn?: boolean | undefined
   origins?: readonly string[] | undefined

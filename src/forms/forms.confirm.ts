@@ -79,8 +79,8 @@ const saveFields = async (work: Work, listId: string, email: string, fields: Rec
 /**
  * Confirms a signup by its link (docs/reference/rules.md#double-opt-in). A pending contact becomes active: `lead.new` fires, and
  * `list-added` journeys start. For an active contact, the submitted fields are saved. The confirmation also ends an earlier
- * unsubscription, and is recorded as a consent. `address`: the client's address, to be kept with it. Without an unconfirmed signup nothing
- * happens.
+ * unsubscription, and is recorded as a consent. `address` is the client's address, which is kept with it. Nothing happens if
+ * there is no unconfirmed signup.
  */
 export const confirmSignup = async (
   work: Work,

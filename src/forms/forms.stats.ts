@@ -36,7 +36,7 @@ const insertSubmission = preparedStatement(
    from form`)}`,
 )
 
-/** Counts an accepted submission by a contact. `isConfirmed`: its form has no double opt-in. */
+/** Counts an accepted submission by a contact. `isConfirmed` says that its form has no double opt-in. */
 export const countSubmission = async (
   { sql, accountId, now }: Work,
   { formId, listId, rowId, isConfirmed }: { formId: string; listId: string; rowId: string; isConfirmed: boolean },

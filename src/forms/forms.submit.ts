@@ -35,8 +35,8 @@ const emailFault = (given: unknown): string | null => {
 }
 
 /**
- * Checks the values that were posted to a form: `email` and its fields; other values are ignored. Returns the submission, or every
- * fault. `isWhole`: a browser posted it, so a missing checkbox is not ticked.
+ * Checks the values that were posted to a form: `email` and its fields; other values are ignored. Returns the submission, or
+ * every fault. `isWhole` says that a browser posted it, so a missing checkbox is not ticked.
  */
 export const readSubmission = (
   form: Pick<Form, 'fields'>,

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 /** An answered request without confidential parts: no body, key or query. */
 export interface Answered {
   method: string
-  /** Without its query, tokens and addresses. */
+  /** The path without its query, tokens and addresses. */
   path: string
   status: number
   ms: number

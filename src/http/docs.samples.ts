@@ -141,7 +141,7 @@ const values: Readonly<Record<string, unknown>> = {
   'LiveView.state': { 'rate-us': { kind: 'rating', value: 4, answeredAt: sampledAt } },
 }
 
-/** Ids of paths, by the first segment of the path. */
+/** The ids of paths, by the first segment of the path. */
 const ids: Readonly<Record<string, string>> = {
   lists: 'lst_…',
   segments: 'seg_…',

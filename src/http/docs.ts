@@ -34,7 +34,10 @@ const encodingOf = (accepted: string): keyof Rendered['content'] => {
   return (['br', 'gzip'] as const).find((name) => names.includes(name)) ?? 'identity'
 }
 
-/** `/docs`: the documentation of the API. It is rendered and compressed on the first request, and loads nothing from other hosts. */
+/**
+ * The page `/docs` with the documentation of the API. It is rendered and compressed on the first request, and loads nothing from
+ * other hosts.
+ */
 export const docsPage = (document: () => OpenApi): Page => {
   let rendered: Promise<Rendered> | undefined
   return {

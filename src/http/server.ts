@@ -245,7 +245,7 @@ export interface Server {
 
 /** Observers of the server, and the state that it shows. */
 interface Observers {
-  /** Called for each answered request. */
+  /** It is called for each answered request. */
   onAnswered?: OnAnswered | undefined
   metrics?: Metrics | undefined
   /** Returns the states of this process's jobs for `/readyz`. */

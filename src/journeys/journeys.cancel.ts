@@ -92,7 +92,7 @@ export const endRun = async (work: Work, id: string): Promise<RunDetail> => {
   }
 }
 
-/** SQL: the open runs `r` of a journey. */
+/** Returns the SQL query of the open runs `r` of a journey. */
 const openRuns = (limit = '') => `
   from journey_versions v cross join lateral (
     select id, revision, delivery_id from journey_runs
@@ -213,8 +213,9 @@ const close = async (work: Work, id: string): Promise<void> => {
 }
 
 /**
- * Deletes a journey (id). From the first transaction on it does not exist and none of its runs begins another step; its open runs end
- * as cancelled, its queued emails as failed, and its ended runs stay as records. No event fires. Returns what it ended. Throws Problem `not_found`.
+ * Deletes a journey (id). From the first transaction on it does not exist and none of its runs begins another step; its open runs
+ * end as cancelled, its queued emails as failed, and its ended runs stay as records. It fires no event. Returns what it ended.
+ * Throws Problem `not_found`.
  */
 export const deleteJourney = async (
   app: Pick<App, 'work'>,

@@ -32,7 +32,7 @@ const JourneySchema = defineEntity({
 export class Journey extends JourneySchema.class {}
 JourneySchema.setClass(Journey)
 
-/** Immutable: a run stays on the version that it entered. */
+/** A version of a journey. It never changes: a run stays on the version that it entered. */
 const JourneyVersionSchema = defineEntity({
   name: 'JourneyVersion',
   tableName: 'journey_versions',
@@ -143,7 +143,7 @@ const JourneyRunSchema = defineEntity({
     revision: p.integer().default(0),
     /** When its step is or was due. The step's wait counts from here. */
     dueAt: p.datetime(),
-    /** After an unexpected error: the earliest time of the next try, the number of tries, and the last error. */
+    /** The earliest time of the next try after an unexpected error, the number of tries, and the last error. */
     retryAt: p.datetime().nullable(),
     tries: p.integer().default(0),
     lastFault: p.text().nullable(),

@@ -32,7 +32,10 @@ const list = `${stored.list}, r.step_no as "stepsDone", r.status in ('running', 
   case when r.delivery_id is null then ${epochMs('greatest(r.due_at, r.retry_at)')} end as "dueAt",
   ${epochMs('r.entered_at')} as "enteredAt", ${epochMs('r.ended_at')} as "endedAt"`
 
-/** A run as `svc journeys runs` shows it, with times in epoch ms. `step`: the place of its next step; null once it has ended. */
+/**
+ * A run as `svc journeys runs` shows it, with times in epoch ms. `step` is the place of its next step; it is null once the run
+ * has ended.
+ */
 export type RunView = Omit<Row, 'cursor' | 'isActive'> & { step: string | null }
 
 const entry = { ...types(journeyStepLog, 'step', 'kind', 'outcome'), at: 'int8' } as const

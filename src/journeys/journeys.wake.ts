@@ -25,15 +25,18 @@ export interface PersonEvent {
 }
 
 const open = `r.status in ('running', 'waiting')`
-/** SQL: the new values of a run that ends, without reason and time. */
+/** Returns the SQL assignments of the new values of a run that ends, without reason and time. */
 export const endingAs = (status: RunStatus): string =>
   `status = '${status}', cursor = null, awaited = null, awaited_where = null, delivery_id = null, revision = r.revision + 1`
 const ending = endingAs('exited')
 
-/** SQL: whether a run is an open one of the persons in `:rowIds`. No index serves the condition for the account: the other one has one. */
+/**
+ * The SQL condition that a run is an open one of the persons in `:rowIds`. No index serves the condition for the account: the
+ * other one has one.
+ */
 const ofPersons = `r.account_id || '' = :accountId and r.row_id = any(:rowIds) and ${open}`
 
-/** SQL: the exit rules in `:rules` that the version of `journey_runs r` has. */
+/** The SQL query of the exit rules in `:rules` that the version of `journey_runs r` has. */
 const metRules = `
   select x.rule from journey_exits x where x.account_id = r.account_id and x.rule = any(:rules)
     and x.journey_id = r.journey_id and x.version = r.version`
@@ -161,7 +164,7 @@ const readWaitsOfExits = readWaits(
 
 /**
  * Ends the runs whose exit rules the events meet, and wakes the runs that wait for one of the events and have not timed out.
- * `wants`: whether any version of the account may have such a rule, and whether any run may wait for the type.
+ * `wants` says whether any version of the account may have such a rule, and whether any run may wait for the type.
  */
 export const notifyRuns = async (
   work: Work,

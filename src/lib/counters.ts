@@ -7,7 +7,7 @@
 
 /** The process-wide counters, with the outcomes of each. A message or delivery that will be retried has no final outcome yet. */
 const outcomes = {
-  /** Attempts. `retried`: the delivery goes on; the other outcomes end it. */
+  /** The attempts. After `retried` the delivery goes on; the other outcomes end it. */
   deliveries: ['delivered', 'retried', 'exhausted', 'cancelled'],
   sends: ['sent', 'failed', 'suppressed'],
   /** Claims of workers that are gone, by job. */
@@ -26,10 +26,10 @@ type HistogramName = (typeof histograms)[number]
 export const bucketBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
 export interface Durations {
-  /** Cumulative: per bound, the number of durations up to it. */
+  /** The number of durations up to each bound. */
   buckets: number[]
   count: number
-  /** In seconds. */
+  /** The sum of the durations in seconds. */
   sum: number
 }
 

@@ -52,7 +52,7 @@ export const shapeFaults = (error: z.ZodError, root: string): string[] =>
 
 const isPredicate = (message: string) => /^(must|is|has) /.test(message)
 
-/** `steps[2].then[0].list: there is no list x` */
+/** Returns a fault with its place, such as `steps[2].then[0].list: there is no list x`. */
 export const faultText = ({ path, message }: Fault): string =>
   isPredicate(message)
     ? `${pathText(path)} ${message}`

@@ -3,7 +3,7 @@ import { invalid, type Problem } from './problem.ts'
 /** Maximum characters of a filter. */
 export const filterMaxLength = 4_000
 
-/** `unknown`: a character that begins no token. `unclosed`: a text without its closing quote. */
+/** A token. `unknown` is a character that begins none, `unclosed` is a text without its closing quote. */
 export interface Token {
   kind: 'word' | 'string' | 'symbol' | 'unknown' | 'unclosed' | 'end'
   /** The value of a string; the text of any other token. */

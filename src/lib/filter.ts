@@ -14,7 +14,7 @@ const maxComparisons = 100
 
 export type Order = '<' | '<=' | '>' | '>='
 
-/** A name in a filter, which an operation resolves; errors report `column`. `length`: its characters there, with quotes. */
+/** A name in a filter, which an operation resolves; errors report `column`. `length` counts its characters there, with quotes. */
 export interface Named {
   name: string
   column: number
@@ -22,10 +22,11 @@ export interface Named {
 }
 
 /**
- * What a comparison holds for. `in`: one of the texts, or a numeric value that equals one of the numbers. `ordered`: by code points.
- * `numbers`, `number`: numeric values. `date`: values that begin with a date. `age`, `day`, `instant`: times, `ms` ago, or relative to
- * the UTC day that begins at `ms`, or to the ms. `moment`: `ms` after now, or after the beginning of this UTC day; `atTime` replaces it.
- * `names`: one of them. `missing`: without a value.
+ * What a comparison holds for. `in` holds for each of the texts, and for a numeric value that equals one of the numbers.
+ * `ordered` compares by code points. `numbers` and `number` hold for numeric values, `date` for values that begin with a date.
+ * `age`, `day` and `instant` hold for times: `ms` ago, or relative to the UTC day that begins at `ms`, or to the ms. `moment` is
+ * `ms` after now, or after the beginning of this UTC day; `atTime` replaces it. `names` holds for each of them, `missing` for no
+ * value.
  */
 export type Test =
   | { is: 'in'; values: readonly string[]; numbers?: readonly string[] }
@@ -41,8 +42,8 @@ export type Test =
   | { is: 'missing' }
 
 /**
- * A comparison, of the field `field` or of the term `term`, with its `parameter` for terms such as `answer.`. `scope`: the project or
- * broadcast after `in`.
+ * A comparison, of the field `field` or of the term `term`, with its `parameter` for terms such as `answer.`. `scope` is the
+ * project or broadcast after `in`.
  */
 export interface Comparison {
   is: 'comparison'
@@ -56,9 +57,9 @@ export interface Comparison {
 export type Filter = Comparison | { is: 'not'; of: Filter } | { is: 'and' | 'or'; of: readonly Filter[] }
 
 /**
- * What a term is compared with: `text` (also one of a closed set), `number`, `time` (a date or an age), `name` (an id or a name of
- * something), or `set`: a name, but the term is never empty. `isScoped`: it takes `in <project|broadcast>`. `parameter`: what follows
- * the name of the term, which ends with a dot.
+ * What a term is compared with: `text` (also one of a closed set), `number`, `time` (a date or an age), `name` (an id or a name
+ * of something), or `set`: a name, but the term is never empty. `isScoped` says that it takes `in <project|broadcast>`.
+ * `parameter` is what follows the name of the term, which ends with a dot.
  */
 export interface TermKind {
   readonly kind: 'text' | 'number' | 'time' | 'name' | 'set'

@@ -10,8 +10,8 @@ const scalar = (value: unknown): string | null => {
 }
 
 /**
- * Returns the shape of merge data whose names and values have at most `maxLength` characters. Flat: nested values are dropped, null
- * becomes an empty text, other values become their text.
+ * Returns the shape of merge data whose names and values have at most `maxLength` characters. The result is flat: nested values
+ * are dropped, null becomes an empty text, other values become their text.
  */
 export const mergeDataOf = (maxLength: number) =>
   withMaxItems(z.record(text(maxLength), z.unknown()), fieldsMax, `can't have more than ${fieldsMax} fields`)

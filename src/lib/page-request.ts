@@ -11,7 +11,7 @@ export interface PageRequest {
   cursor?: string
 }
 
-/** Parses `--limit` (default: 50) and `--cursor`. Throws Problem `usage`. */
+/** Parses `--limit`, whose default is 50, and `--cursor`. Throws Problem `usage`. */
 export const pageRequest = ({ limit = '50', cursor }: PageFlags): PageRequest => {
   const rows = /^\d{1,4}$/.test(limit) ? Number(limit) : 0
   if (rows < 1 || rows > 1000) throw new Problem('usage', '--limit must be a whole number from 1 to 1000')

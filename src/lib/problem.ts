@@ -18,7 +18,7 @@ interface ProblemDetail {
   hint?: string
   /** Seconds until a retry makes sense: becomes `Retry-After`. */
   retryAfterSeconds?: number
-  /** For the operator's log only. It contains no secrets and no addresses. */
+  /** It is for the operator's log only, and contains no secrets and no addresses. */
   cause?: Error
 }
 

@@ -29,7 +29,10 @@ const cannotDecrypt = () =>
 export const secretFingerprint = (secretText: string): string =>
   Buffer.from(hkdfSync('sha256', secretText, '', 'svc secret fingerprint v1', 32)).toString('hex')
 
-/** Returns a box that encrypts with AES-256-GCM under a key derived from `secretText` (`SVC_SECRET`). Sealed: `v1.` + base64url of nonce, ciphertext, tag. */
+/**
+ * Returns a box that encrypts with AES-256-GCM under a key derived from `secretText` (`SVC_SECRET`). A sealed text is `v1.` and
+ * the base64url of nonce, ciphertext and tag.
+ */
 export const createSecretBox = (secretText: string): SecretBox => {
   const key = Buffer.from(hkdfSync('sha256', secretText, '', 'svc stored secrets v1', 32))
   return {

@@ -11,7 +11,7 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 export interface ReceivedWebhook {
   /** `ok`, or the reason to refuse the delivery with 401. */
   verdict: Verdict
-  /** Not authenticated unless the verdict is `ok`. Empty if missing. */
+  /** It is not authenticated unless the verdict is `ok`. It is empty if it is missing. */
   id: string
   type: string
   /** The parsed body, `{ id, type, createdAt, data }`, or null if it is not JSON. */
@@ -21,7 +21,7 @@ export interface ReceivedWebhook {
 interface Options {
   /** The maximum distance of the signature's time from now; 300 by default. */
   toleranceSeconds?: number
-  /** In epoch ms. */
+  /** The current time in epoch ms. */
   nowMs?: number
 }
 

@@ -14,7 +14,7 @@ const LifecycleBindingSchema = defineEntity({
     projectId: p.text().collation('C'),
     /** The subject of the emails. It is null for the project's name. */
     subjectLine: p.text().nullable(),
-    /** Id or address of the sender. It is null for the account's default. */
+    /** The id or the address of the sender. It is null for the account's default. */
     sender: p.text().nullable(),
     updatedAt: p.datetime(),
   },

@@ -24,7 +24,9 @@ export interface Repeats {
   same: number
 }
 
-/** An address that gets no email any more, for one reason. `at`: since when, in epoch ms; null if the file does not say. */
+/**
+ * An address that gets no email any more, for one reason. `at` says since when, in epoch ms; it is null if the file does not say.
+ */
 export interface OptOut {
   email: string
   reason: OptOutReason
@@ -53,7 +55,7 @@ export interface States {
   left: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-/** From the most severe one. */
+/** The reasons, from the most severe one on. */
 const reasons: readonly OptOutReason[] = ['complained', 'bounced', 'manual', 'unsubscribed']
 
 const faultOf = (values: readonly string[], email: string, columns: Columns): string | null => {
@@ -127,7 +129,10 @@ const collectOptOuts = () => {
       rows.set(email, (rows.get(email) ?? 0) + 1)
     },
     emails: found,
-    /** Returns the collected opt-outs, and their rows by reason. `further`: rows of the address that say otherwise. */
+    /**
+     * Returns the collected opt-outs, and their rows by reason. `further` returns the number of rows of the address that say
+     * otherwise.
+     */
     end(further: (email: string) => number): Pick<States, 'optOuts' | 'suppressed'> {
       const suppressed = new Map<OptOutReason, number>()
       for (const [email, times] of found) {

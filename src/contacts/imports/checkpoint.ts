@@ -23,7 +23,7 @@ export interface ImportOptions {
   events: boolean
   /** File for the rejects, written at the end: an absolute path, or null. */
   rejectsFile: string | null
-  /** The product that exported the file (`--from`). Absent or null: no other product's rules apply. */
+  /** The product that exported the file (`--from`). If it is absent or null, no other product's rules apply. */
   origin?: Origin | null
 }
 

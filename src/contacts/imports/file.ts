@@ -7,9 +7,9 @@ import { notFound, Problem } from '../../lib/problem.ts'
 export interface Source {
   /** Absolute path, or `-`. */
   file: string
-  /** null for standard input. */
+  /** It is null for standard input. */
   sha256: string | null
-  /** null for standard input. */
+  /** It is null for standard input. */
   size: number | null
   open(): AsyncIterable<Buffer>
   /** Bytes read from the latest `open`. */

@@ -204,7 +204,10 @@ const showPlan = ({ out }: Context, { created, updated, unchanged, skipped, ...r
   for (const [rows, becomes] of shown) out.note(`${number(rows).padStart(width)}  ${becomes}`)
 }
 
-/** What a person is asked about an import before it begins; in a pipe or a script it needs no `--yes`. Null: it is not wanted. */
+/**
+ * Asks a person about an import before it begins; in a pipe or a script it needs no `--yes`. Returns null if the person does not
+ * want it.
+ */
 const arranged = async (...[context, source, list, flags, options]: Parameters<typeof computePreview>) => {
   if (flags.yes || source.file === '-') return { options, flags }
   if (!context.asks) {

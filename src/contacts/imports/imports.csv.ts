@@ -19,7 +19,7 @@ export type { CsvRow }
 interface CsvFile {
   delimiter: string
   headers: string[]
-  /** In the order of the file, without empty lines. Can be read once. */
+  /** The rows in the order of the file, without empty lines. They can be read once. */
   rows: AsyncIterable<CsvRow>
 }
 

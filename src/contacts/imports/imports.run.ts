@@ -11,7 +11,7 @@ import type { Prepared } from './prepare.ts'
 import { writeRejects } from './rejects.ts'
 
 interface ImportRun extends Writer {
-  /** Called after each batch with the number of imported rows. */
+  /** It is called after each batch with the number of imported rows. */
   onBatch?(rows: number): void
   /** How many addresses have opted out elsewhere, by the column that says so; added up here. */
   optedOut?: OptedOut

@@ -35,7 +35,7 @@ const encodingOf = async (source: Source): Promise<string> => {
   return 'utf-8'
 }
 
-/** Inspects a file that can be read again. `encoding`: the one from `--encoding`; undefined: detect it. */
+/** Inspects a file that can be read again. `encoding` is the one of `--encoding`; if it is undefined, it is detected. */
 export const inspectFile = async (source: Source, encoding?: string): Promise<FileFormat> => {
   const encodingInUse = encoding ?? (await encodingOf(source))
   const { delimiter, headers, rows } = await readCsv({

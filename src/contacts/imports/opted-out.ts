@@ -33,7 +33,7 @@ export const countOptedOut = ({ writes }: Batch, into: OptedOut): void => {
   }
 }
 
-/** Returns a warning for each column. `isDone`: the import has made them active. */
+/** Returns a warning for each column. `isDone` says that the import has made them active. */
 export const warningsOf = (optedOut: OptedOut, isDone: boolean): string[] =>
   Object.entries(optedOut).map(
     ([column, rows]) =>

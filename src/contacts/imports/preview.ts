@@ -28,7 +28,7 @@ interface Preview extends Counts {
   pending: number
   /** The most frequent reasons of rejects. */
   rejects: { reason: string; rows: number }[]
-  /** Names of all fields in the file. */
+  /** The names of all fields in the file. */
   names: ReadonlySet<string>
 }
 

@@ -1,4 +1,4 @@
-/** A data row. `line`: the line of the file on which it starts; the first line is 1. */
+/** A data row. `line` is the line of the file on which it starts; the first line is 1. */
 export interface CsvRow {
   line: number
   values: string[]

@@ -15,7 +15,10 @@ export interface Reading {
   fields(): Fields
   /** The person has not agreed to marketing yet. */
   isPending: boolean
-  /** Why the person gets no email any more, each reason once. `at`: since when, in epoch ms; null if the file does not say. */
+  /**
+   * Why the person gets no email any more, each reason once. `at` says since when, in epoch ms; it is null if the file does not
+   * say.
+   */
   optOuts: { reason: OptOutReason; at: number | null }[]
   /** Kinds of email that the person has left, by name. */
   leftTopics: readonly string[]
@@ -38,7 +41,7 @@ interface Rule {
   isField?: boolean
   /** Values that say that the person has opted out. */
   optOut?: readonly { reason: OptOutReason; when: RegExp }[]
-  /** Since when. */
+  /** Since when the person gets no email any more. */
   isOptOutTime?: boolean
   /** Values that say that the person has not agreed yet. */
   pending?: RegExp
@@ -46,7 +49,9 @@ interface Rule {
   consent?: { when: RegExp; source: string }
   /** Its text says how the person agreed. */
   isConsentSource?: boolean
-  /** When the person agreed. The first column with a value counts. `if-agreed`: only if another column says that they did. */
+  /**
+   * When the person agreed. The first column with a value counts. `if-agreed` counts only if another column says that they did.
+   */
   consentTime?: 'agreed' | 'if-agreed'
   /** Its first group is a kind of email. A person with the value yes has left it. */
   isTopic?: boolean
@@ -63,7 +68,7 @@ interface Vendor {
   /** How the source of a consent is called if the file says only when it was. */
   title: string
   rules: readonly Rule[]
-  /** For products that write a file for each state. */
+  /** The parts of a product that writes a file for each state. */
   parts?: readonly { name: RegExp; part: Part }[]
   /** Headers of which a file has at least one; otherwise it does not say who has opted out. */
   mark: RegExp
@@ -73,7 +78,7 @@ interface Vendor {
   howTo?: string
   /** A file with this column has one for each kind of email: all columns without a rule. */
   topicsBeside?: RegExp
-  /** Names of this product's columns, beside `commonNames`. */
+  /** The names of this product's columns, beside `commonNames`. */
   names?: readonly Naming[]
 }
 
@@ -263,7 +268,7 @@ export const partOf = (vendor: VendorName, file: string): Part | null =>
 
 const earliest = Date.UTC(1990, 0)
 
-/** Returns a time that a product wrote in epoch ms; without a zone it is UTC. Null: it is no time. */
+/** Returns a time that a product wrote in epoch ms, or null if the text is no time. A time without a zone is in UTC. */
 const timeOf = (text: string): number | null => {
   const trimmed = text.trim()
   if (trimmed === '') return null
@@ -343,7 +348,7 @@ export interface VendorTable {
   fieldOf(header: string): string | null
   /** Fields that no single column has. */
   further: readonly string[]
-  /** `fields`: the field of each column, after `--map`. */
+  /** `fields` has the field of each column, after `--map`. */
   read(values: readonly string[], fields: readonly (string | null)[]): Reading
 }
 

@@ -9,7 +9,7 @@ import { isTypoDomain } from './typo-domains.ts'
 
 /** Facts about a mail domain that need no query. They do not change while the process runs. */
 export interface DomainFacts {
-  /** In ASCII, as DNS knows it. */
+  /** The domain in ASCII, as DNS knows it. */
   domain: string
   isSyntax: boolean
   disposable: boolean
@@ -41,7 +41,7 @@ const factsOf = (domainText: string, blocklist: ReadonlySet<string>): DomainFact
 /** Common addresses (a plain local part, one `@`) skip the full syntax check: a batch has hundreds of them. */
 const plain = /^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[^@]+$/
 
-/** Returns the facts of an address's domain; null if the address is malformed. `blocklist`: the disposable domains. */
+/** Returns the facts of an address's domain; null if the address is malformed. `blocklist` has the disposable domains. */
 export const domainFacts = (email: string, blocklist: ReadonlySet<string>): DomainFacts | null => {
   const at = email.lastIndexOf('@')
   const facts = factsOf(email.slice(at + 1), blocklist)

@@ -5,7 +5,7 @@ import { inconclusiveReasons, isInconclusive, type VerificationResult } from './
 import { type VerifiedAddress, withSignals } from './signals.ts'
 import { verifyAddresses } from './verify.ts'
 
-/** SQL for results without an answer from DNS: the condition of the index `addresses_in_doubt_index`. */
+/** The SQL condition of results without an answer from DNS, which is that of the index `addresses_in_doubt_index`. */
 export const isInconclusiveSql = `verification_status <> 'valid' and verification_reasons && '{${inconclusiveReasons}}'::text[]`
 
 const lockAddresses = preparedStatement(

@@ -57,11 +57,11 @@ export interface Draft extends ContactWrite {
 export interface Classified {
   /** New to the account. */
   fresh: Draft[]
-  /** In the account, but not in the list. */
+  /** They are in the account, but not in the list. */
   known: Draft[]
-  /** In the list, with fields that the write changes, according to a read without locks. */
+  /** They are in the list, with fields that the write changes, according to a read without locks. */
   members: Draft[]
-  /** In the list, with the same fields. */
+  /** They are in the list, with the same fields. */
   same: Draft[]
   /** Verification results to replace, of addresses of the account. */
   verifications: { email: string; status: VerificationResult['status']; reasons: string[] }[]
@@ -141,8 +141,8 @@ const assumeNew = async (
 }
 
 /**
- * Classifies the writes. `refused`: the last of the new addresses, if the plan's contact limit does not allow all of them. May take the
- * account's ticket, after `turn`.
+ * Classifies the writes. `refused` are the last of the new addresses, if the plan's contact limit does not allow all of them. May
+ * take the account's ticket, after `turn`.
  */
 export const classify = async (
   work: Work,

@@ -184,7 +184,7 @@ const sweepList = async (
 
 /**
  * Deletes a list (id) with its contacts, and returns what this run removed. The list is invisible from the first transaction on.
- * `isDone` is false if `signal` stopped it: the housekeeping or the next run continues. No event fires.
+ * `isDone` is false if `signal` stopped it: the housekeeping or the next run continues. It fires no event.
  */
 export const deleteList = async (
   app: Pick<App, 'work'>,

@@ -43,8 +43,8 @@ const lockContacts = preparedStatement(
 
 /**
  * Sets fields of contacts, each address of a list at most once; new names become columns. Returns the outcomes in the order of
- * `updates`: null for a contact that does not exist. No event fires. Throws Problem `invalid` if a list would get more than 40
- * columns.
+ * `updates`; that of a contact that does not exist is null. It fires no event. Throws Problem `invalid` if a list would get more
+ * than 40 columns.
  */
 export const updateContacts = async (
   work: Work,

@@ -24,7 +24,7 @@ export interface Removed {
 export interface Removal {
   /** Removed contacts (rows in lists). */
   contacts: number
-  /** Removed addresses: those that are in no other list. */
+  /** The number of removed addresses: those that are in no other list. */
   addresses: number
 }
 
@@ -148,7 +148,7 @@ const leaving = preparedStatement(
 
 /**
  * Removes a normalised address from one list. An address that is in no other list is deleted. Returns how many contacts and
- * addresses this removed; null if the address is not in the list. No event fires. `leavingEffects` has what else changed.
+ * addresses this removed; null if the address is not in the list. It fires no event. `leavingEffects` has what else changed.
  */
 export const leaveList = async (work: Work, listId: string, email: string): Promise<Removal | null> => {
   const { sql, accountId } = work

@@ -17,13 +17,16 @@ import {
   writeVerifications,
 } from './write.statement.ts'
 
-/** `skipped`: a new address beyond the plan's contact limit, or a contact that `keepExisting` left unchanged. */
+/**
+ * The outcome of a write. `skipped` is that of a new address beyond the plan's contact limit, or of a contact that `keepExisting`
+ * left unchanged.
+ */
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'skipped'
 
 export interface WriteOptions {
-  /** Existing contacts of the list stay unchanged: `skipped`. */
+  /** Existing contacts of the list stay unchanged; their outcome is `skipped`. */
   keepExisting?: boolean
-  /** false: fires no contact events. */
+  /** If it is false, no contact events fire. */
   events?: boolean
   /** Status of added contacts; existing ones keep theirs. */
   status?: Contact['status']

@@ -25,12 +25,12 @@ import { extendColumns } from '../lists/lists.ts'
 const outdated = () => new SerializationConflict('The list or the capacity for contacts has changed')
 
 interface PendingCounts {
-  /** By list: added rows minus removed rows. */
+  /** The number of added rows minus that of removed rows, by list. */
   rows: Map<string, number>
   addresses: number
   /** Addresses that are new to the account. */
   added: number
-  /** By list: its new columns. */
+  /** The new columns by list. */
   columns: Map<string, readonly string[]>
 }
 
@@ -111,7 +111,10 @@ const writeCounts = async ({ sql, accountId, now }: Work, pending: PendingCounts
   if (addresses !== 0 && !written!.isCounted) throw outdated()
 }
 
-/** Adds to the counters at the end of the unit of work: rows of a list, and addresses of the account. Negative numbers for removals. */
+/**
+ * Adds to the counters at the end of the unit of work: rows of a list, and addresses of the account. The numbers are negative for
+ * removals.
+ */
 export const countContacts = (work: Work, listId: string | null, rows: number, addresses: number): void => {
   const pending = work.state(pendingCounts)
   if (listId !== null) pending.rows.set(listId, (pending.rows.get(listId) ?? 0) + rows)
@@ -120,8 +123,8 @@ export const countContacts = (work: Work, listId: string | null, rows: number, a
 }
 
 /**
- * Adds new columns to a list at the end of the unit of work. `fields`: the list's current columns. Returns all columns that the list
- * will have. Throws Problem `invalid` if they are more than 40.
+ * Adds new columns to a list at the end of the unit of work. `fields` are the list's current columns. Returns all columns that
+ * the list will have. Throws Problem `invalid` if they are more than 40.
  */
 export const addColumns = (
   work: Work,

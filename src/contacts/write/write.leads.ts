@@ -20,7 +20,7 @@ export interface Lead extends LeadCause {
   fields: Fields
   /** From `verifyAddresses`, which asks DNS and so must be called before the unit of work. */
   verifications: ReadonlyMap<string, VerificationResult>
-  /** Double opt-in: a new contact stays `pending` until `confirmLead`. */
+  /** The form has double opt-in: a new contact stays `pending` until `confirmLead`. */
   mustConfirm?: boolean
   /** Anyone can send the form: fields of a known contact that are not empty stay as they are. */
   fillsOnly?: boolean
@@ -94,8 +94,8 @@ export const addLead = async (work: Work, lead: Lead): Promise<{ contact: Contac
 
 /**
  * Activates a pending contact (double opt-in): `lead.new` fires, and the list's `list-added` journeys start. Returns the contact;
- * null if it is not pending or has left the list, and then nothing happens. `fields`: further fields that it gets, whose columns the list
- * has or will have.
+ * null if it is not pending or has left the list, and then nothing happens. `fields` are further fields that it gets, whose
+ * columns the list has or will have.
  */
 export const confirmLead = (
   work: Work,

@@ -30,8 +30,9 @@ export type StoredResult = readonly [
 ]
 
 /**
- * `kinds`: a letter for each address, in order: `n` new to the account, `k` known to the account, `m` in the list with other fields, `s`
- * in the list with the same fields. `findings`: signals of addresses (contacts/verification/signals.ts).
+ * `kinds` has a letter for each address, in order: `n` is new to the account, `k` is known to the account, `m` is in the list
+ * with other fields, `s` is in the list with the same fields. `findings` are signals of addresses
+ * (contacts/verification/signals.ts).
  */
 export interface Probed {
   kinds: string
@@ -39,7 +40,10 @@ export interface Probed {
   findings: Record<string, AddressSignal[]> | null
 }
 
-/** Joins fields, each as JSON, to one text with line breaks, which serialised JSON never contains. Cheaper than an array or one document. */
+/**
+ * Joins fields, each as JSON, to one text with line breaks, which serialised JSON never contains. That is cheaper than an array
+ * or one document.
+ */
 export const joinFields = (texts: readonly string[]): string => texts.join('\n')
 
 // Fields are parsed as JSON only for addresses that are in the list.

@@ -27,26 +27,32 @@ import { deliveryTargets, pendingDeliveries } from '../deliveries.columns.ts'
 /** At most this many targets that became due by time are read by one claim, if there is capacity for any. */
 const dueTargets = 2000
 
-/** SQL: nothing is claimed for an account that is being deleted, or is exported. */
+/** The SQL condition that an account is neither being deleted nor exported: nothing else is claimed. */
 const isOpen = `account_id <> all(array${closedAccountIds})`
 
-/** SQL: whether the last attempt of a target timed out. Such a target gets one delivery, and shares the capacity `hanging`. */
+/**
+ * The SQL condition that the last attempt of a target timed out. Such a target gets one delivery, and shares the capacity
+ * `hanging`.
+ */
 const hangs = 'timeouts > 0'
 
-/** SQL: the due time from which a target's deliveries are read. Some became due while the target was quiet, before its due time. */
+/**
+ * Returns the SQL expression of the due time from which a target's deliveries are read. Some became due while the target was
+ * quiet, before its due time.
+ */
 const readFrom = (dueAt: string) => `case when quiet_until >= ${dueAt} then '-infinity' else ${dueAt} end`
 
-/** SQL: the number of targets in a share. */
+/** Returns the SQL expression of the number of targets in a share. */
 const targetsIn = (share: string) => `(${share}::jsonb ->> 'targets')::int`
 
-/** SQL: the number of targets of the row's account in a share. */
+/** Returns the SQL expression of the number of targets of the row's account in a share. */
 const ofAccountIn = (share: string) =>
   `coalesce((${share}::jsonb -> 'accounts' ->> account_id)::int, (${share}::jsonb ->> 'perAccount')::int)`
 
-/** SQL: a number of bytes in the capacity. */
+/** Returns the SQL expression of a number of bytes in the capacity. */
 const bytesIn = (path: string) => `(:bytes::jsonb ${path})::float8`
 
-/** SQL: what a claim reads of a target. */
+/** The SQL select list of what a claim reads of a target. */
 const targetColumns = `id, account_id, kind, url, sealed_secret, former_sealed_secret, former_secret_until,
         timeouts, next_due_at, version, quiet_until`
 

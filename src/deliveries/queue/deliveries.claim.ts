@@ -20,7 +20,7 @@ export interface TargetRequest {
   since: number | null
 }
 
-/** SQL condition: whether a target has become due by time. */
+/** The SQL condition that a target has become due by time. */
 export const isTargetDue = `exists (select from delivery_targets where status = 'active' and next_due_at <= (select svc_now())
   and account_id <> all(array${closedAccountIds}))`
 
@@ -44,9 +44,9 @@ export interface ClaimCapacity {
   /** Deliveries by account; an account without an entry has the default. */
   accounts: Record<string, number>
   accountDefault: number
-  /** For targets without a request: the deliveries of each, and the number of such targets. */
+  /** How many deliveries each target without a request can take, and the number of such targets. */
   unknown: { capacity: number } & Share
-  /** For targets without a request that timed out at their last attempt: one delivery each. */
+  /** The number of targets without a request that timed out at their last attempt. Each can take one delivery. */
   hanging: Share
 }
 

@@ -17,7 +17,7 @@ export interface Result {
   status: 'delivered' | 'pending' | 'exhausted' | 'cancelled'
   /** The wait before the next attempt in ms; null if there is none. */
   waitMs: number | null
-  /** Without its time, which the database computes from its age. */
+  /** The attempt without its time, which the database computes from its age. */
   attempt: Omit<DeliveryAttempt, 'at'>
   /** Start of the attempt, in ms of `performance.now()`. */
   startedAt: number
@@ -25,7 +25,7 @@ export interface Result {
 
 /**
  * Returns the result of an attempt that has just ended (docs/reference/events.md#delivery): delivered, tried again later,
- * exhausted, or cancelled if the endpoint is gone. `random` in [0, 1).
+ * exhausted, or cancelled if the endpoint is gone. `random` is in [0, 1).
  */
 export const resultOf = (claimed: ClaimedDelivery, outcome: PostOutcome, random: number): Result => {
   const { status, error, durationMs, snippet } = outcome

@@ -39,7 +39,7 @@ class Target extends Endpoint<ClaimedDelivery> {
   readonly id: string
   readonly accountId: string
   since = new UnclaimedSince()
-  /** Counted bytes of its claims. */
+  /** The counted bytes of its claims. */
   bytes = 0
   failedAt = 0
   /** A result that makes the endpoint quiet is not recorded yet, so its row still offers its deliveries. */

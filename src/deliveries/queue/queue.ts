@@ -133,8 +133,8 @@ const openDeliveries = (
 
 /**
  * Delivers due deliveries until `signal` is aborted; then finishes running posts (at most 5 s) and returns the rest to the queue.
- * Any number of processes may run it on one database. Each delivery is posted at least once (docs/queues.md#rules).
- * `looks`: what the worker's heartbeats look for, for other schedulers.
+ * Any number of processes may run it on one database. Each delivery is posted at least once (docs/queues.md#rules). `looks` is
+ * what the worker's heartbeats look for, for other schedulers.
  */
 export const runDeliveries = (
   app: App,

@@ -4,11 +4,11 @@ import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { deliveryTargets } from '../deliveries.columns.ts'
 
-/** SQL join: the target `t` of each row of `owner`, which has the target's account and id. */
+/** Returns the SQL join of the target `t` of each row of `owner`, which has the target's account and id. */
 export const joinTarget = (owner: string) =>
   `join delivery_targets t on t.account_id = ${owner}.account_id and t.id = ${owner}.id`
 
-/** SQL expression: the number of pending deliveries to the target with the account and id of `owner`. */
+/** Returns the SQL expression of the number of pending deliveries to the target with the account and id of `owner`. */
 export const pendingOf = (owner: string) =>
   `(select count(*) from pending_deliveries d where d.account_id = ${owner}.account_id and d.target_id = ${owner}.id)`
 

@@ -34,7 +34,7 @@ export type InteractionKind = Interaction['kind']
 
 export interface NewInteraction {
   kind: InteractionKind
-  /** null: the interaction concerns the whole email. */
+  /** It is null if the interaction concerns the whole email. */
   blockId: string | null
   value: InteractionValue
   /** The number of the clicked link, and its URL as the author wrote it. */
@@ -48,10 +48,10 @@ export interface NewInteraction {
 type Scalar = string | number | boolean | null
 export type InteractionValue = Scalar | Record<string, Scalar>
 
-/** `same`: nothing was written. */
+/** The result of recording an interaction. With `same` nothing was written. */
 export type Recorded = 'first' | 'changed' | 'same'
 
-/** SQL expression: the metric of the results in which an interaction of this kind counts. */
+/** Returns the SQL expression of the metric of the results in which an interaction of this kind counts. */
 const metricOf = (of: string) => `case ${of} when 'open' then 'opened' when 'click' then 'clicked' else 'answered' end`
 
 /** What counts once. */

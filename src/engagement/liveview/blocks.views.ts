@@ -4,7 +4,7 @@ import type { SentMail } from '../engagement.sent.ts'
 import type { BlockOf, BlockType } from '../interactions/blocks.ts'
 import type { AnswerState } from '../interactions/interactions.record.ts'
 
-/** Values of a posted form by input name. Names come from the request, so read own properties only (`enteredInto`). */
+/** The values of a posted form by input name. The names come from the request, so read own properties only (`enteredInto`). */
 export type Entered = Readonly<Record<string, string>>
 
 /** Returns what was entered into an input; empty if nothing was. */
@@ -21,7 +21,7 @@ export interface BlockPage {
   chosen: string | undefined
   /** epoch ms */
   now: number
-  /** The language of dates and numbers; null: English. */
+  /** The language of dates and numbers. It is null for English. */
   lang: string | null
   /** The name of the account, or of the sender of the email; null if neither has one. */
   host: string | null

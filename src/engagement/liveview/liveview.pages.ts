@@ -101,7 +101,7 @@ interface Shown {
   forms: readonly BlockForm[]
   /** The levels of headings by block id. */
   levels: ReadonlyMap<string, number>
-  /** The language of the project or else of the account, also of dates and numbers; null: English. */
+  /** The language of the project or else of the account, also of dates and numbers. It is null for English. */
   lang: string | null
   /** The name of the account, or of the email's sender. */
   host: string | null

@@ -13,7 +13,7 @@ import { type Filter, parseFilter } from '../../lib/filter.ts'
 
 export type AwaitedWhere = string | Readonly<Record<string, unknown>>
 
-/** A value in the data of an event type. `isOpen`: it may be an object whose names are unknown. */
+/** A value in the data of an event type. `isOpen` says that it may be an object whose names are unknown. */
 interface Place {
   path: string
   /** As errors list it. */

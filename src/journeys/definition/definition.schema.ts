@@ -92,7 +92,7 @@ const Leaf = [
     project: Ref,
     type: z.enum(['marketing', 'transactional']).default('marketing'),
     subject: text(500).min(1).optional(),
-    /** Id or address; default: the account's default sender. */
+    /** The id or the address of the sender. The default is the account's default sender. */
     sender: Ref.optional(),
     replyTo: emailAddress().optional(),
   }),

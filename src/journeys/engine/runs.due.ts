@@ -40,7 +40,10 @@ export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
   return first?.isDue ?? false
 }
 
-/** How many runs may be taken, in total and by account; `accountDefault` is for accounts not in `accounts`. `except`: runs to skip. */
+/**
+ * How many runs may be taken, in total and by account; `accountDefault` is for accounts not in `accounts`. `except` are runs to
+ * skip.
+ */
 export interface Capacity {
   total: number
   accounts: ReadonlyMap<string, number>
@@ -71,7 +74,7 @@ const findOldest = preparedStatement(
    where ${open} and ${due} <= :now and ${isAlive} and id not in (select unnest(:except::text[])) order by ${due} limit :total`,
 )
 
-/** SQL: the same time as `due`, in the form of the index by account. */
+/** The SQL expression of the same time as `due`, in the form of the index by account. */
 const dueByAccount = 'greatest(retry_at, due_at)'
 
 // Each account with due runs contributes its oldest ones, at most twice its even share: that limits unneeded rows, and fills the
@@ -165,8 +168,8 @@ const openRun = {
   isOrphan: 'bool',
 } as const
 /**
- * A run as a unit of work reads it, with the data for its next step. `awaited`: the awaited event type; null at a waiting `wait-for`
- * if the event has happened.
+ * A run as a unit of work reads it, with the data for its next step. `awaited` is the awaited event type; it is null at a waiting
+ * `wait-for` if the event has happened.
  */
 export type OpenRun = RowOf<typeof openRun>
 

@@ -48,7 +48,7 @@ const readDefinition = statement(
   'select definition from journey_versions where account_id = :accountId and journey_id = :journeyId and version = :version',
 )
 
-/** Exported for the tests. `now`: a monotonic clock. */
+/** It is exported for the tests. `now` is a monotonic clock. */
 export const createDefinitionCache = (now = () => performance.now()): DefinitionOf => {
   const cached = new Map<string, { definition: Definition; until: number }>()
   return async ({ sql, accountId }, { journeyId, version }) => {

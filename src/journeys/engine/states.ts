@@ -40,7 +40,7 @@ export interface RunState {
   readonly awaitedWhere: AwaitedWhere | null
   /** The delivery that it waits for. */
   readonly deliveryId: string | null
-  /** `delivery`: the end of the delivery that the step has waited for. */
+  /** `delivery` in it is the end of the delivery that the step has waited for. */
   readonly context: Record<string, unknown>
 }
 

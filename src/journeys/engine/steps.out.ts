@@ -20,9 +20,9 @@ interface JourneyMail {
   /** The id of the project; for a version that was applied before projects were resolved, the name. */
   project: string
   type: 'marketing' | 'transactional'
-  /** With unfilled merge tags. It is undefined for the project's name. */
+  /** The subject with unfilled merge tags. It is undefined for the project's name. */
   subject: string | undefined
-  /** Id or address of the sender. It is undefined for the account's default. */
+  /** The id or the address of the sender. It is undefined for the account's default. */
   sender: string | undefined
   /** It is undefined for that of the sender. */
   replyTo: string | undefined
@@ -36,7 +36,7 @@ export type SendMails = (work: Work, mails: readonly JourneyMail[]) => Promise<s
 
 const keyOf = ({ runId, stepNo }: RunAtStep): string => `${runId}:${stepNo}`
 
-/** Returns what a webhook step posts for a run. `journey`: that of the run. */
+/** Returns what a webhook step posts for a run. `journey` is that of the run. */
 export const callBody = (step: StepOf<'webhook'>, run: RunAtStep, journey: { id: string; name: string }): unknown => {
   if (step.body !== undefined) return fillJson(step.body, run)
   const { runId, contact, context } = run

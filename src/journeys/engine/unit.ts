@@ -157,8 +157,8 @@ export const act = async (work: Work, walks: readonly Walk[], ports: Ports): Pro
 
 /**
  * Advances a batch by one unit of work: every run through its control steps, the runs at one step through that step, and on to
- * the next step with an effect, a wait that is not over, or the end. A refused step ends the run of a batch of one. In larger
- * batches it rejects with the Problem. It also rejects with `StaleRun` if a run has changed, and with unexpected errors. Then
+ * the next step with an effect, a wait that is not over, or the end. A refused step ends the run of a batch of one. A larger
+ * batch rejects with the Problem. It also rejects with `StaleRun` if a run has changed, and with unexpected errors. Then
  * everything is rolled back.
  */
 export const walkBatch = (

@@ -28,7 +28,9 @@ export interface Walk {
   done: StepDone[]
 }
 
-/** Returns the walk of a run. `contact`: in the run's list, else in the list where the address was changed last. */
+/**
+ * Returns the walk of a run. `contact` is the one in the run's list, else the one in the list where the address was changed last.
+ */
 export const startWalk = (run: OpenRun, definition: Definition, contact: Contact | null, nowMs: number): Walk => {
   const { id, revision, status, cursor, stepNo, awaited, context } = run
   const waitsFor = { awaited, awaitedWhere: null, deliveryId: null }

@@ -80,7 +80,7 @@ export const triggerJourney = async (
 
 const batchSize = 500
 
-/** Progress over a list: the contacts read, and those that entered. `after`: the row id of the last contact read. */
+/** Progress over a list: the contacts read, and those that entered. `after` is the row id of the last contact read. */
 interface Entered {
   contacts: number
   entered: number

@@ -56,7 +56,7 @@ const named: Record<string, readonly Property[]> = {
   'move-deal': ['stage'],
 }
 
-/** `pipelineId`: the pipeline of a stage, or the pipeline itself. */
+/** `pipelineId` is the pipeline of a stage, or the pipeline itself. */
 interface Found {
   id: string
   pipelineId?: string
