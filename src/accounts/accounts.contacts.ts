@@ -3,14 +3,14 @@ import type { Work } from '../store/work.ts'
 
 /* The number of contacts of an account and the limit of its plan. Parameters such as `account` are SQL expressions. */
 
-/** SQL expression: how many contacts the plan of the account has left. It is null if there is no limit. */
+/** Returns the SQL expression of how many contacts the plan of the account has left. It is null if there is no limit. */
 export const contactsLeft = (account: string): string =>
   `(select p.contacts - a.contact_count from accounts a left join plans p on p.name = a.plan where a.id = ${account})`
 
 /**
- * SQL statement for a common table expression: adds `units` to the number of contacts, and returns a row. Returns none if `units` is 0
- * or the plan's limit does not allow them; negative units are always allowed. `after`: a true condition on another part of the
- * statement, which runs first.
+ * Returns the SQL of a common table expression that adds `units` to the number of contacts, and returns a row. It returns none if
+ * `units` is 0 or the plan's limit does not allow them; negative units are always allowed. `after` is a true condition on another
+ * part of the statement, which thereby runs first.
  */
 export const countingContacts = (account: string, units: string, after: string): string => `
     update accounts a set contact_count = contact_count + ${units}

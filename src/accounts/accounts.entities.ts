@@ -37,12 +37,18 @@ const AccountSchema = defineEntity({
     name: p.text().unique(),
     slug: p.text().nullable().unique(),
     plan: p.text(),
-    /** Number of distinct addresses. Exact: updated by the transaction that adds or removes them (contacts/write/write.count.ts). */
+    /**
+     * Number of distinct addresses. It is exact: the transaction that adds or removes them updates it
+     * (contacts/write/write.count.ts).
+     */
     contactCount: p.integer().default(0),
     createdAt: p.datetime(),
     /** When its deletion began. From then on the account can't be used, and its rows are deleted (accounts.delete.ts). */
     deletedAt: p.datetime().nullable(),
-    /** `closing`, `exporting` or `exported`: nothing of it runs in this installation (accounts.move.ts). Null while it runs here. */
+    /**
+     * The state of its move. With `closing`, `exporting` or `exported` nothing of it runs in this installation
+     * (accounts.move.ts). It is null while it runs here.
+     */
     move: p.text().nullable(),
     /** Identifies its last export; in the installation that it came to, the one that brought it. */
     moveId: p.text().nullable(),
@@ -62,7 +68,7 @@ const BrandSchema = defineEntity({
     logoType: p.text().nullable(),
     /** The beginning of its SHA-256, for its URL. */
     logoHash: p.text().nullable(),
-    /** In pixels. It is null if its header has no size. */
+    /** The width of the logo in pixels. It is null if its header has no size. */
     logoWidth: p.integer().nullable(),
     logoHeight: p.integer().nullable(),
     /** `#1a2b3c` */
@@ -102,7 +108,10 @@ const ApiKeySchema = defineEntity({
 export class ApiKey extends ApiKeySchema.class {}
 ApiKeySchema.setClass(ApiKey)
 
-/** Calls of one key in one route family in the current minute. Unlogged: after a crash of the server, a new window starts. */
+/**
+ * Calls of one key in one route family in the current minute. The table is unlogged: after a crash of the server, a new window
+ * starts.
+ */
 const RateWindowSchema = defineEntity({
   name: 'RateWindow',
   tableName: 'rate_windows',

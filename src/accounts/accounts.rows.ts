@@ -4,8 +4,8 @@ import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
 /**
- * SQL from item: the accounts that are neither being deleted nor exported, with `id` and `name`. The planner merges it into the
- * statement.
+ * The SQL from item of the accounts that are neither being deleted nor exported, with `id` and `name`. The planner merges it into
+ * the statement.
  */
 export const activeAccounts = '(select id, name from accounts where deleted_at is null and move is null)'
 
@@ -18,7 +18,7 @@ export const allAccounts = '(select id from accounts)'
 /** SQL query, in parentheses: the ids of the accounts that are being deleted, or are exported. Nothing of them runs. */
 export const closedAccountIds = '(select id from accounts where deleted_at is not null or move is not null)'
 
-/** SQL expression: the postal address of an account; null if it has none. */
+/** Returns the SQL expression of the postal address of an account. It is null if the account has none. */
 export const postalAddressOf = (accountId: string): string =>
   `(select postal_address from brands where account_id = ${accountId})`
 

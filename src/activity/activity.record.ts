@@ -42,7 +42,7 @@ interface Call {
   key: string | undefined
 }
 
-/** It is null if the contact does not exist. `isReplay`: an earlier call had the same key. */
+/** It is null if the contact does not exist. `isReplay` says that an earlier call had the same key. */
 type Outcome = (Recorded & { isReplay: boolean }) | null
 
 const readKeys = preparedStatement(

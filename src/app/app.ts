@@ -37,7 +37,7 @@ export interface OpenApp extends App {
 interface Options {
   /** A job's thread: this process has already opened the embedded server, so the app uses it without owning it. */
   isThread?: boolean
-  /** Called after each attempt to restart an embedded server that died. */
+  /** It is called after each attempt to restart an embedded server that died. */
   onRecovery?: (recovery: Recovery) => void
   /** Connections in the pool. */
   connections?: number
@@ -49,23 +49,23 @@ interface Options {
   hasNoticeConnection?: boolean
   /** The purpose of the connections, such as `svc mail`: part of their name, with the process. */
   name?: string
-  /** Of a daemon: part of the name of its connections. */
+  /** The version of a daemon, which is a part of the name of its connections. */
   version?: string
   schema?: SchemaRule
   now?: () => Date
-  /** For commands: links use the daemon's public URL. `isGiven`: the environment sets SVC_PUBLIC_URL. */
+  /** Commands set it, so that links use the daemon's public URL. `isGiven` says that the environment sets SVC_PUBLIC_URL. */
   links?: { isGiven: boolean }
   /** Marks the database as one for development, whose clock may be moved (`svc dev`). */
   development?: boolean
   projects?: App['projects']
   bindable?: App['bindable']
-  /** Counters that the threads of the process share. Default: new ones. */
+  /** Counters that the threads of the process share. Without them, the app gets new ones. */
   counters?: Counters
   /** Awaited before each unit of work: loads what the unit would otherwise load while it holds locks. */
   beforeWork?: () => Promise<unknown>
   /** Reports unexpected errors of background work. */
   report?: Report
-  /** Called for each heartbeat of a job's worker. */
+  /** It is called for each heartbeat of a job's worker. */
   beat?: () => void
 }
 

@@ -19,7 +19,7 @@ const count = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number)
-/** A retention period. Its maximum keeps the cut-off date after 1970. With `least` 0, the value 0 means for ever. */
+/** A retention period. Its maximum keeps the cut-off date after 1970. If `least` is 0, the value 0 means for ever. */
 const upTo = (most: number, least = 1) =>
   count.refine((given) => given >= least && given <= most, `must be a whole number from ${least} to ${most}`)
 const url = (protocols: RegExp, example: string) =>
@@ -99,7 +99,7 @@ const Environment = z.object({
 })
 
 export interface Config extends Settings {
-  /** null: the embedded server under `dataDir`. */
+  /** It is null for the embedded server under `dataDir`. */
   databaseUrl: string | null
   dataDir: string
   host: string
@@ -108,7 +108,7 @@ export interface Config extends Settings {
   dnsServers: readonly string[]
   /** The list of erasures (erasures.ts); null if none is kept. */
   erasuresFile: string | null
-  /** A file of further certificate authorities, and its certificates; null: only the system's. */
+  /** A file of further certificate authorities, and its certificates. It is null if only the system's are used. */
   caFile: string | null
   authorities: readonly string[]
   /** How long journey runs and their steps are kept after they ended. */

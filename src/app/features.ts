@@ -128,7 +128,7 @@ export const loadPages = async (consoleUrl?: string): Promise<Page[]> => {
   return [homePage(consoleUrl), ...liveview.pagesOf(kinds, forms), ...modules.flatMap(({ pages }) => pages)]
 }
 
-/** Renders projects to emails. Loaded for the first email of a project. */
+/** Renders projects to emails. It is loaded for the first email of a project. */
 export const projects: Projects = {
   loadProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.loadProject(...of),
   renderProject: async (...of) => (await import('../engagement/engagement.projects.ts')).projects.renderProject(...of),

@@ -24,8 +24,8 @@ interface Found {
 }
 
 /**
- * Declares the search of a table. `name`: a column by which commands find a row, too. If a row has the text as its name,
- * the search finds no id.
+ * Declares the search of a table. `name` is a column by which commands find a row, too. If a row has the text as its name, the
+ * search finds no id.
  */
 const search = (table: string, { name, id = 'id' }: { name?: string; id?: string } = {}) => {
   const isOfAccount = table === 'accounts' ? ':accountId::text is not null' : 'account_id = :accountId'

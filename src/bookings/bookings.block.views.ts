@@ -22,7 +22,7 @@ interface ShownProps {
   booking?: string
 }
 
-/** In the list of days: further times need the script. */
+/** How many times the list of days has. Further ones need the script. */
 const maxListed = 200
 
 interface Listed {

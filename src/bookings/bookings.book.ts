@@ -28,7 +28,7 @@ import { type BookingRow, bookingColumns, bookingData, bookingTypes } from './bo
 
 /** Limits the emails that an attendee can cause: each move sends one at the expense of the account. */
 const maxMoves = 5
-/** The same limit for attendees who cancel and book again. Counted by email and block. */
+/** The same limit for attendees who cancel and book again. It is counted by email and block. */
 const maxBookingsPerDay = 10
 
 /** The answer to a booking block. */
@@ -282,8 +282,8 @@ const isBusy = (
  * Books a start time for the recipient of an email, or moves the recipient's booking of that block, and emails the attendee
  * (docs/reference/studio.md#bookings). A booking that has ended is kept and a new one is created. A new booking fires
  * `booking.created` and `interaction.received`; a move fires nothing. Returns false if the recipient has already booked this
- * start. `busy`: times of the host's own calendar. Throws Problem `conflict` if the time is not offered, taken or busy, or if a limit of
- * moves or bookings is reached.
+ * start. `busy` are times of the host's own calendar. Throws Problem `conflict` if the time is not offered, taken or busy, or if
+ * a limit of moves or bookings is reached.
  */
 export const bookStart = async (
   app: NotifyContext,

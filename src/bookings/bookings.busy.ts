@@ -222,7 +222,7 @@ interface Cached {
 }
 
 const maxCached = 1_000
-/** By database: a process may have several in tests. */
+/** The caches by database, since a process may have several in tests. */
 const caches = new WeakMap<App['database'], Map<string, Cached>>()
 
 /** Returns the busy times of the host of a block; none if it has no `busyUrl`, or if the file can't be read. */

@@ -20,7 +20,7 @@ interface Cancellation {
   reason: string | null
 }
 
-/** In characters. */
+/** The maximum length of a reason in characters. */
 export const reasonMaxLength = 1000
 
 const freeBookingStart = preparedStatement(

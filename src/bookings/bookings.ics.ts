@@ -6,7 +6,7 @@ import { windowsZones } from './bookings.zones.ts'
  * that runs this (bookings.ics.worker.ts), because a rule that never matches keeps the library busy within one call.
  */
 
-/** A time when the host is busy, in epoch ms. `uid`: of an entry that one of our bookings has made. */
+/** A time when the host is busy, in epoch ms. `uid` identifies an entry that one of our bookings has made. */
 export interface BusySpan {
   startAt: number
   endAt: number
@@ -77,7 +77,7 @@ const clockOf = (ical: Library, calendar: Component, { timezone }: Window, onUnk
       if (name === null) onUnknown(tzid)
       return name ?? timezone
     })
-  /** `tzid`: the parameter of the property, if it has one. */
+  /** `tzid` is the parameter of the property, if it has one. */
   return (time: Time, tzid: string | undefined): number => {
     if (time.isDate) return inZone(time, timezone)
     if (time.zone === ical.Timezone.utcTimezone) return time.toUnixTime() * 1000

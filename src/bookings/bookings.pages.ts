@@ -25,7 +25,7 @@ export { forms } from './bookings.block.views.ts'
 
 interface LinkedBooking {
   accountId: string
-  /** The language of dates and numbers; null: English. */
+  /** The language of dates and numbers. It is null for English. */
   lang: string | null
   /** Whom the attendee meets: the name of the account, or of the email's sender; null if neither has one. */
   host: string | null
@@ -83,7 +83,7 @@ const chooseLink = ({ links }: LinkedBooking, label: string): Html => {
   return html`<p class="actions"><a class="act plain" href="${pathname}${search}${hash}">${label}</a></p>`
 }
 
-/** Shows a booking: how to add it to a calendar, to move and to cancel it. `isNew`: it was just made or moved. */
+/** Shows a booking: how to add it to a calendar, to move and to cancel it. `isNew` says that it was just made or moved. */
 const bookedPage = (linked: LinkedBooking, file: string, isNew: boolean): PageView => {
   const { booking } = linked
   const heading = isNew ? 'You are booked' : 'Your booking'

@@ -65,7 +65,10 @@ const weekdayOf = (day: number): number => ((day + 3) % 7) + 1
 const maxCachedMidnights = 10_000
 const midnights = new Map<string, number | null>()
 
-/** Returns a local day's midnight in epoch ms, or null if the clocks change on that day. Cached: zone lookups dominate a view's cost. */
+/**
+ * Returns a local day's midnight in epoch ms, or null if the clocks change on that day. The result is cached, since zone lookups
+ * dominate a view's cost.
+ */
 const midnightOf = (day: number, timezone: string): number | null => {
   if (midnights.size >= maxCachedMidnights) midnights.clear()
   return midnights.getOrInsertComputed(`${day} ${timezone}`, () => {
@@ -141,7 +144,10 @@ const fullDays = (calendar: Calendar, bookings: readonly Span[]): ((startMs: num
   }
 }
 
-/** Returns the first free start times in order, at most `limit`. `taken`: the bookings of the calendar. All times in epoch ms. */
+/**
+ * Returns the first free start times in order, at most `limit`. `taken` are the bookings of the calendar. All times are in epoch
+ * ms.
+ */
 export const freeStarts = (
   calendar: Calendar,
   nowMs: number,

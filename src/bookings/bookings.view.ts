@@ -54,7 +54,7 @@ export const bookingTypes = {
   updatedAt: 'int8',
 } as const
 
-/** A row of `bookings`, times in epoch ms. `messageId`: the email in which the time was booked. */
+/** A row of `bookings`, with times in epoch ms. `messageId` names the email in which the time was booked. */
 export type BookingRow = RowOf<typeof bookingTypes>
 
 export const viewBooking = ({ name, email, messageId, ...row }: BookingRow): BookingView => ({

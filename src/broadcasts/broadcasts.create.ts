@@ -30,9 +30,9 @@ const refs = z
 const Subject = text(500).min(1)
 
 export const NewBroadcast = z.object({
-  /** Default: the name of the project. */
+  /** The default is the name of the project. */
   name: text(200).min(1).optional(),
-  /** Ids or names, as those of segments and projects. */
+  /** Lists, segments and projects are named by their ids or names. */
   list: refs.optional(),
   /** A filter of the contacts of each list. */
   where: z.string().optional(),
@@ -42,7 +42,7 @@ export const NewBroadcast = z.object({
   excludeList: refs.optional(),
   excludeSegment: refs.optional(),
   project: text(200),
-  /** Id or name. */
+  /** The id or the name of a topic. */
   topic: text(200).optional(),
   /** Up to four: each recipient gets one of them. */
   subject: z
@@ -56,11 +56,11 @@ export const NewBroadcast = z.object({
   after: text(20)
     .refine((after) => durationOf(after) !== null, 'must be a duration such as 4h')
     .optional(),
-  /** Id of a sender, or an address. Default: the account's default sender. */
+  /** The id of a sender, or an address. The default is the account's default sender. */
   sender: text(320).min(1).optional(),
-  /** Default: that of the sender. */
+  /** The default is that of the sender. */
   replyTo: Recipient.optional(),
-  /** An ISO time. Default: the broadcast begins when it is sent. */
+  /** An ISO time. Without one, the broadcast begins when it is sent. */
   at: z
     .string()
     .refine((value) => timePattern.test(value) && !Number.isNaN(Date.parse(value)), {
@@ -78,7 +78,7 @@ export const NewBroadcast = z.object({
 })
 export type NewBroadcast = z.output<typeof NewBroadcast>
 
-/** What `update` changes of a draft. null takes the default again, or nothing for `topic`, `at` and `rate`. */
+/** What `update` changes of a draft. A null restores the default; `topic`, `at` and `rate` have none, so a null removes them. */
 export const BroadcastChanges = NewBroadcast.partial().extend({
   topic: NewBroadcast.shape.topic.nullable(),
   subject: NewBroadcast.shape.subject.nullable(),
@@ -135,7 +135,7 @@ const subjectsOf = ({ subject, share, winner, after }: BroadcastChanges, current
 }
 
 /**
- * Returns the new values of the columns that an input changes. `current`: the columns of the draft; absent for a new
+ * Returns the new values of the columns that an input changes. `current` has the columns of the draft; it is absent for a new
  * broadcast.
  */
 export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Current) => {

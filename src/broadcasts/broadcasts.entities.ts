@@ -3,8 +3,8 @@ import type { FilterNames } from '../segments/segments.ts'
 import { owned, tenantFilter } from '../store/tenant.ts'
 
 /**
- * A list with an optional filter. `segmentId`: the segment from which both come, if any. Its filter is read again when
- * the broadcast begins.
+ * A list with an optional filter. `segmentId` is the segment from which both come, if any. Its filter is read again when the
+ * broadcast begins.
  */
 export interface Part {
   listId: string
@@ -27,7 +27,7 @@ export interface Audience {
 /** What a broadcast sends. It is fixed when an operator says `send`: later changes of its project or its sender don't change it. */
 export interface Letter {
   projectVersion: number
-  /** With unfilled merge tags. */
+  /** The subject with unfilled merge tags. */
   subject: string
   /** All subjects, if there are several. */
   subjects?: string[]
@@ -70,20 +70,20 @@ const BroadcastSchema = defineEntity({
     listId: p.text().collation('C'),
     /** The segment whose contacts are its recipients. */
     segmentId: p.text().collation('C').nullable(),
-    /** The filter, which is evaluated when the broadcast begins; null: the whole list. A segment is read again then. */
+    /** The filter, which is evaluated when the broadcast begins. It is null for the whole list. A segment is read again then. */
     filter: p.text().nullable(),
     /** What the names in the filter stand for; null if it was stored before names were resolved, or there is no filter. */
     filterNames: p.json<FilterNames>().nullable(),
-    /** The recipients; null: those of one list or one segment, in the columns above. */
+    /** The recipients. It is null for those of one list or one segment, in the columns above. */
     audience: p.json<Audience>().nullable(),
     projectId: p.text().collation('C'),
     /** The topic of its emails. */
     topicId: p.text().collation('C').nullable(),
-    /** null: the project's name. */
+    /** It is null for the project's name. */
     subject: p.text().nullable(),
-    /** Id or address of the chosen sender; null: the account's default. */
+    /** The id or the address of the chosen sender. It is null for the account's default. */
     sender: p.text().nullable(),
-    /** null: that of the sender. */
+    /** It is null for that of the sender. */
     replyTo: p.text().nullable(),
     /** The version of the project that was tested last. */
     testedVersion: p.integer().nullable(),
@@ -91,19 +91,19 @@ const BroadcastSchema = defineEntity({
     variants: p.json<Variants>().nullable(),
     /** When the last recipient of the share that gets variants was queued. */
     shareQueuedAt: p.datetime().nullable(),
-    /** The number of the variant that the rest gets; null: undecided. */
+    /** The number of the variant that the rest gets. It is null until it is decided. */
     winner: p.integer().nullable(),
     /** How many emails of each variant were sent; null before it has ended. */
     variantSent: p.json<number[]>().nullable(),
     /** Fixed when it is sent; null before. */
     letter: p.json<Letter>().nullable(),
-    /** Messages per minute; null: unlimited. */
+    /** The maximum messages per minute. It is null if there is none. */
     rate: p.integer().nullable(),
     /** It is null if it begins when it is sent. */
     scheduledAt: p.datetime().nullable(),
     /** When it began. Later changes of the list do not change its recipients. */
     startedAt: p.datetime().nullable(),
-    /** The row id up to which messages are queued, or the key up to which they are cancelled; null: all are. */
+    /** The row id up to which messages are queued, or the key up to which they are cancelled. It is null once all are. */
     checkpoint: p.text().collation('C').nullable(),
     /** When it was paused; null if it is not paused. `status` stays what it was, for when it is resumed. */
     pausedAt: p.datetime().nullable(),
@@ -111,7 +111,9 @@ const BroadcastSchema = defineEntity({
     pacedAt: p.datetime().nullable(),
     /** An estimate, counted when it is created, sent and begun; the exact number once all messages are queued. */
     recipients: p.integer(),
-    /** Counts of its messages, without the counters that have not been added yet. `queued`: not ended yet. */
+    /**
+     * Counts of its messages, without the counters that have not been added yet. `queued` counts those that have not ended yet.
+     */
     queued: p.integer().default(0),
     sent: p.integer().default(0),
     failed: p.integer().default(0),
@@ -138,7 +140,7 @@ const BroadcastRecipientsSchema = defineEntity({
     rowIds: p.array(),
     /** Whether these recipients get the best variant, and wait until it is decided. */
     isRest: p.boolean().nullable(),
-    /** The lists that make them recipients; null: the list of the broadcast. */
+    /** The lists that make them recipients. It is null for the list of the broadcast. */
     listIds: p.array().nullable(),
   },
 })

@@ -22,11 +22,11 @@ export interface BroadcastView {
   id: string
   name: string
   status: 'draft' | 'scheduled' | 'sending' | 'paused' | 'done' | 'cancelled'
-  /** The list, or the first one that was named; null: every address. */
+  /** The list, or the first one that was named. It is null for every address. */
   listId: string | null
   /** It is absent if it was created for a list. */
   segmentId?: string
-  /** The filter of its recipients; absent: the whole list. */
+  /** The filter of its recipients. It is absent for the whole list. */
   where?: string
   /** For any other audience than one list or segment: all of its lists and segments, and those that are excluded. */
   all?: true
@@ -37,19 +37,22 @@ export interface BroadcastView {
   projectId: string
   /** It is null if it has not been sent, and will use the newest version. */
   projectVersion: number | null
-  /** With unfilled merge tags. For a draft, the subject that it would have now; null if its project was deleted. */
+  /**
+   * The subject with unfilled merge tags. A draft has the one that it would be sent with now; it is null if its project was
+   * deleted.
+   */
   subject: string | null
   /** For a draft, the sender that it would have now; null if the account has none. */
   from: { email: string; name: string } | null
   replyTo: string | null
-  /** Messages per minute; null: unlimited. */
+  /** The maximum messages per minute. It is null if there is none. */
   rate: number | null
-  /** Absent: its emails have no topic. */
+  /** It is absent if its emails have no topic. */
   topicId?: string
   /** It is null if it begins when it is sent. */
   scheduledAt: number | null
   recipients: number
-  /** Not ended yet. */
+  /** The number of its emails that have not ended yet. */
   queued: number
   sent: number
   failed: number

@@ -8,7 +8,8 @@ const parts = ['opened', 'clicked', 'answered', 'unsubscribed', 'bounced', 'comp
 export type Rates = Record<(typeof parts)[number], number | null>
 
 /**
- * Results of a broadcast. `average`: of the rates of the `broadcasts` that were sent last before it, at most five; null if there is none.
+ * Results of a broadcast. `average` has the average rates of the `broadcasts` that were sent last before it, at most five. It is
+ * null if there are none.
  */
 export interface BroadcastResults {
   stats: MailStats

@@ -41,9 +41,9 @@ export interface Plan extends Letter, Pick<BroadcastView, AudienceProperty> {
   testedVersion: number | null
   /** It is null if it begins at once, also if its time has passed. */
   at: Date | null
-  /** Messages per minute; null: unlimited. */
+  /** The maximum messages per minute. It is null if there is none. */
   rate: number | null
-  /** Of several subjects: who gets them first, and which one the rest gets; null: all get one of them. */
+  /** Which recipients get one of several subjects first, and which one the rest gets. It is null if all get one of them. */
   contest: Variants['contest']
   /** The active contacts of the list that the filter matches now. */
   recipients: number

@@ -138,7 +138,7 @@ const begin = async (work: Work, state: State): Promise<boolean> => {
   return typeof recipients === 'number'
 }
 
-/** undefined: the project's name. */
+/** Returns the subject for an address. It is undefined for the project's name. */
 const subjectFor = ({ subject, variants, letter, winner }: State, email: string): string | undefined =>
   variants ? variants.subjects[variantOf(email, variants, winner)] : (letter?.subject ?? subject ?? undefined)
 

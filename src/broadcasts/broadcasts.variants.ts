@@ -50,7 +50,7 @@ const inShare = (email: string, share: number): boolean => bitsOf(email).readUIn
 
 const hashed = (email: string, from: number) => `('x' || substr(md5(${email}), ${from}, 8))::bit(32)::int8`
 
-/** SQL condition: the address is not in the share. */
+/** Returns the SQL condition that the address is not in the share. */
 export const isOfRest = (email: string, { contest }: Variants): string =>
   contest ? `${hashed(email, 9)} % 100 >= ${contest.share}` : 'false'
 

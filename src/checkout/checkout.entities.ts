@@ -47,7 +47,7 @@ const PaymentOrderSchema = defineEntity({
     blockId: p.text().collation('C'),
     projectId: p.text().collation('C'),
     projectVersion: p.integer(),
-    /** Empty once the recipient was erased: payments stay as business records. */
+    /** It is empty once the recipient was erased: payments stay as business records. */
     email: p.text().collation('C'),
     currency: p.text(),
     /** The total of all items. */

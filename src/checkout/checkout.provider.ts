@@ -12,7 +12,7 @@ import { paymentProviders } from './checkout.columns.ts'
 
 export type ProviderKind = 'stripe' | 'test'
 
-/** The current provider with its keys. `formerKey`: the key before the last change, whose sessions may still be paid. */
+/** The current provider with its keys. `formerKey` is the key before the last change, whose sessions may still be paid. */
 export type Provider = { kind: 'stripe'; key: string; formerKey: string | null } | { kind: 'test' }
 
 /** A provider as `svc payments provider` shows it. */

@@ -18,7 +18,7 @@ export interface PaymentProvider {
   kind: ProviderKind
   /** The hash of the current key; null if the provider has no keys. */
   key: string | null
-  /** Opens the order's session. Idempotent: repeated calls return the same session. Throws Problem `upstream`. */
+  /** Opens the order's session. It is idempotent: repeated calls return the same session. Throws Problem `upstream`. */
   open(order: Order, returnUrls: ReturnUrls): Promise<CheckoutSession>
   /** Returns the state of a session that has expired, or that another key opened. Throws Problem `upstream`. */
   checkState(session: Session): Promise<Exclude<CheckoutState, 'unknown'>>

@@ -14,7 +14,7 @@ export interface Choice {
   short?: string
 }
 
-/** With at least this many choices, typing filters them. */
+/** If there are at least this many choices, typing filters them. */
 const searchFrom = 8
 const pageSize = 10
 

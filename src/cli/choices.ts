@@ -5,7 +5,10 @@ import { askChoice, askSeveral, askText, type Choice, checkFile, questionOf } fr
 import type { Context } from './command.ts'
 import { pathOf } from './complete.ts'
 
-/** Returns the texts that were given for a flag (`--pipeline`) or an argument (`<ids>`) of the same command; none: []. */
+/**
+ * Returns the texts that were given for a flag (`--pipeline`) or an argument (`<ids>`) of the same command, or [] if there are
+ * none.
+ */
 export type Given = (place: string) => readonly string[]
 
 /** The values of a flag or an argument. */

@@ -15,9 +15,9 @@ import type { Column, ListOptions, Output } from './output.ts'
 import type { Progress } from './progress.ts'
 
 export interface RunOptions {
-  /** `none`: the command needs no database. */
+  /** `none` is for a command that needs no database. */
   app?: 'open' | 'none'
-  /** `none`: the command is for the installation, so that no account is chosen before its questions. */
+  /** `none` is for a command of the installation: no account is chosen before its questions. */
   account?: 'none'
   /** Returns how far the clock of relative times is ahead of the system's, in ms. It is for commands without the app. */
   aheadMs?: () => Promise<number>

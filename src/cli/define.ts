@@ -17,7 +17,7 @@ interface Item {
 /** A noun, or words of it that hold verbs. */
 interface Group extends Item {
   summary: string
-  /** For a noun: its heading in `svc --help`, and its summary there. */
+  /** The heading of a noun in `svc --help`, and its summary there. */
   heading?: string
   brief?: string
 }

@@ -52,7 +52,7 @@ const LessonSchema = defineEntity({
     /** The content as sanitised HTML, rendered when it is written (courses.markdown.ts). */
     html: p.text().default(''),
     videoUrl: p.text().nullable(),
-    /** Starts at 1. Assigned under the lock of the course. */
+    /** The position in its course, from 1. It is assigned under the lock of the course. */
     position: p.integer(),
   },
 })
@@ -75,7 +75,10 @@ const MemberSchema = defineEntity({
 export class Member extends MemberSchema.class {}
 MemberSchema.setClass(Member)
 
-/** A course's key to the whole membership. A member is entitled while any of their keys is active. Changed under the member's lock. */
+/**
+ * A course's key to the whole membership. A member is entitled while any of their keys is active. It is changed under the
+ * member's lock.
+ */
 const EnrolmentSchema = defineEntity({
   name: 'Enrolment',
   tableName: 'enrolments',
@@ -109,7 +112,7 @@ const FinishedLessonSchema = defineEntity({
 export class FinishedLesson extends FinishedLessonSchema.class {}
 FinishedLessonSchema.setClass(FinishedLesson)
 
-/** A course that a member has completed. Permanent: lessons added later don't complete the course again. */
+/** A course that a member has completed. It is permanent: lessons that are added later don't change it. */
 const CompletionSchema = defineEntity({
   name: 'Completion',
   tableName: 'course_completions',

@@ -144,7 +144,10 @@ const readAllLessons = statement(
 export const listLessons = ({ sql, accountId }: Reader): Promise<{ id: string; title: string; course: string }[]> =>
   sql(readAllLessons, { accountId })
 
-/** SQL condition: the course of the key `e` is not deleted. Keys of a deleted course stay for a while (courses.delete.ts). */
+/**
+ * Returns the SQL condition that the course of the key `e` is not deleted. Keys of a deleted course stay for a while
+ * (courses.delete.ts).
+ */
 export const opens = (e: string) =>
   `exists (select from courses oc where oc.account_id = ${e}.account_id and oc.id = ${e}.course_id)`
 

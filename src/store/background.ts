@@ -22,7 +22,7 @@ interface Described {
 export interface Loop extends Described {
   /** What it waits for. */
   readonly every: string
-  /** `looks`: what the heartbeats of its worker look for, for the schedulers of the process (queue/looks.ts). */
+  /** `looks` is what the heartbeats of its worker look for, for the schedulers of the process (queue/looks.ts). */
   run(app: App, signal: AbortSignal, report: Report, looks: Readonly<Record<string, string>>): Promise<unknown>
 }
 

@@ -37,7 +37,7 @@ export type Typed<Value> = string & { readonly [value]: Value }
 /** A PostgreSQL type, as pg_type names it; with `?` if the value may be null. */
 export type Type = TypeName | `${TypeName}?` | Typed<unknown>
 
-/** Names with their types: the columns of a row, or the parameters of a statement. */
+/** Names with their types, for the columns of a row or the parameters of a statement. */
 export type TypeMap = Readonly<Record<string, Type>>
 
 /** Returns a type without its `?`, as pg_type names it. */

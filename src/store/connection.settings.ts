@@ -31,18 +31,18 @@ const limits = { lock_timeout: '5s', idle_in_transaction_session_timeout: '30s' 
  */
 const planner = { enable_seqscan: 'off', jit: 'off', max_parallel_workers_per_gather: '0' } as const
 
-/** Of a connection of a pool. */
+/** The settings of a connection of a pool. */
 export const poolSettings: Settings = { ...noticeLoss, ...noticeUnread, ...limits, ...planner }
 
-/** Of a connection outside the pool. */
+/** The settings of a connection outside the pool. */
 export const sessionSettings: Settings = noticeLoss
 
-/** Of a connection outside the pool whose statements have a deadline: none of them is a COPY. */
+/** The settings of a connection outside the pool whose statements have a deadline: none of them is a COPY. */
 export const deadlineSettings: Settings = { ...noticeLoss, ...noticeUnread }
 
 /**
- * For pools that run only the statements of a queue. The planner's statistics describe a moment at which the queue was
- * empty or full. These settings leave it only the indexes that the statements are written for, and one plan for each
+ * The settings of pools that run only the statements of a queue. The planner's statistics describe a moment at which the queue
+ * was empty or full. These settings leave it only the indexes that the statements are written for, and one plan for each
  * statement.
  */
 export const queueSettings = {

@@ -28,11 +28,11 @@ export class Connection extends pg.Client {
   isIdle = false
   /** It can't be used any more. */
   isLost = false
-  /** In the clock's time: the deadline of the current statement or call. */
+  /** The deadline of the current statement or call, in the clock's time. */
   endsAt = Number.POSITIVE_INFINITY
-  /** In the clock's time: when the running statement last made progress. It is null while no statement runs. */
+  /** When the running statement last made progress, in the clock's time. It is null while no statement runs. */
   progressAt: number | null = null
-  /** In ms of performance.now(): when the server last answered on it. */
+  /** When the server last answered on it, in ms of performance.now(). */
   usedAt = performance.now()
   #bytes = 0
 

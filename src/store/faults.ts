@@ -48,7 +48,9 @@ export const isUnavailable = (error: unknown): boolean =>
   socketErrors.includes(codeOf(error)) ||
   driverMessages.test((error as { message?: string } | null)?.message ?? '')
 
-/** For calls that share a transaction: whether it failed for a reason that concerns all of them, not the input of one call. */
+/**
+ * Returns whether a transaction that calls share failed for a reason that concerns all of them, not for the input of one call.
+ */
 export const isSharedFailure = (error: unknown): boolean =>
   isUnavailable(error) || (error instanceof Problem && error.kind === 'unavailable')
 

@@ -18,7 +18,7 @@ interface Batched extends Migration {
 
 interface MigrationClass {
   new (driver: never, config: never): Batched
-  /** `expand`: an older daemon works on the schema afterwards. `contract`: it does not. */
+  /** After `expand` an older daemon works on the schema, after `contract` it does not. */
   readonly change: Change
   /** The table whose rows `batch` changes. */
   readonly batches?: string
@@ -94,7 +94,7 @@ export const planSteps = async ({ sql }: Pick<Database, 'sql'>, names: readonly 
   return steps
 }
 
-/** Called before each migration or statement, and after each batch with the rows so far and an estimate of their total. */
+/** It is called before each migration or statement, and after each batch with the rows so far and an estimate of their total. */
 export type OnStep = (step: { migrations: readonly string[]; text: string; rows?: number; total?: number }) => void
 
 const hasChanges = statement(

@@ -82,7 +82,7 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
   const mark = `@${origin}`
   const hearers = new Set<(notice: Notice) => void>()
   let threads: BroadcastChannel | undefined
-  /** By channel and payload: equal notices are sent once. */
+  /** The waiting notices by channel and payload: equal ones are sent once. */
   const waiting = new Map<string, Notice>()
   let sending: Promise<void> | undefined
   /** When the waiting notices leave, in ms of `performance.now()`. `wake` ends the wait if this becomes earlier. */

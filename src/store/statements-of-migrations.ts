@@ -1,4 +1,4 @@
-/** `expand`: a daemon of the version before works on the schema afterwards. `contract`: it may not. */
+/** After `expand` a daemon of the version before works on the schema, after `contract` it may not. */
 export type Change = 'expand' | 'contract'
 
 /** What a statement of a migration does. */

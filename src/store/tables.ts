@@ -19,13 +19,13 @@ type Some<Columns extends TypeMap> = { readonly [Name in keyof Columns]?: RowOf<
 
 /** Some columns of a table. */
 export interface Columns<Picked extends TypeMap> {
-  /** SQL select list: each column under the name of its property. */
+  /** The SQL select list, with each column under the name of its property. */
   readonly list: string
-  /** SQL list of the columns' own names, for an insert. */
+  /** The SQL list of the columns' own names, for an insert. */
   readonly names: string
-  /** SQL list of a parameter for each. */
+  /** The SQL list of a parameter for each. */
   readonly values: string
-  /** SQL list of assignments, for an update: each column gets the parameter of its name. */
+  /** The SQL list of assignments, for an update. Each column gets the parameter of its name. */
   readonly set: string
   /** Their types, for a row or for parameters. */
   readonly types: Picked

@@ -11,7 +11,7 @@ const DayCountSchema = defineEntity({
     subject: p.text().collation('C').primary(),
     /** The UTC day. */
     day: p.date().primary(),
-    /** By name, without zeros. */
+    /** The counts by name, without zeros. */
     counts: p.json<Record<string, number>>(),
   },
 })

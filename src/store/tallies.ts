@@ -11,10 +11,13 @@ import type { App, Work } from './work.ts'
 
 const batchSize = 5000
 
-/** SQL expression: the UTC day of a time. */
+/** Returns the SQL expression of the UTC day of a time. */
 export const utcDay = (at: string): string => `(${at} at time zone 'UTC')::date`
 
-/** SQL statement: adds to the counts of days. `rows` selects account, subject, day and the counts: JSON with a number for each name. */
+/**
+ * Returns the SQL that adds to the counts of days. `rows` selects account, subject, day and the counts: JSON with a number for
+ * each name.
+ */
 export const tallying = (rows: string): string => `insert into day_tallies (account_id, subject, day, counts) ${rows}`
 
 /** The counts of a day. */

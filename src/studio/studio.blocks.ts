@@ -168,7 +168,7 @@ const Leaf = [
       days: z.int().min(1).max(366),
       /** From now until the earliest start that can be booked. */
       minNoticeMinutes: z.int().min(0).max(525_600).optional(),
-      /** Kept free before and after each booking. */
+      /** The time that is kept free before and after each booking. */
       bufferMinutes: z.int().min(0).max(1_440).optional(),
       /** Bookings on a day of `timezone`. */
       maxPerDay: z.int().min(1).max(1_000).optional(),
@@ -229,7 +229,7 @@ export const ProjectFile = z.strictObject({
   id: Ref.optional(),
   name: text(200).trim().min(1),
   preheader: text(500).trim().min(1).optional(),
-  /** The language of the text (BCP 47); default: English. */
+  /** The language of the text (BCP 47). The default is English. */
   lang: Lang.optional(),
   theme: Theme.default({}),
   blocks: z.array(Block).min(1),

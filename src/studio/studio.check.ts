@@ -8,7 +8,7 @@ import { parseCondition } from './studio.conditions.ts'
 
 const maxBlocks = 200
 const maxNesting = 10
-/** Of all `html` blocks. */
+/** The maximum length of all `html` blocks together. */
 const htmlMaxLengthInAll = 200_000
 
 interface Placed {

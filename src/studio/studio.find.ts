@@ -34,7 +34,7 @@ const view = ({ id, name, version, createdAt, updatedAt }: RowOf<typeof shownCol
   updatedAt: updatedAt.getTime(),
 })
 
-/** SQL expression: the name of a project; null if it was deleted. */
+/** Returns the SQL expression of the name of a project. It is null if the project was deleted. */
 export const projectNameOf = (account: string, id: string): string =>
   `(select name from projects where account_id = ${account} and id = ${id} and deleted_at is null)`
 

@@ -44,7 +44,7 @@ const withContent = [
  * nothing and can't end the declaration.
  */
 const value = /^(?:[#\w\s.,%'"/+-]|\b(?:rgb|hsl)a?\([\d\s.,%/]*\))*$/i
-/** Without a minus: what would be moved out of its block could cover others. */
+/** It allows no minus: what would be moved out of its block could cover others. */
 const space = /^[\w\s.%]*$/
 
 const edges = ['top', 'right', 'bottom', 'left']

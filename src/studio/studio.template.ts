@@ -8,15 +8,15 @@ import { fillUrl, type UrlKind, type UrlPart } from './studio.urls.ts'
 export interface Links {
   /** The hosted live view. */
   view: string
-  /** Returns the URL that replaces a link of the author. `written`: with its merge tags. */
+  /** Returns the URL that replaces a link of the author. `written` is the link with its merge tags. */
   click(url: string, written: string, isInText?: boolean): string
   /** Returns the URL for an option of a vote, rating or quiz. */
   answer(blockId: string, value: string): string
-  /** The URL of a link that only programs follow, because no person sees it; null: no such link. */
+  /** The URL of a link that only programs follow, because no person sees it. It is null if there is no such link. */
   honeypot: string | null
-  /** The URL of the open pixel; null: no pixel. */
+  /** The URL of the open pixel. It is null if there is none. */
   open: string | null
-  /** The unsubscribe URL, which marketing emails must show; null: no link. */
+  /** The unsubscribe URL, which marketing emails must show. It is null if there is no link. */
   unsubscribe: string | null
   /** The account's postal address, which marketing emails show. */
   postalAddress?: string | null
@@ -35,7 +35,7 @@ export const previewLinks: Links = {
 /** A piece of a template. A string is literal, already escaped for its medium; everything else is filled for each recipient. */
 export type Part =
   | TagPart
-  /** `isInText`: a link inside a text, which is numbered apart from those of blocks. */
+  /** `isInText` says that the link is inside a text: these are numbered apart from those of blocks. */
   | { url: readonly UrlPart[]; kind: UrlKind; isInText?: true }
   | { answer: string; value: readonly TagPart[] }
   /** A link of the email itself; `at` is the block to show in the live view. */
@@ -57,7 +57,7 @@ export interface Template {
 
 export type MergeData = Readonly<Record<string, string>>
 
-/** What differs between recipients. `nowMs`: the time to which conditions refer. */
+/** What differs between recipients. `nowMs` is the time to which conditions refer. */
 interface Recipient {
   mergeData: MergeData
   links: Links
@@ -152,8 +152,8 @@ export const numberLinks = () => {
 }
 
 /**
- * Returns the email's links with distinct http(s) URLs by their number. `written`: the URL as its author wrote it, with merge tags. Links
- * of hidden blocks are included.
+ * Returns the email's links with distinct http(s) URLs by their number. `written` is the URL as its author wrote it, with merge
+ * tags. Links of hidden blocks are included.
  */
 export const linksIn = (template: Template, mergeData: MergeData): Map<number, { url: string; written: string }> => {
   const found = new Map<number, { url: string; written: string }>()

@@ -18,7 +18,7 @@ export interface Answer {
 }
 
 interface ReceiverOptions {
-  /** 0: any free port. */
+  /** The port; 0 takes any free one. */
   port: number
   /** The secret part of the path, without which a sender can't post. */
   token: string

@@ -73,13 +73,13 @@ const WebinarRegistrationSchema = defineEntity({
     email: p.text().collation('C'),
     name: p.text(),
     status: p.enum(['confirmed', 'waitlisted', 'cancelled'] as const),
-    /** The position in the order of registrations, from 1. Assigned under the webinar's lock. */
+    /** The position in the order of registrations, from 1. It is assigned under the webinar's lock. */
     number: p.integer(),
     /** When the next reminder is due, or after the end the decision who attended. It is null if neither is due. */
     remindAt: p.datetime().nullable(),
     /** When the join page reported presence: the two minutes from each report that counts. It is null if there was no report. */
     seen: p.string().columnType('tstzmultirange').nullable(),
-    /** Whether the person attended, decided after the end. No report counts after it. It is null until it is decided. */
+    /** Whether the person attended. It is null until that is decided after the end; later reports do not count. */
     attended: p.boolean().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),

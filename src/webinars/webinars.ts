@@ -40,7 +40,10 @@ declare module '../store/work.ts' {
       work: Work,
       registered: { webinar: { id: string; title: string }; email: string },
     ): Promise<void>
-    /** Called with normalised addresses that attended an ended webinar and those that missed it, in batches, in the transaction that decides it. */
+    /**
+     * It is called with normalised addresses that attended an ended webinar and those that missed it, in batches, in the
+     * transaction that decides it.
+     */
     attendanceDecided?(
       work: Work,
       decided: { webinar: { id: string; title: string }; attended: readonly string[]; missed: readonly string[] },

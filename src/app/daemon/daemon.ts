@@ -18,7 +18,7 @@ import { createLogger } from './log.ts'
 export interface DaemonParts {
   api: boolean
   jobs: boolean
-  /** Without the API: the port of probes and metrics. */
+  /** The port of probes and metrics of a daemon without the API. */
   probesPort?: number
   schema?: SchemaRule
   /** Marks the database as one for development, whose clock may be moved. */
@@ -27,7 +27,7 @@ export interface DaemonParts {
   consoleUrl?: string
   /** Pages beside those of the features. */
   pages?: readonly Page[]
-  /** Called after each answered request to the API or a page. */
+  /** It is called after each answered request to the API or a page. */
   onAnswered?: OnAnswered
 }
 
@@ -35,7 +35,7 @@ export interface Daemon {
   app: OpenApp
   /** The URL of the API or, without it, of the probes; null if neither is served. */
   url: string | null
-  /** Stops accepting requests and claiming items; finishes or releases items in flight. Safe to call twice. */
+  /** Stops accepting requests and claiming items; finishes or releases items in flight. It can be called twice. */
   stop(): Promise<void>
 }
 

@@ -5,8 +5,8 @@
  */
 
 /**
- * `down`: the last run failed, and the current one has not run for 10 s yet. `stalled`: the thread runs, but its worker
- * has completed neither a heartbeat nor a poll for 15 s.
+ * A job is `down` if its last run failed, and the current one has not run for 10 s yet. It is `stalled` if its thread runs, but
+ * its worker has completed neither a heartbeat nor a poll for 15 s.
  */
 type JobState = 'ok' | 'down' | 'stalled'
 

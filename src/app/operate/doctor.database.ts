@@ -95,7 +95,7 @@ export const checkDatabase = async (app: OpenApp): Promise<Check[]> => {
   return [version, ...timeouts, schema, checkClock(app), await checkSecret(app)]
 }
 
-/** Warns of paused queues, from which nothing leaves. Without any it says nothing. */
+/** Warns of paused queues, from which nothing leaves. It says nothing if there are none. */
 export const checkQueues = async ({ sql }: OpenApp): Promise<Check[]> =>
   (await readHeld(sql)).map((queue) =>
     warn(`queue ${queue}`, `paused, so nothing in it leaves: svc queues show, then svc queues resume ${queue}`),
@@ -107,7 +107,7 @@ const ofCalendar = {
   none: (fault: string) => `was not read: ${fault}; its busyUrl is ignored`,
 } as const
 
-/** Warns of calendars of hosts that could not be read, or only with a fault. Without any it says nothing. */
+/** Warns of calendars of hosts that could not be read, or only with a fault. It says nothing if there are none. */
 export const checkCalendars = async (app: OpenApp): Promise<Check[]> => {
   const { faultyCalendars } = await import('../../bookings/bookings.ts')
   return (await faultyCalendars(app)).map(({ accountId, projectId, blockId, fault, used }) =>

@@ -16,14 +16,14 @@ import { statement } from '../../store/statement.ts'
 import { formerKeys } from '../app.ts'
 
 /**
- * A column of texts sealed with `SVC_SECRET`. `context`: SQL expression of the context that each text was sealed with, unique in the
- * table.
+ * A column of texts sealed with `SVC_SECRET`. `context` is the SQL expression of the context that each text was sealed with. It
+ * is unique in the table.
  */
 const sealedColumn = (table: string, column: string, context: string) => ({
   table,
   column,
   context,
-  /** Without a limit (null) it reads all rows. */
+  /** It reads all rows if the limit is null. */
   read: statement(
     `read-${table}-${column}`,
     { row: { sealed: 'text', context: 'text' }, parameters: { limit: 'int8?' } },

@@ -18,7 +18,7 @@ export interface Status {
   schema: { applied: number; pending: string[] }
   /** Its size in bytes. */
   database: { at: string; version: string; size: number }
-  /** `stalled`: jobs without a statement for 15 s (`/readyz`). */
+  /** `stalled` are the jobs without a statement for 15 s (`/readyz`). */
   daemons: {
     process: string
     version: string | null
@@ -27,7 +27,7 @@ export interface Status {
     jobs: string[]
     stalled: string[]
   }[]
-  /** This and the following: null if the schema is behind, since the queries need the current schema. */
+  /** This property and the following ones are null if the schema is behind, since the queries need the current schema. */
   queues: QueueDepth[] | null
   /** Deliveries and messages of the last hour, by their current status. */
   lastHour: { deliveries: Record<string, number>; sends: Record<string, number> } | null

@@ -278,7 +278,7 @@ interface DrawingRows {
   columns?: number
 }
 
-/** Draws a table without borders. With `isColoured`, status words are coloured. `hasCut`: whether a text was cut. */
+/** Draws a table without borders. With `isColoured`, status words are coloured. `hasCut` says whether a text was cut. */
 export const drawRows = (
   head: readonly string[],
   rows: readonly (readonly Shown[])[],

@@ -76,7 +76,7 @@ const isMoney = (value: unknown): value is Money =>
 const labelOf = (property: string): string =>
   /[a-z][A-Z]/.test(property) ? headingOf(property).toLowerCase() : property
 
-/** `email: ada@shop.example, name: Ada` */
+/** Returns an object as one line, such as `email: ada@shop.example, name: Ada`. */
 const briefly = (thing: object, now: number): string =>
   Object.entries(thing)
     .map(([name, value]) => `${name}: ${shownText(cellOfPerson(name, value, now), now, true).text}`)

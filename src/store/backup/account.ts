@@ -20,7 +20,7 @@ import { encodeFrame, encodeJson, frameKinds, parseFrame, readFrames, type Table
 const name = z.string().min(1).max(63)
 
 const SealedText = z.object({ table: name, column: name, context: z.string(), text: z.string() })
-/** A text that the installation seals, opened. `context`: what it is sealed with. */
+/** A text that the installation seals, opened. `context` is what it is sealed with. */
 export type SealedText = z.infer<typeof SealedText>
 
 const Header = z.object({

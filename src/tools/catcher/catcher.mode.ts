@@ -9,10 +9,12 @@ export type MailMode = (typeof mailModes)[number]
 
 /** The mode of the catcher. It is in a file of the data folder, since one process sets it and another one follows it. */
 export interface MailSetting {
-  /** Identifies this setting: held messages wait until the id changes. Empty for the default. */
+  /** Identifies this setting: held messages wait until the id changes. It is empty for the default. */
   id: string
   mode: MailMode
-  /** For how many more messages; then the catcher accepts again. null: until the mode changes. */
+  /**
+   * For how many more messages the mode holds; then the catcher accepts again. It is null if the mode holds until it is changed.
+   */
   times: number | null
 }
 

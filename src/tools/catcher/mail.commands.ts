@@ -99,7 +99,7 @@ const timesOf = (text: string | undefined): number | null => {
 const printMode = (out: Output, mode: MailMode, times: number | null) =>
   out.one({ mode, times }, { mode: times === null ? mode : `${mode} (${quantity(times, 'time')}, then accept)` })
 
-/** `svc mail`: emails caught by `svc dev`. */
+/** The commands `svc mail`, for emails that `svc dev` caught. */
 export const commands: CommandList = [
   command({
     path: 'mail list',

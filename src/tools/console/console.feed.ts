@@ -52,7 +52,7 @@ export const createDeliveries = () => {
       deliveries.push({ seq, at, arrived, type, id, subject, status, verified, verdict, body: text, truncated })
       if (deliveries.length > kept) deliveries.shift()
     },
-    /** Newest first. */
+    /** Returns the newest ones first. */
     newest: (limit: number = kept) => ({ ...counts, deliveries: deliveries.slice(-limit).reverse() }),
   }
 }
@@ -88,7 +88,7 @@ export const createCalls = () => {
       })
       if (calls.length > kept) calls.shift()
     },
-    /** Newest first. */
+    /** Returns the newest ones first. */
     newest: (limit: number = kept) => ({ total, calls: calls.slice(-limit).reverse() }),
   }
 }

@@ -5,9 +5,10 @@ import { statusHere } from '../../net/loopback.ts'
 import { attributeOf, type Element, elementsOf, nodesOf, parseMail } from './console.tree.ts'
 
 /**
- * What a link of an email leads to. `own`: a page of svc; `tracked`: one whose visit svc counts; `hidden`: one that only programs
- * see; `here`: another program on this machine; `other`: another host; `address`: email or telephone; `inside`: a place in the
- * email itself; `empty`: nothing; `sample`: a placeholder, such as an unfilled merge tag or a host that is reserved for examples.
+ * What a link of an email leads to. `own` is a page of svc, `tracked` one whose visit svc counts, `hidden` one that only programs
+ * see. `here` is another program on this machine, `other` another host, `address` an email address or a telephone number,
+ * `inside` a place in the email itself, `empty` nothing. `sample` is a placeholder, such as an unfilled merge tag or a host that
+ * is reserved for examples.
  */
 type LinkKind = 'own' | 'tracked' | 'hidden' | 'here' | 'other' | 'address' | 'inside' | 'empty' | 'sample'
 

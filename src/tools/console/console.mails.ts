@@ -11,7 +11,7 @@ import {
   viewOf,
 } from '../catcher/catcher.ts'
 
-/** A summary of an email for lists. Cached, since parsing an email takes a millisecond. */
+/** A summary of an email for lists. It is cached, since parsing an email takes a millisecond. */
 export interface MailDigest extends MailView {
   /** The beginning of the text. */
   beginning: string

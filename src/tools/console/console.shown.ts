@@ -87,7 +87,7 @@ const moneyOf = ({ amount, value, currency }: Fields): string[] => {
     : []
 }
 
-/** `vote: Red`; what has no single value, such as a form, by its kind only. */
+/** Returns an answer such as `vote: Red`. One without a single value, such as that of a form, is only named by its kind. */
 const answerOf = ({ kind, value }: Fields): string[] =>
   textOf(kind).map((name) =>
     ['string', 'number'].includes(typeof value) ? `${name}: ${maskText(String(value)).slice(0, 80)}` : name,

@@ -9,7 +9,7 @@ const print = (out: Output, view: ClockView) => {
   out.one(view, { now: new Date(now), 'ahead of the system by': ahead })
 }
 
-/** `svc clock`: the clock of a development database. */
+/** The commands `svc clock`, for the clock of a development database. */
 export const commands: CommandList = [
   command({
     path: 'clock show',

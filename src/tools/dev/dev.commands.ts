@@ -51,7 +51,7 @@ const dev = async (context: Context, { dataDir }: { dataDir?: string }): Promise
   await development.stop()
 }
 
-/** `svc dev`: the whole service on this machine, for trials and development. */
+/** The command `svc dev`: the whole service on this machine, for trials and development. */
 export const commands: CommandList = [
   command({
     path: 'dev',

@@ -15,11 +15,11 @@ export interface Development {
   /** The URL of the mail catcher; null if the environment sets a relay. */
   catcherUrl: string | null
   key: string
-  /** See Demo. */
+  /** The list of the demo (`Demo`). */
   list: string | null
   /** How far the clock of the database is ahead of the system's. */
   aheadMs: number
-  /** Safe to call twice. */
+  /** It can be called twice. */
   stop(): Promise<void>
 }
 

@@ -11,13 +11,13 @@ import { webinarRegistrations } from '../webinars.columns.ts'
  * report is stored. A range ends two minutes after its last report, so it counts a minute less than its length.
  */
 
-/** SQL: when the person of a registration was first seen. */
+/** Returns the SQL expression of when the person of a registration was first seen. */
 export const firstSeen = (registration: string): string => `lower(${registration}.seen)`
 
-/** SQL: when the person of a registration was last seen. */
+/** Returns the SQL expression of when the person of a registration was last seen. */
 export const lastSeen = (registration: string): string => `upper(${registration}.seen) - interval '2 minutes'`
 
-/** SQL: for how many minutes the person of a registration was present, rounded. */
+/** Returns the SQL expression of how many minutes the person of a registration was present, rounded. */
 export const minutesSeen = (registration: string): string =>
   `(select round(sum(extract(epoch from upper(s) - lower(s)) - 60) / 60)::int4 from unnest(${registration}.seen) s)`
 

@@ -35,8 +35,8 @@ const decideAll = statement(
 )
 
 /**
- * Decides who of some registrations of an ended webinar attended, which the caller has locked: their journeys start, and the emails
- * of bound events are queued, one for each person. No report of theirs counts afterwards.
+ * Decides who of some registrations of an ended webinar attended, which the caller has locked: their journeys start, and the
+ * emails of bound events are queued, one for each person. Later reports of theirs do not count.
  */
 export const publishOutcome = async (
   app: MailApp,

@@ -7,7 +7,7 @@ export interface Links {
   join: string
   calendar: string
   cancel: string
-  /** Only for leaving the waitlist. */
+  /** The link for leaving the waitlist. */
   leave: string
 }
 
@@ -28,7 +28,7 @@ export interface MailFacts {
   title: string
   scheduledAt: Date | null
   durationMinutes: number
-  /** How dates are written; default: in English, in UTC. */
+  /** How dates are written. The default is English, in UTC. */
   locale?: Locale
   links: Links
   /** The recording. */
@@ -67,7 +67,7 @@ const cancel = ({ links }: MailFacts) => ({ label: 'Can’t come? Cancel my regi
 
 const leave = ({ links }: MailFacts) => ({ label: 'Leave the waitlist', url: links.leave })
 
-/** For a person with a seat. The calendar entry is attached. */
+/** Builds the email about a new time for a person with a seat. The calendar entry is attached. */
 export const movedMail = (facts: MailFacts): PlainMail =>
   mailOf(
     facts,
@@ -80,7 +80,7 @@ export const movedMail = (facts: MailFacts): PlainMail =>
 export const movedWaitlistMail = (facts: MailFacts): PlainMail =>
   mailOf(facts, 'New time', 'The session has a new time. You keep your place on the waitlist.', [leave(facts)])
 
-/** For a person who got a seat, directly or from the waitlist. */
+/** Builds the confirmation for a person who got a seat, directly or from the waitlist. */
 export const confirmationMail = (facts: MailFacts): PlainMail =>
   mailOf(facts, 'You are registered', 'You have a seat.', [join(facts), ...calendar(facts), cancel(facts)])
 

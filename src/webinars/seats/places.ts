@@ -138,8 +138,8 @@ const vacate = async (app: MailApp, work: Work, webinar: WebinarRow, registratio
 }
 
 /**
- * Cancels a registration. With `place`, only one on the waitlist. Changes nothing if it was already cancelled, or if the webinar
- * has ended or was cancelled.
+ * Cancels a registration. With `place` it cancels only one on the waitlist. Changes nothing if it was already cancelled, or if
+ * the webinar has ended or was cancelled.
  */
 export const cancelRegistration = async (app: MailApp, work: Work, id: string, place?: 'waitlisted'): Promise<void> => {
   const locked = await lockRegistration(work, id)

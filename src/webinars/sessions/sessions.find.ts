@@ -104,10 +104,10 @@ const urlOf = (name: string, column: string) => {
     (await sql(readUrl, { accountId, id }))[0]?.url ?? null
 }
 
-/** Returns the stream's URL, or null if it is not set. Only for the operator: the API does not show it. */
+/** Returns the stream's URL, or null if it is not set. It is only for the operator: the API does not show it. */
 export const findStream = urlOf('read-stream-url', 'stream_url')
 
-/** Returns the recording's URL, or null if it is not set. Only for the operator. */
+/** Returns the recording's URL, or null if it is not set. It is only for the operator. */
 export const findReplay = urlOf('read-replay-url', 'replay_url')
 
 /** Returns what the operator sees beside the public view. Throws Problem `not_found`. */

@@ -91,8 +91,8 @@ ${times}</time></p>
 }
 
 /**
- * Returns the countdown, which only the script shows: without it the date remains. `reloads`: the page reloads after the start
- * until the session is live.
+ * Returns the countdown, which only the script shows: without it the date remains. With `reloads` the page reloads after the
+ * start until the session is live.
  */
 export const countdown = ({ status, scheduledAt }: ShownSession, now: Date, { reloads = false } = {}): Html | false =>
   status === 'scheduled' &&
