@@ -27,7 +27,7 @@ export interface DayCounts {
   counts: Readonly<Record<string, number>>
 }
 
-const reading = statement(
+const readTallies = statement(
   'read-day-counts',
   {
     row: { day: 'text', counts: typed<Readonly<Record<string, number>>>('jsonb') },
@@ -51,7 +51,7 @@ export const readDayCounts = (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   subject: string,
   from: string | null,
-): Promise<DayCounts[]> => sql(reading, { accountId, subject, from })
+): Promise<DayCounts[]> => sql(readTallies, { accountId, subject, from })
 
 /** Returns the sums over days. */
 export const sumCounts = (days: readonly DayCounts[]): Record<string, number> => {
@@ -84,7 +84,7 @@ export const forgetCounts = async (
 }
 
 // Accounts that are being deleted are skipped: no new rows may appear in them.
-const addingUp = statement(
+const addUpBatch = statement(
   'add-up-tallies',
   { row: { tallies: 'int8' }, parameters: { size: 'int8', only: 'text?' } },
   `with taken as (
@@ -112,7 +112,7 @@ export const addUpTallies = (
   signal?: AbortSignal,
   size = batchSize,
   only: string | null = null,
-): Promise<number> => inBatches(size, async () => (await sql(addingUp, { size, only }))[0]!.tallies, signal)
+): Promise<number> => inBatches(size, async () => (await sql(addUpBatch, { size, only }))[0]!.tallies, signal)
 
 export const jobs = [
   defineJob('tallies', {

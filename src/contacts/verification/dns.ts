@@ -76,7 +76,7 @@ const maxRemembered = 20_000
 /** Domains that accept mail, with the expiry of the cached answer. Such an answer does not change before it expires. */
 const remembered = new WeakMap<Resolver, Map<string, Date>>()
 
-const readingFacts = preparedStatement(
+const readFacts = preparedStatement(
   'mail-facts',
   {
     row: { domain: 'text', finding: typed<MxResult>('text'), expiresAt: 'timestamptz' },
@@ -94,7 +94,7 @@ const cachedFacts = async ({ sql, resolver, now }: Verifier, domains: readonly s
   for (const domain of domains) if ((ends.get(domain) ?? 0) > at) facts.set(domain, 'mx')
   const others = domains.filter((domain) => !facts.has(domain))
   if (others.length === 0) return facts
-  const rows = await sql(readingFacts, { domains: others, at })
+  const rows = await sql(readFacts, { domains: others, at })
   if (ends.size + rows.length > maxRemembered) ends.clear()
   for (const { domain, finding, expiresAt } of rows) {
     facts.set(domain, finding)

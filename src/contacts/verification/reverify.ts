@@ -19,7 +19,7 @@ const lockAddresses = preparedStatement(
   ) held`,
 )
 
-const writingResults = preparedStatement(
+const updateResults = preparedStatement(
   'save-results',
   { row: { email: 'text' }, parameters: { rows: 'jsonb', now: 'timestamptz' } },
   `
@@ -47,7 +47,7 @@ export const saveResults = async (
   await sql(lockAddresses, { accounts, emails })
   const joined = await withSignals(sql, verified)
   const rows = joined.map((row) => ({ ...row, isInconclusive: isInconclusive(row) }))
-  const written = await sql(writingResults, { rows: JSON.stringify(rows), now })
+  const written = await sql(updateResults, { rows: JSON.stringify(rows), now })
   return { written: written.length, joined }
 }
 

@@ -24,7 +24,7 @@ export interface OpenList {
   hasSignals: boolean
 }
 
-const openingList = preparedStatement(
+const readOpenList = preparedStatement(
   'open-list',
   {
     row: { id: 'text', name: 'text', fields: '_text', capacity: 'int4?', hasSignals: 'bool' },
@@ -40,7 +40,7 @@ const openingList = preparedStatement(
  * (contacts/write/write.count.ts). Throws Problem `not_found`, as `requireList`.
  */
 export const openList = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<OpenList> => {
-  const [list] = await sql(openingList, { accountId, id })
+  const [list] = await sql(readOpenList, { accountId, id })
   if (!list) throw notFound('There is no such list')
   return list
 }

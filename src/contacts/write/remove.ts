@@ -132,7 +132,7 @@ export const eraseContact = async (
   return { email, ...counts }
 }
 
-const leaving = preparedStatement(
+const removeContact = preparedStatement(
   'leave-list',
   { row: { addresses: 'int8' }, parameters: { accountId: 'text', rowId: 'text', listId: 'text', email: 'text' } },
   `
@@ -155,7 +155,7 @@ export const leaveList = async (work: Work, listId: string, email: string): Prom
   for (const listener of await work.listeners()) await listener.contactLeaving?.(work, { listId, email })
   const rowId = await lockAddress(work, email)
   if (rowId === null) return null
-  const [gone] = await sql(leaving, { accountId, rowId, listId, email })
+  const [gone] = await sql(removeContact, { accountId, rowId, listId, email })
   if (!gone) return null
   await notifyRemoved(work, { listId, email, rowId })
   if (gone.addresses > 0) await notifyLeft(work, [email])

@@ -40,7 +40,7 @@ interface Setup {
   domains: string[]
 }
 
-const reading = preparedStatement(
+const selectSetup = preparedStatement(
   'sending-method',
   {
     row: { relay: typed<StoredRelay | null>('json'), senders: typed<StoredSender[]>('json'), domains: '_text' },
@@ -92,7 +92,7 @@ const choose = ({ senders, domains }: Setup, { from, senderId, replyTo }: FromCh
 
 const readSetup = async ({ sql, accountId }: Work, choices: readonly FromChoice[]): Promise<Setup> => {
   const emails = choices.flatMap(({ from }) => from?.email ?? [])
-  const [setup] = await sql(reading, {
+  const [setup] = await sql(selectSetup, {
     accountId,
     ids: choices.flatMap(({ senderId }) => senderId ?? []),
     emails,

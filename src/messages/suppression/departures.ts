@@ -2,7 +2,7 @@ import { tallyingLeft } from '../../contacts/contacts.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { Listener, Work } from '../../store/work.ts'
 
-const counting = preparedStatement(
+const countLeaving = preparedStatement(
   'count-departures',
   { parameters: { accountId: 'text', emails: '_text', reason: 'text', now: 'timestamptz' } },
   tallyingLeft(
@@ -20,7 +20,7 @@ export const countDepartures = async (
   emails: readonly string[],
   reason: string | null,
 ): Promise<void> => {
-  if (emails.length > 0) await sql(counting, { accountId, emails, reason: reason ?? '', now })
+  if (emails.length > 0) await sql(countLeaving, { accountId, emails, reason: reason ?? '', now })
 }
 
 /** Counts addresses that are removed from the account; those that were suppressed before have left already. */
