@@ -18,6 +18,7 @@ export const loadEntities = async () => {
     import('../segments/segments.entities.ts'),
     import('../activity/activity.entities.ts'),
     import('../studio/studio.entities.ts'),
+    import('../senders/senders.entities.ts'),
     import('../messages/messages.entities.ts'),
     import('../broadcasts/broadcasts.entities.ts'),
     import('../engagement/engagement.entities.ts'),
@@ -149,7 +150,7 @@ export const bindable: Bindable = {
 /** Lookups of the objects of other features that definitions of journeys name. */
 export const sources: Sources = {
   sender: async (work, ref) => ({
-    id: await (await import('../messages/messages.ts')).requireSender(work, ref),
+    id: await (await import('../senders/senders.ts')).requireSender(work, ref),
   }),
   project: async (work, ref) => (await import('../studio/studio.ts')).findProject(work, ref),
   form: async (work, ref) => (await import('../forms/forms.ts')).findForm(work, ref),

@@ -1,6 +1,7 @@
 import type { SendMails } from '../journeys/journeys.ts'
 import { Problem } from '../lib/problem.ts'
-import { type Queued, queueMails, senderChoice } from '../messages/messages.ts'
+import { type Queued, queueMails } from '../messages/messages.ts'
+import { senderChoice } from '../senders/senders.ts'
 import type { App, Work } from '../store/work.ts'
 
 /** Returns the id of a project. Old versions of journeys name projects by name; new ones by id. */

@@ -1,6 +1,7 @@
 import { readBrand } from '../accounts/accounts.ts'
 import { viewUrl } from '../engagement/engagement.ts'
-import { type FromChoice, findFrom, findProjectMail, queueMessage, withdrawMails } from '../messages/messages.ts'
+import { findProjectMail, queueMessage, withdrawMails } from '../messages/messages.ts'
+import { type FromChoice, findFrom } from '../senders/senders.ts'
 import type { App, Work } from '../store/work.ts'
 import { calendarEntry } from './bookings.calendar.ts'
 import { type BookingLinks, bookingMail, type Change } from './bookings.mails.ts'

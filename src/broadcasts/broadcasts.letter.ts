@@ -1,4 +1,4 @@
-import { type From, type FromChoice, findFrom, requireMethod, senderChoice } from '../messages/messages.ts'
+import { type From, type FromChoice, findFrom, requireMethod, senderChoice } from '../senders/senders.ts'
 import type { Row } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'

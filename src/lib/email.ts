@@ -52,6 +52,9 @@ export const emailDomain = (email: string): string | null => {
   return at < 0 ? null : domainToASCII(email.slice(at + 1)) || null
 }
 
+/** Returns the address with its domain in ASCII, which every relay accepts in an envelope. */
+export const asciiAddress = (email: string): string => `${email.slice(0, email.lastIndexOf('@'))}@${emailDomain(email)}`
+
 /** Returns whether a cell of a file has several addresses. It does not say which of them the person uses. */
 export const hasTwoAddresses = (cell: string): boolean =>
   cell.split(/[;,|\s]/).filter((part) => isEmailSyntax(part)).length > 1

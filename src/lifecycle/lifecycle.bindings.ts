@@ -1,7 +1,7 @@
 import { parse } from '../lib/parse.ts'
 import { Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
-import { requireSender } from '../messages/messages.ts'
+import { requireSender } from '../senders/senders.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'

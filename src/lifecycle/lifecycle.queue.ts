@@ -1,12 +1,11 @@
 import {
-  findFrom,
   type Queued,
   type QueuedMail,
   queueMails,
   queueManyMails,
-  senderChoice,
   withdrawMailsOfSources,
 } from '../messages/messages.ts'
+import { findFrom, senderChoice } from '../senders/senders.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { preparedStatement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'

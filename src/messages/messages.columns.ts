@@ -16,18 +16,6 @@ export const bounceMailboxes = table('bounce_mailboxes', {
   error: 'text?',
 })
 
-export const domains = table('domains', {
-  accountId: 'text',
-  domain: 'text',
-  status: typed<entities.Domain['status']>('text'),
-  token: 'text',
-  publicKey: 'text',
-  sealedKey: 'text',
-  found: '_text',
-  createdAt: 'timestamptz',
-  checkedAt: 'timestamptz?',
-})
-
 export const messages = table('messages', {
   accountId: 'text',
   id: 'text',
@@ -142,28 +130,6 @@ export const messageQueue = table('message_queue', {
   isHanding: 'bool',
   tries: 'int4',
   isPatient: 'bool',
-})
-
-export const relays = table('relays', {
-  accountId: 'text',
-  host: 'text',
-  port: 'int4',
-  isSecure: 'bool',
-  isTlsOptional: 'bool',
-  username: 'text?',
-  sealedPassword: 'text?',
-  bounceAddress: 'text?',
-  updatedAt: 'timestamptz',
-})
-
-export const senders = table('senders', {
-  id: 'text',
-  accountId: 'text',
-  email: 'text',
-  name: 'text',
-  replyTo: 'text?',
-  isDefault: 'bool',
-  createdAt: 'timestamptz',
 })
 
 export const suppressions = table('suppressions', {

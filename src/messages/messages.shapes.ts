@@ -1,8 +1,6 @@
 import { z } from 'zod'
 import { emailAddress } from '../lib/address.ts'
-import { emailDomain } from '../lib/email.ts'
 import { fillTags } from '../lib/tags.ts'
-import { text } from '../lib/text.ts'
 
 export const messageStatuses = ['pending', 'sent', 'failed', 'suppressed'] as const
 
@@ -10,13 +8,9 @@ export const messageStatuses = ['pending', 'sent', 'failed', 'suppressed'] as co
 export const copies = ['to', 'cc', 'bcc'] as const
 
 const subjectMaxLength = 200
-const nameMaxLength = 200
 
 /** A recipient's address, normalised. */
 export const Recipient = emailAddress()
-
-/** A display name, reduced to one line. */
-export const DisplayName = text(nameMaxLength).transform((name) => name.replace(/[\p{Cc}\s]+/gu, ' ').trim())
 
 export const MessageType = z.enum(['transactional', 'marketing'])
 export type MessageType = z.infer<typeof MessageType>
@@ -30,6 +24,3 @@ export const subjectLine = (subject: string): string =>
 /** Returns the text with its merge tags (`{{ field }}`) filled. An unknown tag becomes empty. */
 export const fillSubject = (subject: string, mergeData: Readonly<Record<string, string>>): string =>
   fillTags(subject, (name) => (Object.hasOwn(mergeData, name) ? mergeData[name] : undefined))
-
-/** Returns the address with its domain in ASCII, which every relay accepts in an envelope. */
-export const asciiAddress = (email: string): string => `${email.slice(0, email.lastIndexOf('@'))}@${emailDomain(email)}`

@@ -1,7 +1,6 @@
 /*
- * api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process), identity/
- * relays, senders and domains, suppression/ who gets no email, bounces/ reports and the mailboxes where they arrive,
- * results/ numbers by day.
+ * api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process), suppression/
+ * who gets no email, bounces/ reports and the mailboxes where they arrive, results/ numbers by day.
  */
 
 import type { App, Work } from '../store/work.ts'
@@ -13,26 +12,6 @@ export { SendBody, SendResult } from './api/send.shapes.ts'
 export { resultOfKey, sendMessage } from './api/send.ts'
 export { type BounceCounts, ingestBounces } from './bounces/ingest.ts'
 export { setMailbox, showMailbox, testMailbox, unsetMailbox } from './bounces/mailboxes.ts'
-export {
-  addDomain,
-  type DomainRecord,
-  type DomainView,
-  deleteDomain,
-  listDomains,
-  showDomain,
-  verifyDomain,
-} from './identity/identity.domains.ts'
-export { type From, type FromChoice, findFrom, requireMethod, requireSender, senderChoice } from './identity/method.ts'
-export { allRelays, type KnownRelay } from './identity/relays.all.ts'
-export { setRelay, showRelay, testRelay, unsetRelay } from './identity/relays.ts'
-export {
-  addSender,
-  deleteSender,
-  findSender,
-  listSenders,
-  makeDefaultSender,
-  type SenderView,
-} from './identity/senders.ts'
 export {
   countMessagesSince,
   findProjectMail,
@@ -137,10 +116,6 @@ declare module '../store/work.ts' {
     machineActionsOn?(work: Work, messageId: string): Promise<MachineActions>
     /** Returns how many unsent broadcasts use a topic. */
     topicUses?(work: Work, topicId: string): Promise<{ broadcasts: number }>
-  }
-  interface Settings {
-    /** The platform's relay. */
-    readonly smtpUrl: string | null
   }
   interface App {
     /** It is null if no feature renders projects. */

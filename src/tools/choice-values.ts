@@ -235,12 +235,12 @@ const imports = async ({ work }: Context) => {
 }
 
 const senders = async ({ work }: Context) => {
-  const { listSenders } = await import('../messages/messages.ts')
+  const { listSenders } = await import('../senders/senders.ts')
   return (await work(listSenders)).map(({ email, name }) => ({ value: email, about: name }))
 }
 
 const domains = async ({ app, work }: Context) => {
-  const { listDomains } = await import('../messages/messages.ts')
+  const { listDomains } = await import('../senders/senders.ts')
   return (await work((w) => listDomains(app, w))).map(({ domain, status }) => ({ value: domain, about: status }))
 }
 

@@ -111,7 +111,7 @@ const lists: readonly [nouns: readonly string[], load: () => Promise<CommandList
       })
     },
   ],
-  [['relay', 'senders', 'domains'], async () => (await import('../messages/identity/identity.commands.ts')).commands],
+  [['relay', 'senders', 'domains'], async () => (await import('../senders/senders.commands.ts')).commands],
   [['send', 'sends'], async () => (await import('../messages/messages.commands.ts')).commands],
   [['suppressions'], async () => (await import('../messages/suppression/suppressions.commands.ts')).commands],
   [['topics'], async () => (await import('../messages/topics/topics.commands.ts')).commands],

@@ -1,6 +1,6 @@
 import { createBroadcast, NewBroadcast, queueBroadcast, sendBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { createList } from '../../src/contacts/contacts.ts'
-import { addSender } from '../../src/messages/messages.ts'
+import { addSender } from '../../src/senders/senders.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { plainProject } from '../support/projects.ts'
 import { type Bench, below, benchAccount, type Row, timed } from './support.ts'

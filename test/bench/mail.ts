@@ -1,5 +1,6 @@
-import { addSender, queueMails } from '../../src/messages/messages.ts'
+import { queueMails } from '../../src/messages/messages.ts'
 import { runMail } from '../../src/messages/outbox/outbox.run.ts'
+import { addSender } from '../../src/senders/senders.ts'
 import { html, openSink, perSecond, text, viaPool } from './mail-pool.ts'
 import { type Bench, benchAccount, type Row, row } from './support.ts'
 

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { setRelay } from '../../src/messages/identity/relays.ts'
+import { setRelay } from '../../src/senders/relays.ts'
 import { useApp } from '../support/app.ts'
 import { audience } from '../support/broadcasts.ts'
 import { startSvc, svc } from '../support/cli.ts'

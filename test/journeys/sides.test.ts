@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { createDeal, NewDeal } from '../../src/deals/deals.ts'
 import { findJourney, hasMoreRuns, sidesOf } from '../../src/journeys/journeys.ts'
-import { addSender } from '../../src/messages/messages.ts'
+import { addSender } from '../../src/senders/senders.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { useApp } from '../support/app.ts'
 import { day, type JourneyBench, journeyBench, testClock } from '../support/journeys.ts'

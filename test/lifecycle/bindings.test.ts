@@ -8,8 +8,8 @@ import {
   setBinding,
   unsetBinding,
 } from '../../src/lifecycle/lifecycle.ts'
-import { addSender } from '../../src/messages/messages.ts'
 import { plainMail } from '../../src/pages/plain-mail.ts'
+import { addSender } from '../../src/senders/senders.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'

@@ -1,6 +1,6 @@
-import { allRelays, type KnownRelay } from '../../messages/messages.ts'
 import { createResolver } from '../../net/resolver.ts'
 import type { Verified } from '../../net/smtp.ts'
+import { allRelays, type KnownRelay } from '../../senders/senders.ts'
 import type { OpenApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { type Check, fail, ok, reasonOf, warn } from './doctor.check.ts'

@@ -1,6 +1,6 @@
 import { invalid, notFound, Problem } from '../../lib/problem.ts'
+import { type From, type Method, readMethod } from '../../senders/senders.ts'
 import type { App, Work } from '../../store/work.ts'
-import { type From, type Method, readMethod } from '../identity/method.ts'
 import { largeMails } from '../messages.queue.ts'
 import { fillSubject, subjectLine } from '../messages.shapes.ts'
 import { insertAttachments } from '../outbox/attachments.ts'

@@ -3,7 +3,8 @@ import { Decoded, decodeBase64, decodedLength } from '../../lib/base64.ts'
 import { withMaxItems } from '../../lib/max-items.ts'
 import { mergeDataOf } from '../../lib/merge-data.ts'
 import { idText, text } from '../../lib/text.ts'
-import { DisplayName, MessageType, messageStatuses, Recipient } from '../messages.shapes.ts'
+import { DisplayName } from '../../senders/senders.ts'
+import { MessageType, messageStatuses, Recipient } from '../messages.shapes.ts'
 
 /** Effectively unlimited: the limit of request bodies (8 MB) applies first. */
 const anyLength = 8 * 1024 * 1024

@@ -1,9 +1,8 @@
 import { readBrand } from '../../accounts/accounts.ts'
 import type { Mail } from '../../net/mime.ts'
 import type { RelayAccess } from '../../net/smtp.ts'
+import { accessOf, dkimSelector, domainContext, relayOfUrl } from '../../senders/senders.ts'
 import type { App } from '../../store/work.ts'
-import { accessOf, relayOfUrl } from '../identity/access.ts'
-import { dkimSelector, domainContext } from '../identity/identity.domains.ts'
 import type { ClaimedMessage, Content } from './outbox.claim.ts'
 
 const maxCached = 5000

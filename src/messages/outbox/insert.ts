@@ -1,4 +1,5 @@
 import { newId } from '../../lib/ids.ts'
+import { keyOfDomain } from '../../senders/senders.rows.ts'
 import { type RowOf, typed } from '../../store/column-types.ts'
 import { rowset } from '../../store/rowset.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
@@ -184,8 +185,7 @@ const insertDrafts = preparedStatement(
    )}
    )
    select i.id, i.status, i.reason, i.error, case when given.worker is not null then (
-       select sealed_key from domains
-       where account_id = :accountId and domain = split_part(i.from_email, '@', -1) and status = 'verified' limit 1
+       ${keyOfDomain(':accountId', `split_part(i.from_email, '@', -1)`)}
      ) end as "sealedKey", (extract(epoch from clock.now) * 1e6)::int8 as "dueAt" from inserted i, given, clock`,
 )
 

@@ -1,6 +1,7 @@
 import { postalAddressOf } from '../../accounts/accounts.rows.ts'
 import { activeAccounts } from '../../accounts/accounts.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
+import { addressesOf, keyOfDomain } from '../../senders/senders.rows.ts'
 import { typed } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
@@ -81,9 +82,7 @@ const loadMessages = preparedStatement(
       ) end as addressees, case when m.attachments > 0 then coalesce(m.copy_of, m.id) end as "attachmentsOf",
       coalesce(m.scheduled_at, m.created_at) as "dueAt", split_part(m.from_email, '@', -1) as domain,
       case when m.type = 'marketing' and m.project_id is not null then ${postalAddressOf('m.account_id')} end as "postalAddress",
-      case when m.scheduled_at is not null then array(
-        select s.email from senders s where s.account_id = m.account_id
-      ) end as senders,
+      case when m.scheduled_at is not null then ${addressesOf('m.account_id')} end as senders,
       m.scheduled_at is not null and m.project_id is not null
         and ${projectNameOf('m.account_id', 'm.project_id')} is null as "isWithoutProject",
       m.topic_id is not null and not ${isTopic('m.account_id', 'm.topic_id')} as "isWithoutTopic",
@@ -94,7 +93,7 @@ const loadMessages = preparedStatement(
     from messages m where m.account_id = c."accountId" and m.id = c.id
       and exists (select from ${activeAccounts} a where a.id = c."accountId") limit 1
   ) m left join lateral (
-    select sealed_key from domains where account_id = m."accountId" and domain = m.domain and status = 'verified' limit 1
+    ${keyOfDomain('m."accountId"', 'm.domain')}
   ) d on true`,
 )
 

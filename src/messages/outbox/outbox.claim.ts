@@ -10,12 +10,12 @@
 import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Adapter } from '../../queue/engine.ts'
+import { relayOf, type StoredRelay } from '../../senders/relays.rows.ts'
 import { typed } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
-import { relayColumns, type StoredRelay } from '../identity/relays.rows.ts'
 import { messageQueue } from '../messages.columns.ts'
 import { countEnds, isPaused } from '../messages.queue.ts'
 import { countEnded, endedColumns } from '../results/results.count.ts'
@@ -142,12 +142,9 @@ const claimMessages = preparedStatement(
     returning account_id, id, batch, claim, tries, is_patient, due_at
   )
   select f.account as "accountId", f.batch, f.found, (extract(epoch from f.last) * 1e6)::int8 as last, t.id, t.claim, t.tries,
-    t.is_patient as "isPatient", r.relay
+    t.is_patient as "isPatient", ${relayOf('f.account')} as relay
   from (select account, batch, count(*) as found, max(due_at) as last from due group by account, batch) f
     left join taken t on t.account_id = f.account and t.batch = f.batch
-    left join lateral (
-      select row_to_json(r) as relay from (select ${relayColumns.list} from relays r where r.account_id = f.account limit 1) r
-    ) r on true
   order by t.due_at`,
 )
 

@@ -1,8 +1,8 @@
 import { takeQuotaUpTo } from '../../accounts/accounts.ts'
 import { Problem } from '../../lib/problem.ts'
+import { type FromChoice, readMethod } from '../../senders/senders.ts'
 import type { App, Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
-import { type FromChoice, readMethod } from '../identity/method.ts'
 import { fillSubject, type MessageType, subjectLine } from '../messages.shapes.ts'
 import {
   type Batch,

@@ -2,14 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
-import {
-  addDomain,
-  cancelScheduled,
-  deleteDomain,
-  deleteTopic,
-  leaveTopics,
-  suppressAddresses,
-} from '../../../src/messages/messages.ts'
+import { cancelScheduled, deleteTopic, leaveTopics, suppressAddresses } from '../../../src/messages/messages.ts'
+import { addDomain, deleteDomain } from '../../../src/senders/domains.ts'
 import type { Sql } from '../../../src/store/database.ts'
 import { applyProjects, deleteProject } from '../../../src/studio/studio.ts'
 import { ok, type TestAccount, useApp } from '../../support/app.ts'

@@ -1,10 +1,9 @@
-import { emailDomain } from '../../lib/email.ts'
-import { invalid, noSuch, Problem } from '../../lib/problem.ts'
-import { typed } from '../../store/column-types.ts'
-import { preparedStatement } from '../../store/statement.ts'
-import type { App, Work } from '../../store/work.ts'
-import { asciiAddress } from '../messages.shapes.ts'
-import { relayColumns, type StoredRelay } from './relays.rows.ts'
+import { asciiAddress, emailDomain } from '../lib/email.ts'
+import { invalid, noSuch, Problem } from '../lib/problem.ts'
+import { typed } from '../store/column-types.ts'
+import { preparedStatement } from '../store/statement.ts'
+import type { App, Work } from '../store/work.ts'
+import { relayOf, type StoredRelay } from './relays.rows.ts'
 
 /** The sender that a message asks for: an address, or the id of a stored sender. */
 export interface FromChoice {
@@ -47,7 +46,7 @@ const selectSetup = preparedStatement(
     parameters: { accountId: 'text', ids: '_text', emails: '_text', domains: '_text' },
   },
   `select
-    (select row_to_json(r) from (select ${relayColumns.list} from relays r where r.account_id = :accountId) r) as relay,
+    ${relayOf(':accountId')} as relay,
     (select coalesce(json_agg(s), '[]') from (
       select id, email, name, reply_to as "replyTo", is_default as "isDefault" from senders
       where account_id = :accountId and (is_default or id = any(:ids) or email = any(:emails))

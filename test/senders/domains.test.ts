@@ -1,17 +1,11 @@
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  addDomain,
-  deleteDomain,
-  listDomains,
-  setRelay,
-  showDomain,
-  verifyDomain,
-} from '../../../src/messages/messages.ts'
-import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
-import { type DnsServer, openDnsServer } from '../../support/dns.ts'
-import { freeform, queueMany, sendingAccount, startMail } from '../../support/messages.ts'
-import { openSink, type Sink } from '../../support/smtp.ts'
+import { addDomain, deleteDomain, listDomains, showDomain, verifyDomain } from '../../src/senders/domains.ts'
+import { setRelay } from '../../src/senders/relays.ts'
+import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
+import { type DnsServer, openDnsServer } from '../support/dns.ts'
+import { freeform, queueMany, sendingAccount, startMail } from '../support/messages.ts'
+import { openSink, type Sink } from '../support/smtp.ts'
 
 let t: TestApp
 let sink: Sink

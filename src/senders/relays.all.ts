@@ -1,8 +1,8 @@
-import { activeAccounts } from '../../accounts/accounts.ts'
-import type { RelayAccess } from '../../net/smtp.ts'
-import { statement } from '../../store/statement.ts'
-import type { App } from '../../store/work.ts'
-import { accessOf, relayOfUrl } from './access.ts'
+import { activeAccounts } from '../accounts/accounts.ts'
+import type { RelayAccess } from '../net/smtp.ts'
+import { statement } from '../store/statement.ts'
+import type { App } from '../store/work.ts'
+import { accessOf, relayOfUrl } from './relays.access.ts'
 import { relayColumns } from './relays.rows.ts'
 
 export interface KnownRelay {

@@ -1,15 +1,15 @@
 import { generateKeyPair, randomBytes } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
-import { isEmailSyntax } from '../../lib/email.ts'
-import { conflict, invalid, noSuch, shown } from '../../lib/problem.ts'
-import type { RowOf } from '../../store/column-types.ts'
-import { isDuplicate } from '../../store/database.ts'
-import { statement } from '../../store/statement.ts'
-import { columns, types } from '../../store/tables.ts'
-import type { App, Work } from '../../store/work.ts'
-import { domains } from '../messages.columns.ts'
+import { isEmailSyntax } from '../lib/email.ts'
+import { conflict, invalid, noSuch, shown } from '../lib/problem.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { isDuplicate } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { columns, types } from '../store/tables.ts'
+import type { App, Work } from '../store/work.ts'
 import { showRelay } from './relays.ts'
+import { domains } from './senders.columns.ts'
 
 type RecordPurpose = 'ownership' | 'dkim' | 'spf' | 'dmarc'
 
@@ -39,7 +39,7 @@ export const dkimSelector = 'svc1'
 
 export const domainContext = (accountId: string, domain: string): string => `${accountId} ${domain}`
 
-const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
+const entitiesOf = (work: Work) => work.em(import('./senders.entities.ts'))
 
 /**
  * Returns an SPF record that allows the relay's host and marks other senders as suspicious (`~all`). It is a suggestion: only the

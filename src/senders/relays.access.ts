@@ -1,4 +1,4 @@
-import type { RelayAccess } from '../../net/smtp.ts'
+import type { RelayAccess } from '../net/smtp.ts'
 import type { StoredRelay } from './relays.rows.ts'
 
 /** Returns the access to a stored relay. `open` opens its sealed password. */

@@ -1,13 +1,13 @@
-import { emailDomain, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
-import { parse } from '../../lib/parse.ts'
-import { invalid, notFound } from '../../lib/problem.ts'
-import type { RelayAccess, SendOutcome, Verified } from '../../net/smtp.ts'
-import { statement } from '../../store/statement.ts'
-import type { App, Work } from '../../store/work.ts'
-import { Recipient } from '../messages.shapes.ts'
-import { accessOf, relayOfUrl } from './access.ts'
-import { readMethod } from './method.ts'
+import { emailAddress } from '../lib/address.ts'
+import { emailDomain, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { parse } from '../lib/parse.ts'
+import { invalid, notFound } from '../lib/problem.ts'
+import type { RelayAccess, SendOutcome, Verified } from '../net/smtp.ts'
+import { statement } from '../store/statement.ts'
+import type { App, Work } from '../store/work.ts'
+import { accessOf, relayOfUrl } from './relays.access.ts'
 import { relayColumns } from './relays.rows.ts'
+import { readMethod } from './senders.method.ts'
 
 interface RelayView {
   /** The URL without its password. */
@@ -55,7 +55,7 @@ const parseBounceAddress = (text: string): string => {
   return address
 }
 
-const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
+const entitiesOf = (work: Work) => work.em(import('./senders.entities.ts'))
 
 interface RelayInput {
   url: string
@@ -139,7 +139,7 @@ export const testRelay = async (app: App, accountId: string, actor: string, to: 
   if (verified.fault !== null || to === null || !from) return verified
   const mail = {
     from: { name: from.fromName, address: from.fromEmail },
-    to: parse(Recipient, to, 'to'),
+    to: parse(emailAddress(), to, 'to'),
     replyTo: from.replyTo,
     subject: 'A test of your relay',
     html: '<p>Your relay works: it sent this email.</p>',

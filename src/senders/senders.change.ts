@@ -1,13 +1,19 @@
 import { z } from 'zod'
-import { lockAccount } from '../../accounts/accounts.ts'
-import { newId } from '../../lib/ids.ts'
-import { parse } from '../../lib/parse.ts'
-import { conflict, noSuch, shown } from '../../lib/problem.ts'
-import { statement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
-import { DisplayName, Recipient } from '../messages.shapes.ts'
+import { lockAccount } from '../accounts/accounts.ts'
+import { emailAddress } from '../lib/address.ts'
+import { newId } from '../lib/ids.ts'
+import { parse } from '../lib/parse.ts'
+import { conflict, noSuch, shown } from '../lib/problem.ts'
+import { text } from '../lib/text.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
 
-const NewSender = z.object({ email: Recipient, name: DisplayName, replyTo: Recipient.optional() })
+const nameMaxLength = 200
+
+/** A display name, reduced to one line. */
+export const DisplayName = text(nameMaxLength).transform((name) => name.replace(/[\p{Cc}\s]+/gu, ' ').trim())
+
+const NewSender = z.object({ email: emailAddress(), name: DisplayName, replyTo: emailAddress().optional() })
 
 export interface SenderView {
   id: string
@@ -18,7 +24,7 @@ export interface SenderView {
   createdAt: number
 }
 
-const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
+const entitiesOf = (work: Work) => work.em(import('./senders.entities.ts'))
 
 const readSenders = statement(
   'read-senders',

@@ -1,8 +1,9 @@
-import { type CommandList, command } from '../../cli/define.ts'
-import { argument, changing, confirmed, text } from '../../cli/flags.ts'
-import { passwordQuestion, readSecret } from '../../cli/input.ts'
-import type { Column } from '../../cli/output.ts'
-import type { DomainRecord, DomainView, SenderView } from '../messages.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, changing, confirmed, text } from '../cli/flags.ts'
+import { passwordQuestion, readSecret } from '../cli/input.ts'
+import type { Column } from '../cli/output.ts'
+import type { DomainRecord, DomainView } from './domains.ts'
+import type { SenderView } from './senders.change.ts'
 
 const senderColumns: Column<SenderView>[] = [
   ['ID', (sender) => sender.id],
@@ -47,7 +48,7 @@ const relay: CommandList = [
       const { url } = await require(flags, 'url')
       const { passwordFile, bounceAddress = null } = flags
       const password = await readSecret(passwordFile, '--password-file', passwordQuestion(asks, url))
-      const { setRelay } = await import('../messages.ts')
+      const { setRelay } = await import('./relays.ts')
       out.one(await work((w) => setRelay(app, w, { url, password, bounceAddress })))
     },
   }),
@@ -58,7 +59,7 @@ const relay: CommandList = [
     summary: 'Show the relay that sends the account’s email',
     examples: ['svc relay show', 'svc relay show --json'],
     run: async ({ app, out, work }) => {
-      const { showRelay } = await import('../messages.ts')
+      const { showRelay } = await import('./relays.ts')
       out.one(await work((w) => showRelay(app, w)))
     },
   }),
@@ -69,7 +70,7 @@ const relay: CommandList = [
     examples: ['svc relay test', 'svc relay test --to you@example.com'],
     flags: { to: text('<email>', 'the recipient of the test email') },
     run: async ({ app, account, actor, out, exit }, { to = null }) => {
-      const { testRelay } = await import('../messages.ts')
+      const { testRelay } = await import('./relays.ts')
       const { fault, tls } = await testRelay(app, (await account()).id, actor, to)
       const result = { ok: fault === null, tls, ...(fault !== null && { error: fault }) }
       out.one(result, { ...result, tls: tls ?? 'none' })
@@ -88,7 +89,7 @@ const relay: CommandList = [
           ? 'the account can’t send any email then'
           : 'the platform’s relay sends its email then'
       if (!(await confirm(`delete the account’s relay and its password: ${then}`, options))) return
-      const { unsetRelay } = await import('../messages.ts')
+      const { unsetRelay } = await import('./relays.ts')
       out.one({ ok: true, removed: await work(unsetRelay) })
     },
   }),
@@ -109,7 +110,7 @@ const senders: CommandList = [
     },
     run: async ({ out, require, work }, flags) => {
       const { email, name } = await require(flags, 'email', 'name')
-      const { addSender } = await import('../messages.ts')
+      const { addSender } = await import('./senders.ts')
       out.one(await work((w) => addSender(w, { email, name, replyTo: flags.replyTo })))
     },
   }),
@@ -120,7 +121,7 @@ const senders: CommandList = [
     summary: 'List the senders',
     examples: ['svc senders', 'svc senders list --json'],
     run: async ({ out, work }) => {
-      const { listSenders } = await import('../messages.ts')
+      const { listSenders } = await import('./senders.ts')
       await out.list('senders', await work(listSenders), senderColumns)
     },
   }),
@@ -132,7 +133,7 @@ const senders: CommandList = [
     arguments: [argument('<id|email>')],
     flags: changing(),
     run: async ({ out, work }, ref) => {
-      const { makeDefaultSender } = await import('../messages.ts')
+      const { makeDefaultSender } = await import('./senders.change.ts')
       out.one(await work((w) => makeDefaultSender(w, ref)))
     },
   }),
@@ -144,7 +145,7 @@ const senders: CommandList = [
     arguments: [argument('<id|email>')],
     flags: confirmed(),
     run: async ({ out, work, confirm }, ref, options) => {
-      const { deleteSender, findSender } = await import('../messages.ts')
+      const { deleteSender, findSender } = await import('./senders.change.ts')
       const { id, email, isDefault } = await work((w) => findSender(w, ref))
       if (
         !(await confirm(
@@ -167,7 +168,7 @@ const domains: CommandList = [
     examples: ['svc domains add shop.example', 'svc domains add shop.example --json'],
     arguments: [argument('<domain>')],
     run: async ({ app, account, actor, out }, name) => {
-      const { addDomain } = await import('../messages.ts')
+      const { addDomain } = await import('./domains.ts')
       const domain = await addDomain(app, (await account()).id, actor, name)
       if (out.format === 'json' || out.format === 'jsonl') return out.one(domain)
       await out.list('records', domain.records, recordColumns)
@@ -182,7 +183,7 @@ const domains: CommandList = [
     summary: 'List the domains',
     examples: ['svc domains', 'svc domains list --json'],
     run: async ({ app, out, work }) => {
-      const { listDomains } = await import('../messages.ts')
+      const { listDomains } = await import('./domains.ts')
       const rows = await work((w) => listDomains(app, w))
       await out.list('domains', rows, domainColumns, null, { id: ({ domain }) => domain })
     },
@@ -194,7 +195,7 @@ const domains: CommandList = [
     examples: ['svc domains show shop.example', 'svc domains show shop.example --wide'],
     arguments: [argument('<domain>')],
     run: async ({ app, out, work }, name) => {
-      const { showDomain } = await import('../messages.ts')
+      const { showDomain } = await import('./domains.ts')
       const domain = await work((w) => showDomain(app, w, name))
       if (out.format === 'json' || out.format === 'jsonl') return out.one(domain)
       await out.list('records', domain.records, recordColumns)
@@ -207,7 +208,7 @@ const domains: CommandList = [
     examples: ['svc domains verify shop.example', 'svc domains verify shop.example --json'],
     arguments: [argument('<domain>')],
     run: async ({ app, account, actor, out, exit }, name) => {
-      const { verifyDomain } = await import('../messages.ts')
+      const { verifyDomain } = await import('./domains.ts')
       const domain = await verifyDomain(app, (await account()).id, actor, name)
       if (out.format === 'json' || out.format === 'jsonl') out.one(domain)
       else {
@@ -225,8 +226,9 @@ const domains: CommandList = [
     arguments: [argument('<domain>')],
     flags: confirmed('show what would be deleted'),
     run: async ({ app, out, work, confirm }, name, flags) => {
-      const { deleteDomain, listSenders, showDomain } = await import('../messages.ts')
-      const { emailDomain } = await import('../../lib/email.ts')
+      const { deleteDomain, showDomain } = await import('./domains.ts')
+      const { listSenders } = await import('./senders.ts')
+      const { emailDomain } = await import('../lib/email.ts')
       const { domain, status } = await work((w) => showDomain(app, w, name))
       const senders = (await work(listSenders)).flatMap(({ email }) => (emailDomain(email) === domain ? [email] : []))
       const whose = senders.length > 0 ? `email of ${senders.join(', ')}` : 'its queued email'

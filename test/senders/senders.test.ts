@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from 'vitest'
-import { addSender, deleteSender, findSender, listSenders, makeDefaultSender } from '../../../src/messages/messages.ts'
-import type { Work } from '../../../src/store/work.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
+import { deleteSender, findSender, makeDefaultSender } from '../../src/senders/senders.change.ts'
+import { addSender, listSenders } from '../../src/senders/senders.ts'
+import type { Work } from '../../src/store/work.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
 
 let account: TestAccount
 
