@@ -32,6 +32,7 @@ const features = [
   'activity',
   'studio',
   'senders',
+  'suppressions',
   'messages',
   'broadcasts',
   'engagement',

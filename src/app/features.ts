@@ -19,6 +19,7 @@ export const loadEntities = async () => {
     import('../activity/activity.entities.ts'),
     import('../studio/studio.entities.ts'),
     import('../senders/senders.entities.ts'),
+    import('../suppressions/suppressions.entities.ts'),
     import('../messages/messages.entities.ts'),
     import('../broadcasts/broadcasts.entities.ts'),
     import('../engagement/engagement.entities.ts'),
@@ -82,7 +83,7 @@ export const loadRoutes = async () => {
     import('../segments/segments.routes.ts'),
     import('../activity/activity.routes.ts'),
     import('../messages/api/send.routes.ts'),
-    import('../messages/suppression/suppressions.routes.ts'),
+    import('../suppressions/suppressions.routes.ts'),
     import('../broadcasts/broadcasts.routes.ts'),
     import('../engagement/liveview/liveview.routes.ts'),
     import('../engagement/interactions/sends.routes.ts'),
@@ -117,7 +118,7 @@ export const loadPages = async (consoleUrl?: string): Promise<Page[]> => {
     import('./home.page.ts'),
     import('../engagement/liveview/liveview.pages.ts'),
     import('../accounts/accounts.pages.ts'),
-    import('../messages/suppression/unsubscribe.pages.ts'),
+    import('../messages/unsubscribe.pages.ts'),
     import('../engagement/tracking/tracking.pages.ts'),
     import('../courses/courses.pages.ts'),
     import('../webinars/join/join.pages.ts'),
@@ -167,7 +168,8 @@ export const loadTimelineParts = async (): Promise<readonly TimelinePart[]> =>
   (await import('./timeline.ts')).timelineParts
 
 /** Loads what imports of contacts do with suppressions. */
-export const loadSuppressing = async (): Promise<Suppressing> => (await import('../messages/messages.ts')).suppressing
+export const loadSuppressing = async (): Promise<Suppressing> =>
+  (await import('../suppressions/suppressions.ts')).suppressing
 
 /** Loads what filters may name besides contacts, with parts of most features. */
 export const loadFilterParts = async (): Promise<FilterParts> => (await import('./filter-parts.ts')).filterParts

@@ -5,9 +5,9 @@ import { terms as termsOfDeals } from '../deals/deals.terms.ts'
 import { terms as termsOfEngagement } from '../engagement/engagement.terms.ts'
 import { noSuch, Problem } from '../lib/problem.ts'
 import { terms as termsOfMessages } from '../messages/messages.terms.ts'
-import { termsOfTopics } from '../messages/messages.ts'
 import type { FilterParts } from '../segments/segments.ts'
 import { findProject } from '../studio/studio.ts'
+import { terms as termsOfSuppressions } from '../suppressions/suppressions.terms.ts'
 import { terms as termsOfWebinars } from '../webinars/webinars.terms.ts'
 
 /** What filters may name besides contacts. In `in <name>`, a project comes before broadcasts, which by default have its name. */
@@ -19,7 +19,7 @@ export const filterParts: FilterParts = {
     ...termsOfDeals,
     ...termsOfWebinars,
     ...termsOfCourses,
-    ...termsOfTopics,
+    ...termsOfSuppressions,
   ],
   async findScope(work, ref) {
     const project = await findProject(work, ref).catch((error) => {

@@ -12,11 +12,13 @@ import { personalData as personalDataOfJourneys } from '../journeys/journeys.per
 import { personalData as personalDataOfMessages } from '../messages/messages.personal-data.ts'
 import { personalData as personalDataOfSegments } from '../segments/segments.personal-data.ts'
 import type { PersonalDataPart } from '../store/work.ts'
+import { personalData as personalDataOfSuppressions } from '../suppressions/suppressions.personal-data.ts'
 import { personalData as personalDataOfWebinars } from '../webinars/webinars.personal-data.ts'
 
 /** What the features hold about an address, in the order of `svc contacts export --email`. */
 export const personalData: readonly PersonalDataPart[] = [
   ...personalDataOfMessages,
+  personalDataOfSuppressions,
   ...personalDataOfEngagement,
   personalDataOfActivity,
   personalDataOfBookings,

@@ -74,7 +74,7 @@ export const threads = [
         import('../contacts/write/delete-list.ts'),
         import('../courses/courses.delete.ts'),
         import('../forms/forms.stats.ts'),
-        import('../messages/topics/topics.change.ts'),
+        import('../suppressions/topics.change.ts'),
         import('../contacts/verification/recheck.ts'),
         import('../deliveries/deliveries.purge.ts'),
         import('../journeys/journeys.cancel.ts'),

@@ -8,11 +8,13 @@ import { timeline as timelineOfEngagement } from '../engagement/engagement.timel
 import { timeline as timelineOfForms } from '../forms/forms.timeline.ts'
 import { timeline as timelineOfJourneys } from '../journeys/journeys.timeline.ts'
 import { timeline as timelineOfMessages } from '../messages/messages.timeline.ts'
+import { timeline as timelineOfSuppressions } from '../suppressions/suppressions.timeline.ts'
 import { timeline as timelineOfWebinars } from '../webinars/webinars.timeline.ts'
 
 /** What the features besides contacts know about the past of an address, for `svc contacts show --timeline`. Their order does not matter. */
 export const timelineParts: readonly TimelinePart[] = [
-  ...timelineOfMessages,
+  timelineOfMessages,
+  timelineOfSuppressions,
   timelineOfActivity,
   timelineOfEngagement,
   timelineOfBookings,

@@ -3,10 +3,11 @@ import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { durationOf } from '../lib/since.ts'
 import { text } from '../lib/text.ts'
-import { keepTopic, Recipient } from '../messages/messages.ts'
+import { Recipient } from '../messages/messages.ts'
 import { requireSender } from '../senders/senders.ts'
 import type { Work } from '../store/work.ts'
 import { findProject } from '../studio/studio.ts'
+import { keepTopic } from '../suppressions/suppressions.ts'
 import {
   type AudienceColumns,
   audienceOf,

@@ -131,20 +131,3 @@ export const messageQueue = table('message_queue', {
   tries: 'int4',
   isPatient: 'bool',
 })
-
-export const suppressions = table('suppressions', {
-  accountId: 'text',
-  email: 'text',
-  reason: typed<entities.Suppression['reason']>('text'),
-  topicId: 'text',
-  createdAt: 'timestamptz',
-})
-
-export const topics = table('topics', {
-  id: 'text',
-  accountId: 'text',
-  name: 'text',
-  description: 'text',
-  createdAt: 'timestamptz',
-  deletedAt: 'timestamptz?',
-})

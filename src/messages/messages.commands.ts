@@ -149,7 +149,7 @@ const send: CommandList = [
       })
       const { projectId, topicId } = body
       if (topicId !== undefined) {
-        const { findTopic } = await import('./messages.ts')
+        const { findTopic } = await import('../suppressions/suppressions.ts')
         body.topicId = (await work((w) => findTopic(w, topicId))).id
       }
       if (projectId !== undefined) {
@@ -160,7 +160,7 @@ const send: CommandList = [
       out.one(result)
       const { reason } = result
       if (reason !== undefined) {
-        const { explainUnsent } = await import('./suppression/suppression.read.ts')
+        const { explainUnsent } = await import('../suppressions/suppressions.ts')
         const unsent = await work((w) => explainUnsent(w, { email: body.to, reason, topicId: body.topicId }))
         out.note(`not sent: ${unsent.why}`)
         out.next(unsent.next)

@@ -101,6 +101,21 @@ export const statusOf = async (
   return row?.status ?? null
 }
 
+const readTopicId = statement(
+  'topic-of-message',
+  { row: types(messages, 'topicId'), parameters: messageId },
+  'select topic_id as "topicId" from messages where account_id = :accountId and id = :id',
+)
+
+/** Returns the topic of a message, which may be deleted; null if it has none, or does not exist. */
+export const topicOf = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  id: string,
+): Promise<string | null> => {
+  const [row] = await sql(readTopicId, { accountId, id })
+  return row?.topicId ?? null
+}
+
 const readPage = statement(
   'list-messages',
   {

@@ -3,7 +3,6 @@ import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { detailList, detailTypes, epochMs } from './messages.find.ts'
-import { hasTopic, joinTopic } from './suppression/suppression.read.ts'
 
 const messagesTo = statement(
   'export-messages',
@@ -16,13 +15,6 @@ const messagesTo = statement(
      from message_reports r where r.account_id = m.account_id and r.message_id = m.id
    ) as reports
    from messages m where m.account_id = :accountId and m.email = :email order by m.id`,
-)
-
-const suppressionsOf = statement(
-  'export-suppressions',
-  { row: { reason: 'text', createdAt: 'int8', topic: 'text?' }, parameters: { accountId: 'text', email: 'text' } },
-  `select s.reason, ${epochMs('s.created_at')} as "createdAt", t.name as topic from suppressions s ${joinTopic}
-   where s.account_id = :accountId and s.email = :email and ${hasTopic} order by s.reason, s.topic_id`,
 )
 
 const resultsOf = statement(
@@ -61,8 +53,8 @@ const messagesNaming = statement(
 )
 
 /**
- * The messages to an address with their content and delivery reports, the messages to others
- * that name it in their Reply-To or their own headers, and the address's suppressions.
+ * The messages to an address with their content and delivery reports, and the messages to others that name it in their
+ * Reply-To or their own headers.
  */
 export const personalData: readonly PersonalDataPart[] = [
   {
@@ -76,10 +68,5 @@ export const personalData: readonly PersonalDataPart[] = [
   {
     name: 'results',
     read: ({ sql, accountId }, email) => sql(resultsOf, { accountId, email }),
-  },
-  {
-    name: 'suppressions',
-    staysAtErasure: true,
-    read: ({ sql, accountId }, email) => sql(suppressionsOf, { accountId, email }),
   },
 ]

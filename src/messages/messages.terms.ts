@@ -1,5 +1,4 @@
 import type { Asked, Term } from '../segments/segments.ts'
-import { suppressionReasons } from './suppression/suppression.add.ts'
 
 /** Returns the SQL condition that the message, whose account and id are SQL, has a key that begins with one of `keys`. */
 export const isOfKeys = (of: { account: string; id: string }, keys: string): string =>
@@ -14,7 +13,7 @@ const inScope = ({ scope, bind }: Asked): string => {
     select from unnest(${bind(scope.keys)}::text[]) as b(beginning) where starts_with(m.key, b.beginning))`
 }
 
-/** When emails were sent to an address, when they were reported as not delivered, and why it gets no marketing. */
+/** When emails were sent to an address, and when they were reported as not delivered. */
 export const terms: readonly Term[] = [
   {
     name: 'sent',
@@ -36,18 +35,6 @@ export const terms: readonly Term[] = [
       where: `m.account_id = ${asked.account} and r.kind in ('hard', 'soft') and ${inScope(asked)}`,
       email: 'm.email',
       value: 'r.created_at',
-    }),
-  },
-  {
-    name: 'suppression',
-    kind: 'text',
-    values: suppressionReasons,
-    // Of all marketing: an address that left some topics is not suppressed.
-    rows: ({ account }) => ({
-      from: 'suppressions s',
-      where: `s.account_id = ${account} and s.topic_id = ''`,
-      email: 's.email',
-      value: 's.reason',
     }),
   },
 ]

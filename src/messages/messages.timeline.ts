@@ -1,6 +1,5 @@
 import { timelinePart } from '../contacts/contacts.ts'
 import { cancelledError } from './results/results.count.ts'
-import { hasTopic, joinTopic } from './suppression/suppression.read.ts'
 
 /** Returns the SQL expression of the subject of a message. It is null if the message does not exist. */
 export const subjectOf = (of: { account: string; id: string }): string =>
@@ -9,7 +8,8 @@ export const subjectOf = (of: { account: string; id: string }): string =>
 // A cancelled email never reached the person. Earlier versions wrote a sentence as the error of those of a broadcast.
 // An email is sent at most some weeks after its creation, so the newest ones are among those created last. The limit bounds the time for
 // an address with very many emails.
-const emails = timelinePart(
+/** The emails to an address that have ended. */
+export const timeline = timelinePart(
   'messages',
   `select coalesce(m.finished_at, m.created_at) as at, 'email.' || m.status as kind, m.subject as title, m.id
    from (
@@ -18,13 +18,3 @@ const emails = timelinePart(
        and not (status = 'failed' and coalesce(error, '') in ('${cancelledError}', 'The broadcast was cancelled')) order by id desc limit 10000
    ) m`,
 )
-
-const suppressions = timelinePart(
-  'suppressions',
-  `select s.created_at as at, case when t.id is null then 'address.suppressed' else 'topic.left' end as kind,
-     coalesce(t.name, s.reason) as title, coalesce(t.id, s.email) as id
-   from suppressions s ${joinTopic} where s.account_id = :accountId and s.email = :email and ${hasTopic}`,
-)
-
-/** The emails to an address that have ended, its suppressions, and the topics that it left. */
-export const timeline = [emails, suppressions] as const

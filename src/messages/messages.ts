@@ -1,11 +1,10 @@
 /*
- * api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process), suppression/
- * who gets no email, bounces/ reports and the mailboxes where they arrive, results/ numbers by day.
+ * api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process), bounces/ reports
+ * and the mailboxes where they arrive, results/ numbers by day.
  */
 
 import type { App, Work } from '../store/work.ts'
 import type { MachineActions } from './results/machines.ts'
-import type { Left, SuppressionReason } from './suppression/suppression.add.ts'
 
 export { callQuotas, requireQuota } from './api/send.quotas.ts'
 export { SendBody, SendResult } from './api/send.shapes.ts'
@@ -64,24 +63,6 @@ export { recipientAction, recountPerson } from './results/people.ts'
 export { batchKeyPrefix, cancelledError, causeOf, countActions } from './results/results.count.ts'
 export { type MailStats, mailStats, resultsOf } from './results/results.read.ts'
 export { countPeopleByVariant, countSentByVariant, type VariantCounts } from './results/variants.ts'
-export { countRemovals } from './suppression/departures.ts'
-export { importSuppressions } from './suppression/import.ts'
-export { suppressing } from './suppression/imported.ts'
-export { readSubscriptions, removeSuppressionOf, saveSubscriptions, suppressOne } from './suppression/subscriptions.ts'
-export {
-  type Left,
-  leaveMail,
-  leaveTopics,
-  removeSuppressions,
-  returnToMail,
-  type SuppressionReason,
-  SuppressionReasonShape,
-  suppressAddresses,
-} from './suppression/suppression.add.ts'
-export { isSuppressed, listSuppressions, type SuppressionView } from './suppression/suppression.read.ts'
-export { terms as termsOfTopics } from './topics/terms.ts'
-export { createTopic, deleteTopic, NewTopic, TopicChange, topicsMax, updateTopic } from './topics/topics.change.ts'
-export { findTopic, hasTopicId, keepTopic, listTopics, type TopicView } from './topics/topics.find.ts'
 
 /** Emails that are rendered from a project: another feature implements it. */
 export interface Projects {
@@ -108,14 +89,8 @@ export interface Projects {
 
 declare module '../store/work.ts' {
   interface Listener {
-    /** Normalised addresses get no more email, or (`unsubscribed`) no marketing; called in the transaction that writes it. */
-    addressesSuppressed?(work: Work, emails: readonly string[], reason: SuppressionReason): Promise<void>
-    /** A recipient left topics or all marketing by the link of a message, and had not left them before; called in the transaction that writes it. */
-    mailLeft?(work: Work, left: Left): Promise<void>
     /** Returns what machines did with an email, which is counted apart from what its recipient did. */
     machineActionsOn?(work: Work, messageId: string): Promise<MachineActions>
-    /** Returns how many unsent broadcasts use a topic. */
-    topicUses?(work: Work, topicId: string): Promise<{ broadcasts: number }>
   }
   interface App {
     /** It is null if no feature renders projects. */

@@ -44,7 +44,7 @@ const segments = async ({ work }: Context) => {
 }
 
 const topics = async ({ work }: Context) => {
-  const { listTopics } = await import('../messages/messages.ts')
+  const { listTopics } = await import('../suppressions/suppressions.ts')
   return byName(await work(listTopics), ({ description }) => description)
 }
 

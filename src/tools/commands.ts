@@ -113,8 +113,8 @@ const lists: readonly [nouns: readonly string[], load: () => Promise<CommandList
   ],
   [['relay', 'senders', 'domains'], async () => (await import('../senders/senders.commands.ts')).commands],
   [['send', 'sends'], async () => (await import('../messages/messages.commands.ts')).commands],
-  [['suppressions'], async () => (await import('../messages/suppression/suppressions.commands.ts')).commands],
-  [['topics'], async () => (await import('../messages/topics/topics.commands.ts')).commands],
+  [['suppressions'], async () => (await import('../suppressions/suppressions.commands.ts')).commands],
+  [['topics'], async () => (await import('../suppressions/topics.commands.ts')).commands],
   [['bounces'], async () => (await import('../messages/bounces/bounces.commands.ts')).commands],
   [['broadcasts'], async () => (await import('../broadcasts/broadcasts.commands.ts')).commands],
   [

@@ -10,8 +10,10 @@ import {
   sendBroadcast,
   showBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
-import { deleteTopic, leaveMail, leaveTopics } from '../../src/messages/messages.ts'
 import type { Work } from '../../src/store/work.ts'
+import { leaveMail } from '../../src/suppressions/suppressions.add.ts'
+import { leaveTopics } from '../../src/suppressions/suppressions.ts'
+import { deleteTopic } from '../../src/suppressions/topics.change.ts'
 import { useApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
 import { untilLocked } from '../support/database.ts'

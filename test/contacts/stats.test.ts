@@ -2,15 +2,11 @@ import { expect, test } from 'vitest'
 import { Migration20261123233300_contact_counts as Counting } from '../../migrations/Migration20261123233300_contact_counts.ts'
 import { contactsByDay, createList, eraseContact, leaveList, writeContacts } from '../../src/contacts/contacts.ts'
 import { deleteList } from '../../src/contacts/write/delete-list.ts'
-import {
-  createTopic,
-  leaveTopics,
-  removeSuppressions,
-  type SuppressionReason,
-  suppressAddresses,
-} from '../../src/messages/messages.ts'
 import { addUpTallies } from '../../src/store/tallies.ts'
 import type { Work } from '../../src/store/work.ts'
+import { removeSuppressions } from '../../src/suppressions/suppressions.add.ts'
+import { leaveTopics, type SuppressionReason, suppressAddresses } from '../../src/suppressions/suppressions.ts'
+import { createTopic } from '../../src/suppressions/topics.change.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { type Random, randomOfTest } from '../support/random.ts'
 

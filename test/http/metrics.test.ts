@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createMetrics } from '../../src/app/daemon/daemon.metrics.ts'
 import { createCounters } from '../../src/lib/counters.ts'
-import { suppressAddresses } from '../../src/messages/messages.ts'
+import { suppressAddresses } from '../../src/suppressions/suppressions.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { costOf } from '../support/cost.ts'
 import { freePort } from '../support/daemon.ts'

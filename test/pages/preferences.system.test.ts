@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { deleteTopic } from '../../src/messages/messages.ts'
+import { deleteTopic } from '../../src/suppressions/topics.change.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { describePages, expectGoodOnEveryScreen, expectNothingFromElsewhere, faultsOf } from '../support/pages.ts'
 import { makeTopic } from '../support/topics.ts'

@@ -1,4 +1,4 @@
-import { createTopic, NewTopic } from '../../src/messages/messages.ts'
+import { createTopic, NewTopic } from '../../src/suppressions/topics.change.ts'
 import type { TestAccount, TestApp } from './app.ts'
 
 /** Creates a topic of an account and returns its id. */

@@ -1,12 +1,12 @@
 import { invalid, notFound, Problem } from '../../lib/problem.ts'
 import { type From, type Method, readMethod } from '../../senders/senders.ts'
 import type { App, Work } from '../../store/work.ts'
+import { hasTopicId } from '../../suppressions/suppressions.ts'
 import { largeMails } from '../messages.queue.ts'
 import { fillSubject, subjectLine } from '../messages.shapes.ts'
 import { insertAttachments } from '../outbox/attachments.ts'
 import { type Inserted, insertMessages, type NewMessage } from '../outbox/insert.ts'
 import type { ClaimedMessage, Content } from '../outbox/outbox.claim.ts'
-import { hasTopicId } from '../topics/topics.find.ts'
 import { takeCallQuotas } from './send.quotas.ts'
 import type { SendBody } from './send.shapes.ts'
 

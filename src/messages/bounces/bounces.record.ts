@@ -3,9 +3,9 @@ import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
+import { lockRecipient, suppressAndFlag } from '../../suppressions/suppressions.ts'
 import { messages } from '../messages.columns.ts'
 import { countReport } from '../results/reports.ts'
-import { lockRecipient, suppressAndFlag } from '../suppression/suppression.add.ts'
 import type { Report } from './report.ts'
 
 /** The outcome of a message that was read. It is `known` if the report was recorded before, or needs no action. */

@@ -5,11 +5,11 @@ import { rowset } from '../../store/rowset.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { suppressedReason } from '../../suppressions/suppressions.rows.ts'
 import { messageQueue, messages } from '../messages.columns.ts'
 import { heldUntil } from '../messages.queue.ts'
 import type { MessageType } from '../messages.shapes.ts'
 import { countEnded, endedColumns } from '../results/results.count.ts'
-import { suppressedReason } from '../suppression/suppression.read.ts'
 import { mailChannel, noticeOf } from './outbox.claim.ts'
 
 /** What caused a message; `id` null: the message itself. */

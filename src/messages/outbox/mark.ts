@@ -7,10 +7,9 @@ import type { Sql } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import { columns } from '../../store/tables.ts'
 import { projectNameOf } from '../../studio/studio.ts'
+import { isTopic, suppressedReason } from '../../suppressions/suppressions.rows.ts'
 import { messages } from '../messages.columns.ts'
 import { isLeftOut, isPaused } from '../messages.queue.ts'
-import { suppressedReason } from '../suppression/suppression.read.ts'
-import { isTopic } from '../topics/topics.find.ts'
 import { type ClaimedMessage, type Content, queueTable } from './outbox.claim.ts'
 
 /** The content of a message. `reason` says why its recipient is suppressed now; it is null if the message may be sent. */

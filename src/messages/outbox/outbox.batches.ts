@@ -3,6 +3,7 @@ import { scanList } from '../../segments/segments.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
+import { leftOf } from '../../suppressions/suppressions.rows.ts'
 import { messageQueue, messageTallies } from '../messages.columns.ts'
 import { heldUntil } from '../messages.queue.ts'
 import { countEnded, endedColumns } from '../results/results.count.ts'
@@ -186,7 +187,7 @@ export const countRecipients = async (
   const [row] = await scanList<RecipientCounts>(
     work,
     `select count(*)::int8 as recipients, (count(*) filter (where is_suppressed))::int8 as suppressed from (
-       select c.email in (select email from suppressions where account_id = ${account} and topic_id in ('', ${topic}))
+       select c.email in (${leftOf(account, topic)})
          or c.email in (${invalidEmails(account)}) as is_suppressed
        from (${query}) c
      ) c`,

@@ -72,7 +72,7 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
 
   const suppress = async ({ accountId, messageId }: Pending): Promise<void> => {
     // Loaded for the first bounce, which keeps the thread small.
-    const { suppressAndFlag } = await import('../suppression/suppression.add.ts')
+    const { suppressAndFlag } = await import('../../suppressions/suppressions.ts')
     await app.work(accountId, 'job:mail', async (work) => {
       await work.sql(limitLockWait)
       const rows = await work.sql(takePending, { accountId, messageId })

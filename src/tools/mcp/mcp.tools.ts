@@ -34,20 +34,17 @@ import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { parseSince } from '../../lib/since.ts'
-import {
-  listMessages,
-  listSuppressions,
-  listTopics,
-  resultsOf,
-  SendResult,
-  SuppressionReasonShape,
-  showMessage,
-  suppressAddresses,
-} from '../../messages/messages.ts'
+import { listMessages, resultsOf, SendResult, showMessage } from '../../messages/messages.ts'
 import { countSegment, findSegment, listSegments, narrow } from '../../segments/segments.ts'
 import { mostDays, readStats } from '../../stats/stats.ts'
 import type { Work } from '../../store/work.ts'
 import { listProjects, loadProject } from '../../studio/studio.ts'
+import {
+  listSuppressions,
+  listTopics,
+  SuppressionReasonShape,
+  suppressAddresses,
+} from '../../suppressions/suppressions.ts'
 import { listWebhooks } from '../../webhooks/webhooks.ts'
 import { findWebinar, listWebinars, webinarStats } from '../../webinars/webinars.ts'
 import { maskedUrl } from './mcp.answers.ts'

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createList, writeContacts } from '../../../src/contacts/contacts.ts'
-import { suppressAddresses } from '../../../src/messages/messages.ts'
 import { addSender } from '../../../src/senders/senders.change.ts'
+import { suppressAddresses } from '../../../src/suppressions/suppressions.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { freePort } from '../../support/daemon.ts'

@@ -4,14 +4,7 @@ import { Migration20261123231200_message_results as Counting } from '../../../mi
 import { createBroadcast, NewBroadcast, testBroadcast } from '../../../src/broadcasts/broadcasts.ts'
 import { createList, eraseContact, writeContacts } from '../../../src/contacts/contacts.ts'
 import { loadSent, recordInteraction, withdrawInteraction } from '../../../src/engagement/engagement.ts'
-import {
-  foldResults,
-  ingestBounces,
-  mailStats,
-  queueMails,
-  suppressAddresses,
-  withdrawMails,
-} from '../../../src/messages/messages.ts'
+import { foldResults, ingestBounces, mailStats, queueMails, withdrawMails } from '../../../src/messages/messages.ts'
 import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../../src/messages/outbox/outbox.claim.ts'
 import {
   lackingResult,
@@ -23,6 +16,7 @@ import {
 import { runResults } from '../../../src/messages/results/fold.ts'
 import { countReport } from '../../../src/messages/results/reports.ts'
 import type { Work } from '../../../src/store/work.ts'
+import { suppressAddresses } from '../../../src/suppressions/suppressions.ts'
 import { untilLocked } from '../../support/database.ts'
 import { type EngagedAccount, engagedAccount, useEngaged } from '../../support/engagement.ts'
 import { randomOfTest } from '../../support/random.ts'

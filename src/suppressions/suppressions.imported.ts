@@ -1,11 +1,11 @@
-import { lockLeaving, type OptOut, type Suppressing } from '../../contacts/contacts.ts'
-import { oneLine } from '../../lib/strings.ts'
-import { statement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
-import { createTopic, NewTopic, nameMaxLength } from '../topics/topics.change.ts'
-import { listTopics } from '../topics/topics.find.ts'
-import { leaveTopics, suppressAddresses } from './suppression.add.ts'
-import { suppressedReason } from './suppression.read.ts'
+import { lockLeaving, type OptOut, type Suppressing } from '../contacts/contacts.ts'
+import { oneLine } from '../lib/strings.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import { leaveTopics, suppressAddresses } from './suppressions.add.ts'
+import { suppressedReason } from './suppressions.rows.ts'
+import { createTopic, NewTopic, nameMaxLength } from './topics.change.ts'
+import { listTopics } from './topics.find.ts'
 
 const readSuppressed = statement(
   'suppressed-of-addresses',

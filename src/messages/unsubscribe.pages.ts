@@ -1,7 +1,8 @@
-import { hasAccount } from '../../accounts/accounts.ts'
-import { notFoundPage, type Page, type PageCall } from '../../pages/page.ts'
-import type { App, Work } from '../../store/work.ts'
-import { changeEverything, leaveByOneClick, readPreferences, saveChoices } from './preferences.ts'
+import { hasAccount } from '../accounts/accounts.ts'
+import { notFoundPage, type Page, type PageCall } from '../pages/page.ts'
+import type { App, Work } from '../store/work.ts'
+import { changeEverything, leaveByOneClick, readPreferences, saveChoices } from '../suppressions/suppressions.ts'
+import { topicOf } from './messages.find.ts'
 import { actions, chosenValue, fields, left, preferencePage, question, returned } from './unsubscribe.views.ts'
 
 interface Recipient {
@@ -9,13 +10,16 @@ interface Recipient {
   email: string
   /** The message with the link; null for a link without one, as messages of earlier versions have. */
   messageId: string | null
+  /** The topic of the message. */
+  topicId: string | null
 }
 
 /** Returns the recipient of an unsubscribe link, or null if the link is not valid or the account is deleted. */
 const recipientOf = async ({ sql, tokens, now }: App, token: string): Promise<Recipient | null> => {
   const [accountId, email, messageId = null] = tokens.read('unsubscribe', token, now().getTime()) ?? []
-  if (!accountId || !email) return null
-  return (await hasAccount({ sql }, accountId)) ? { accountId, email, messageId } : null
+  if (!accountId || !email || !(await hasAccount({ sql }, accountId))) return null
+  const topicId = messageId === null ? null : await topicOf({ sql, accountId }, messageId)
+  return { accountId, email, messageId, topicId }
 }
 
 /** The link of the List-Unsubscribe header (RFC 8058): a mail client posts to it, and a browser shows the preference page. */

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { addAddressSignal, lockLeaving, removeAddressSignals } from '../../contacts/contacts.ts'
-import { lockKey } from '../../lib/locks.ts'
-import { typed } from '../../store/column-types.ts'
-import { preparedStatement, statement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
+import { addAddressSignal, lockLeaving, removeAddressSignals } from '../contacts/contacts.ts'
+import { lockKey } from '../lib/locks.ts'
+import { typed } from '../store/column-types.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
 import { countDepartures } from './departures.ts'
 
 export const suppressionReasons = ['complained', 'bounced', 'manual', 'unsubscribed'] as const

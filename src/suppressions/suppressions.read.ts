@@ -1,15 +1,14 @@
-import { invalidReason, pendingReason } from '../../contacts/contacts.rows.ts'
-import { verificationReasons } from '../../contacts/contacts.ts'
-import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
-import type { PageRequest } from '../../lib/page-request.ts'
-import { shown } from '../../lib/problem.ts'
-import { shellWord } from '../../lib/shell.ts'
-import { preparedStatement, statement } from '../../store/statement.ts'
-import { columns } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
-import { suppressions } from '../messages.columns.ts'
-import { findTopic } from '../topics/topics.find.ts'
-import type { SuppressionReason } from './suppression.add.ts'
+import { verificationReasons } from '../contacts/contacts.ts'
+import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
+import type { PageRequest } from '../lib/page-request.ts'
+import { shown } from '../lib/problem.ts'
+import { shellWord } from '../lib/shell.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
+import type { Work } from '../store/work.ts'
+import type { SuppressionReason } from './suppressions.add.ts'
+import { suppressions } from './suppressions.columns.ts'
+import { findTopic } from './topics.find.ts'
 
 export interface SuppressionView {
   email: string
@@ -85,23 +84,6 @@ export const listSuppressions = async (
     nextCursor: found.length > limit && last ? encodeCursor([last.email, last.reason, last.topicId ?? '']) : null,
   }
 }
-
-/**
- * Returns the SQL expression of the reason why an address gets no email of a type and a topic, if there is one. It is null if it
- * does (docs/reference/mail.md#suppression). If there are several reasons, it is the most severe one. The reason `pending` needs
- * a contact: an address in no list is not pending.
- */
-export const suppressedReason = (account: string, email: string, type: string, topic: string): string => `coalesce(
-  (select s.reason from suppressions s where s.account_id = ${account} and s.email = ${email} and s.reason <> 'unsubscribed'
-   order by array_position(array['complained', 'bounced', 'manual'], s.reason) limit 1),
-  ${invalidReason(account, email)},
-  case when ${type} = 'marketing' then coalesce(
-    (select s.reason from suppressions s
-     where s.account_id = ${account} and s.email = ${email} and s.reason = 'unsubscribed'
-       and s.topic_id in ('', coalesce(${topic}, '')) limit 1),
-    ${pendingReason(account, email)}
-  ) end
-)`
 
 interface Unsent {
   why: string

@@ -1,6 +1,6 @@
-import { tallyingLeft } from '../../contacts/contacts.ts'
-import { preparedStatement } from '../../store/statement.ts'
-import type { Listener, Work } from '../../store/work.ts'
+import { tallyingLeft } from '../contacts/contacts.ts'
+import { preparedStatement } from '../store/statement.ts'
+import type { Listener, Work } from '../store/work.ts'
 
 const countLeaving = preparedStatement(
   'count-departures',

@@ -1,9 +1,9 @@
-import { type CommandList, command } from '../../cli/define.ts'
-import { argument, changing, confirmed, text } from '../../cli/flags.ts'
-import type { Column } from '../../cli/output.ts'
-import { Problem } from '../../lib/problem.ts'
-import { quantity } from '../../lib/quantity.ts'
-import type { TopicView } from '../messages.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, changing, confirmed, text } from '../cli/flags.ts'
+import type { Column } from '../cli/output.ts'
+import { Problem } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
+import type { TopicView } from './topics.find.ts'
 
 const columns: Column<TopicView>[] = [
   ['ID', (topic) => topic.id],
@@ -29,8 +29,8 @@ export const commands: CommandList = [
     run: async ({ out, require, work }, flags) => {
       const { name } = await require(flags, 'name')
       const [{ createTopic, NewTopic }, { parse }] = await Promise.all([
-        import('../messages.ts'),
-        import('../../lib/parse.ts'),
+        import('./topics.change.ts'),
+        import('../lib/parse.ts'),
       ])
       const input = parse(NewTopic, { name, description: flags.description })
       out.one(await work((w) => createTopic(w, input)))
@@ -43,7 +43,7 @@ export const commands: CommandList = [
     summary: 'List the topics, by name',
     examples: ['svc topics', 'svc topics list --json'],
     run: async ({ out, work }) => {
-      const { listTopics } = await import('../messages.ts')
+      const { listTopics } = await import('./suppressions.ts')
       await out.list('topics', await work(listTopics), columns)
     },
   }),
@@ -63,8 +63,8 @@ export const commands: CommandList = [
     },
     run: async ({ out, work }, ref, { name, description }) => {
       const [{ TopicChange, updateTopic }, { parse }] = await Promise.all([
-        import('../messages.ts'),
-        import('../../lib/parse.ts'),
+        import('./topics.change.ts'),
+        import('../lib/parse.ts'),
       ])
       if (name === undefined && description === undefined) throw new Problem('usage', 'Give --name or --description')
       const change = parse(TopicChange, { name, description })
@@ -79,7 +79,7 @@ export const commands: CommandList = [
     arguments: [argument('<topic>', 'id or name')],
     flags: confirmed('show what would be deleted'),
     run: async ({ confirm, out, trial, work }, ref, flags) => {
-      const { deleteTopic } = await import('../messages.ts')
+      const { deleteTopic } = await import('./topics.change.ts')
       const planned = await trial((w) => deleteTopic(w, ref))
       const people = quantity(planned.left, 'person', 'people')
       if (!(await confirm(`delete the topic ${planned.name}, which ${people} left`, flags, planned))) return

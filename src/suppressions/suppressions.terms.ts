@@ -1,8 +1,21 @@
-import type { Term } from '../../segments/segments.ts'
+import type { Term } from '../segments/segments.ts'
+import { suppressionReasons } from './suppressions.add.ts'
 import { findTopic } from './topics.find.ts'
 
-/** The topics that an address has not left. */
+/** Why an address gets no marketing, and the topics that it has not left. */
 export const terms: readonly Term[] = [
+  {
+    name: 'suppression',
+    kind: 'text',
+    values: suppressionReasons,
+    // Of all marketing: an address that left some topics is not suppressed.
+    rows: ({ account }) => ({
+      from: 'suppressions s',
+      where: `s.account_id = ${account} and s.topic_id = ''`,
+      email: 's.email',
+      value: 's.reason',
+    }),
+  },
   {
     name: 'topic',
     kind: 'name',

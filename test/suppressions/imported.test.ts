@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { createList, lockLeaving, writeContacts } from '../../../src/contacts/contacts.ts'
-import { suppressSince } from '../../../src/messages/suppression/imported.ts'
-import type { Work } from '../../../src/store/work.ts'
-import { useAccount, useApp } from '../../support/app.ts'
-import { untilLocked } from '../../support/database.ts'
+import { createList, lockLeaving, writeContacts } from '../../src/contacts/contacts.ts'
+import type { Work } from '../../src/store/work.ts'
+import { suppressSince } from '../../src/suppressions/suppressions.imported.ts'
+import { useAccount, useApp } from '../support/app.ts'
+import { untilLocked } from '../support/database.ts'
 
 const t = useApp()
 const account = useAccount(t)

@@ -1,22 +1,14 @@
 import { z } from 'zod'
-import { ok, page, pageOfQuery, pageQuery, pageShape, route } from '../../http/route.ts'
-import { emailAddress } from '../../lib/address.ts'
-import { epochMs } from '../../lib/common-shapes.ts'
-import { pageById } from '../../lib/cursor.ts'
-import { withMaxItems } from '../../lib/max-items.ts'
-import { notFound } from '../../lib/problem.ts'
-import { idText } from '../../lib/text.ts'
-import {
-  hasTopicId,
-  listSuppressions,
-  listTopics,
-  readSubscriptions,
-  removeSuppressionOf,
-  SuppressionReasonShape,
-  saveSubscriptions,
-  suppressOne,
-  topicsMax,
-} from '../messages.ts'
+import { ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
+import { emailAddress } from '../lib/address.ts'
+import { epochMs } from '../lib/common-shapes.ts'
+import { pageById } from '../lib/cursor.ts'
+import { withMaxItems } from '../lib/max-items.ts'
+import { notFound } from '../lib/problem.ts'
+import { idText } from '../lib/text.ts'
+import { readSubscriptions, removeSuppressionOf, saveSubscriptions, suppressOne } from './subscriptions.ts'
+import { hasTopicId, listSuppressions, listTopics, SuppressionReasonShape } from './suppressions.ts'
+import { topicsMax } from './topics.change.ts'
 
 const Suppression = z
   .object({

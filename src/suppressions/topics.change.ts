@@ -1,15 +1,15 @@
 import { z } from 'zod'
-import { lockAccount } from '../../accounts/accounts.ts'
-import { newId } from '../../lib/ids.ts'
-import { conflict, Problem, shown } from '../../lib/problem.ts'
-import { quantity } from '../../lib/quantity.ts'
-import { oneLine } from '../../lib/strings.ts'
-import { text } from '../../lib/text.ts'
-import { defineJob } from '../../store/background.ts'
-import { statement } from '../../store/statement.ts'
-import { columns } from '../../store/tables.ts'
-import type { App, Work } from '../../store/work.ts'
-import { topics } from '../messages.columns.ts'
+import { lockAccount } from '../accounts/accounts.ts'
+import { newId } from '../lib/ids.ts'
+import { conflict, Problem, shown } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
+import { oneLine } from '../lib/strings.ts'
+import { text } from '../lib/text.ts'
+import { defineJob } from '../store/background.ts'
+import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
+import type { App, Work } from '../store/work.ts'
+import { topics } from './suppressions.columns.ts'
 import { findTopic, listTopics, type TopicView } from './topics.find.ts'
 
 /** The preference page lists all of them. */
@@ -28,7 +28,7 @@ const changeableColumns = columns(topics, Object.keys(changeable) as (keyof type
 export const NewTopic = z.object({ ...changeable, description: changeable.description.default('') })
 export const TopicChange = z.object(changeable).partial()
 
-const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
+const entitiesOf = (work: Work) => work.em(import('./suppressions.entities.ts'))
 
 const adoptLeft = statement(
   'adopt-left-of-deleted-topics',

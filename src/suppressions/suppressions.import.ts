@@ -1,10 +1,10 @@
-import type { Table } from '../../contacts/contacts.ts'
-import { hasTwoAddresses, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
-import { shown } from '../../lib/problem.ts'
-import type { Work } from '../../store/work.ts'
-import { listTopics } from '../topics/topics.find.ts'
-import { leaveNamed, optOutKey, suppressSince } from './imported.ts'
-import { leaveTopics, type SuppressionReason, suppressionReasons } from './suppression.add.ts'
+import type { Table } from '../contacts/contacts.ts'
+import { hasTwoAddresses, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { shown } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
+import { leaveTopics, type SuppressionReason, suppressionReasons } from './suppressions.add.ts'
+import { leaveNamed, optOutKey, suppressSince } from './suppressions.imported.ts'
+import { listTopics } from './topics.find.ts'
 
 interface SuppressionCounts {
   rows: number

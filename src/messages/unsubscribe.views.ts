@@ -1,6 +1,6 @@
-import { type Html, html } from '../../pages/html.ts'
-import type { PageView } from '../../pages/page.ts'
-import type { Preferences, TopicChoice } from './preferences.ts'
+import { type Html, html } from '../pages/html.ts'
+import type { PageView } from '../pages/page.ts'
+import type { Preferences, TopicChoice } from '../suppressions/suppressions.ts'
 
 export const question = (email: string): PageView => ({
   title: 'Unsubscribe',

@@ -1,13 +1,14 @@
 import { createWriteStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
-import type { Context } from '../../cli/command.ts'
-import { type CommandList, command } from '../../cli/define.ts'
-import { argument, changing, confirmed, paged, present, text } from '../../cli/flags.ts'
-import type { Column } from '../../cli/output.ts'
-import { csvLine } from '../../lib/csv.ts'
-import { Problem, shown } from '../../lib/problem.ts'
-import type { SuppressionView, TopicView } from '../messages.ts'
+import type { Context } from '../cli/command.ts'
+import { type CommandList, command } from '../cli/define.ts'
+import { argument, changing, confirmed, paged, present, text } from '../cli/flags.ts'
+import type { Column } from '../cli/output.ts'
+import { csvLine } from '../lib/csv.ts'
+import { Problem, shown } from '../lib/problem.ts'
+import type { SuppressionView } from './suppressions.read.ts'
+import type { TopicView } from './topics.find.ts'
 
 const columns: Column<SuppressionView>[] = [
   ['EMAIL', (suppression) => suppression.email],
@@ -22,8 +23,8 @@ const products = 'mailchimp, hubspot, brevo, listmonk, resend or plunk'
 
 const parseReason = async (text: string) => {
   const [{ SuppressionReasonShape }, { parse }] = await Promise.all([
-    import('../messages.ts'),
-    import('../../lib/parse.ts'),
+    import('./suppressions.ts'),
+    import('../lib/parse.ts'),
   ])
   return parse(SuppressionReasonShape, text, 'reason')
 }
@@ -37,13 +38,13 @@ const requireUnsubscribed = async (reason: string | undefined): Promise<void> =>
 /** Finds the topic of `--topic`. */
 const topicOf = async (work: Context['work'], ref: string | undefined): Promise<TopicView | null> => {
   if (ref === undefined) return null
-  const { findTopic } = await import('../messages.ts')
+  const { findTopic } = await import('./suppressions.ts')
   return work((w) => findTopic(w, ref))
 }
 
 const parseAddress = async (text: string): Promise<string> => {
-  const [{ Recipient }, { parse }] = await Promise.all([import('../messages.ts'), import('../../lib/parse.ts')])
-  return parse(Recipient, text, 'email')
+  const [{ emailAddress }, { parse }] = await Promise.all([import('../lib/address.ts'), import('../lib/parse.ts')])
+  return parse(emailAddress(), text, 'email')
 }
 
 /** `svc suppressions`. */
@@ -59,14 +60,14 @@ export const commands: CommandList = [
     ],
     flags: {
       reason: text('<reason>', `only this reason: ${reasons}`, {
-        of: async () => (await import('./suppression.add.ts')).suppressionReasons,
+        of: async () => (await import('./suppressions.add.ts')).suppressionReasons,
       }),
       topic: text('<id|name>', 'only addresses that left this topic'),
       email: text('<email>', 'only this address'),
       ...paged,
     },
     run: async ({ pages, work }, flags) => {
-      const { listSuppressions } = await import('../messages.ts')
+      const { listSuppressions } = await import('./suppressions.ts')
       const topic = await topicOf(work, flags.topic)
       const filter = {
         reason: flags.reason === undefined ? null : await parseReason(flags.reason),
@@ -88,14 +89,14 @@ export const commands: CommandList = [
     arguments: [argument('<email>')],
     flags: {
       reason: text('<reason>', `${reasons} (default: manual); unsubscribed stops marketing only`, {
-        of: async () => (await import('./suppression.add.ts')).suppressionReasons,
+        of: async () => (await import('./suppressions.add.ts')).suppressionReasons,
       }),
       topic: text('<id|name>', 'stop only marketing of this topic; the reason is unsubscribed'),
       ...changing(),
     },
     run: async ({ out, work }, text, { reason: given, topic: ref }) => {
       const email = await parseAddress(text)
-      const { findTopic, leaveTopics, suppressAddresses } = await import('../messages.ts')
+      const { findTopic, leaveTopics, suppressAddresses } = await import('./suppressions.ts')
       if (ref === undefined) {
         const reason = await parseReason(given ?? 'manual')
         const added = await work((w) => suppressAddresses(w, [email], reason))
@@ -128,7 +129,8 @@ export const commands: CommandList = [
       const reason = flags.reason === undefined ? null : await parseReason(flags.reason)
       if (flags.topic !== undefined) await requireUnsubscribed(flags.reason)
       const topicId = (await topicOf(work, flags.topic))?.id ?? null
-      const { listSuppressions, removeSuppressions } = await import('../messages.ts')
+      const { listSuppressions } = await import('./suppressions.ts')
+      const { removeSuppressions } = await import('./suppressions.add.ts')
       const { rows } = await work((w) => listSuppressions(w, { email, reason, topicId }, { limit: 100 }))
       if (rows.length === 0)
         throw new Problem('not_found', `${shown(email)} is not suppressed`, { hint: 'svc suppressions list' })
@@ -154,7 +156,7 @@ export const commands: CommandList = [
       map: text('<map>', 'map columns to email, reason and topic: "E-mail=email,Status=reason"', { default: '' }),
       encoding: text('<name>', 'encoding of the file, such as latin1', { default: 'utf-8' }),
       from: text('<product>', `read another product's export: ${products}; rows of people who get email are skipped`, {
-        of: async () => (await import('../../contacts/contacts.ts')).productNames(),
+        of: async () => (await import('../contacts/contacts.ts')).productNames(),
       }),
       assumeSubscribed: present('with --from, take a file that does not say who has opted out'),
       keepNames: present('accepted for the same flags as svc contacts import; without effect, as fields are not read'),
@@ -165,8 +167,8 @@ export const commands: CommandList = [
     run: async ({ out, work, progress, signal, exit }, given, { map, encoding, dryRun = false, ...flags }) => {
       const defaultReason = await parseReason(flags.reason)
       const [{ checkRejectsFile, openTable, originOf }, { importSuppressions }] = await Promise.all([
-        import('../../contacts/contacts.ts'),
-        import('../messages.ts'),
+        import('../contacts/contacts.ts'),
+        import('./suppressions.import.ts'),
       ])
       const file = given === '-' ? given : resolve(given)
       if (flags.rejects !== undefined && !dryRun) await checkRejectsFile(flags.rejects, file)

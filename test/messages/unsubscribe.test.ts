@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest'
-import { type Left, leaveMail } from '../../../src/messages/messages.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
-import { freeform, sendingAccount } from '../../support/messages.ts'
-import { useSink } from '../../support/smtp.ts'
+import { type Left, leaveMail } from '../../src/suppressions/suppressions.add.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
+import { freeform, sendingAccount } from '../support/messages.ts'
+import { useSink } from '../support/smtp.ts'
 
 let account: TestAccount
 let path: string

@@ -1,9 +1,9 @@
-import { conflict, notFound } from '../../lib/problem.ts'
-import type { Work } from '../../store/work.ts'
-import { hasTopicId } from '../topics/topics.find.ts'
+import { conflict, notFound } from '../lib/problem.ts'
+import type { Work } from '../store/work.ts'
 import { changeEverything, readPreferences, saveChoices } from './preferences.ts'
-import { leaveTopics, lockRecipient, removeSuppressions, suppressAddresses } from './suppression.add.ts'
-import { isSuppressed, listSuppressions, type SuppressionView } from './suppression.read.ts'
+import { leaveTopics, lockRecipient, removeSuppressions, suppressAddresses } from './suppressions.add.ts'
+import { isSuppressed, listSuppressions, type SuppressionView } from './suppressions.read.ts'
+import { hasTopicId } from './topics.find.ts'
 
 /** Which marketing an address gets (docs/reference/api.md#suppressions-topics-and-preferences). */
 export interface Subscriptions {
@@ -15,7 +15,7 @@ export interface Subscriptions {
 
 /** Returns which marketing a normalised address gets. */
 export const readSubscriptions = async (work: Work, email: string): Promise<Subscriptions> => {
-  const { topics } = await readPreferences(work, { email, messageId: null })
+  const { topics } = await readPreferences(work, { email, topicId: null })
   const { rows } = await listSuppressions(work, { email, reason: null, topicId: '' }, { limit: 1 })
   return { topics: Object.fromEntries(topics.map(({ id, hasLeft }) => [id, !hasLeft])), everything: rows.length === 0 }
 }

@@ -1,10 +1,11 @@
-import { byName } from '../../lib/names.ts'
-import { noSuch } from '../../lib/problem.ts'
-import type { RowOf } from '../../store/column-types.ts'
-import { preparedStatement, statement } from '../../store/statement.ts'
-import { columns } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
-import { topics } from '../messages.columns.ts'
+import { byName } from '../lib/names.ts'
+import { noSuch } from '../lib/problem.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
+import type { Work } from '../store/work.ts'
+import { topics } from './suppressions.columns.ts'
+import { isTopic } from './suppressions.rows.ts'
 
 const viewColumns = columns(topics, ['id', 'name', 'description'])
 const viewList = `${viewColumns.list}, (extract(epoch from created_at) * 1000)::int8 as "createdAt"`
@@ -53,10 +54,6 @@ export const keepTopic = async (work: Pick<Work, 'sql' | 'accountId'>, ref: stri
   const locked = await work.sql(lockTopic, { accountId: work.accountId, id: topic.id })
   return locked.length > 0 ? topic : findTopic(work, ref)
 }
-
-/** Returns the SQL condition that the account has the topic. A deleted topic stays for a while without being one. */
-export const isTopic = (account: string, id: string): string =>
-  `exists (select from topics where account_id = ${account} and id = ${id} and deleted_at is null)`
 
 const readId = preparedStatement(
   'has-topic',

@@ -1,8 +1,9 @@
-import { byName } from '../../lib/names.ts'
-import { statement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
-import { leaveMail, lockRecipient, returnToMail } from './suppression.add.ts'
-import { isSuppressed } from './suppression.read.ts'
+import { byName } from '../lib/names.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import { leaveMail, lockRecipient, returnToMail } from './suppressions.add.ts'
+import { isSuppressed } from './suppressions.read.ts'
+import { hasTopicId } from './topics.find.ts'
 
 /** A topic as the recipient of a message sees it. */
 export interface TopicChoice {
@@ -28,38 +29,39 @@ interface Recipient {
   messageId: string | null
 }
 
+/** The topic of that message. It is null if the message has none. */
+interface Subject {
+  topicId: string | null
+}
+
 const readChoices = statement(
   'read-topic-choices',
   {
     row: { id: 'text', name: 'text', description: 'text', hasLeft: 'bool', isOfMessage: 'bool' },
-    parameters: { accountId: 'text', email: 'text', messageId: 'text?' },
+    parameters: { accountId: 'text', email: 'text', topicId: 'text?' },
   },
   `select t.id, t.name, t.description, exists (
        select from suppressions
        where account_id = :accountId and email = :email and reason = 'unsubscribed' and topic_id = t.id
-     ) as "hasLeft", exists (select from messages where account_id = :accountId and id = :messageId and topic_id = t.id) as "isOfMessage"
+     ) as "hasLeft", t.id is not distinct from :topicId as "isOfMessage"
    from topics t where t.account_id = :accountId and t.deleted_at is null order by t.id`,
 )
 
 export const readPreferences = async (
   work: Pick<Work, 'sql' | 'accountId'>,
-  { email, messageId }: Recipient,
+  { email, topicId }: Pick<Recipient, 'email'> & Subject,
 ): Promise<Preferences> => {
-  const topics = (await work.sql(readChoices, { accountId: work.accountId, email, messageId })).sort(byName('name'))
+  const topics = (await work.sql(readChoices, { accountId: work.accountId, email, topicId })).sort(byName('name'))
   return { topics, hasLeftEverything: await isSuppressed(work, email, 'unsubscribed') }
 }
 
-const readTopicOfMessage = statement(
-  'read-topic-of-message',
-  { row: { id: 'text' }, parameters: { accountId: 'text', messageId: 'text?' } },
-  `select t.id from messages m join topics t on t.account_id = m.account_id and t.id = m.topic_id and t.deleted_at is null
-   where m.account_id = :accountId and m.id = :messageId`,
-)
-
 /** Leaves what the message was about: its topic, or everything if it has none or the topic was deleted. */
-export const leaveByOneClick = async (work: Work, { email, messageId }: Recipient): Promise<void> => {
-  const [topic] = await work.sql(readTopicOfMessage, { accountId: work.accountId, messageId })
-  await leaveMail(work, { email, messageId, topicIds: topic ? [topic.id] : null })
+export const leaveByOneClick = async (
+  work: Work,
+  { email, messageId, topicId }: Recipient & Subject,
+): Promise<void> => {
+  const isLeavable = topicId !== null && (await hasTopicId(work, topicId))
+  await leaveMail(work, { email, messageId, topicIds: isLeavable ? [topicId] : null })
 }
 
 /** Leaves everything, or returns from there. What was suppressed for another reason stays suppressed. */
