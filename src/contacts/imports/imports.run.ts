@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Problem } from '../../lib/problem.ts'
 import { isBusy, isUnavailable, tooBusy } from '../../store/database.ts'
 import { verifyAddresses } from '../verification/verify.ts'
@@ -43,9 +42,6 @@ const verifyBatches = async function* (run: ImportRun, batches: AsyncIterable<Ba
   }
 }
 
-/** Delay before parsing the next batch: parsing at once would delay the first statements of the current batch. */
-const headStartMs = 4
-
 /** Reads one item ahead, while the consumer works on the current one. */
 const readAhead = async function* <T>(items: AsyncGenerator<T>): AsyncGenerator<T> {
   let next = items.next()
@@ -53,7 +49,7 @@ const readAhead = async function* <T>(items: AsyncGenerator<T>): AsyncGenerator<
     for (;;) {
       const { done, value } = await next
       if (done) return
-      next = sleep(headStartMs).then(() => items.next())
+      next = items.next()
       // A failure is thrown in order, after the previous items.
       next.catch(() => {})
       yield value
