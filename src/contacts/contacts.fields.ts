@@ -19,15 +19,6 @@ export const EmailInput = z.string().transform(normalizeEmail).pipe(text(emailMa
   description: 'The address, at most 320 characters. It is trimmed and lowercased; any text is stored and verified',
 })
 
-const printable = /^[\x21-\x7e]+$/
-
-/** Returns what `EmailInput` returns for an item's plain ASCII address, or null if the item needs the full check. */
-export const plainEmailOf = (item: unknown): string | null => {
-  const email = typeof item === 'object' && item !== null && 'email' in item ? item.email : null
-  if (typeof email !== 'string' || email.length > emailMaxLength || !printable.test(email)) return null
-  return normalizeEmail(email)
-}
-
 const nameMaxLength = 100
 /** JSON Schema keywords for column names. */
 export const columnNames = { pattern: notBlank, maxLength: nameMaxLength }

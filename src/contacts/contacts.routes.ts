@@ -5,7 +5,7 @@ import { emailAddress } from '../lib/address.ts'
 import { epochMs } from '../lib/common-shapes.ts'
 import { withMaxItems } from '../lib/max-items.ts'
 import { idText } from '../lib/text.ts'
-import { columnNames, EmailInput, givenNamesMax, normalizeFields, plainEmailOf } from './contacts.fields.ts'
+import { columnNames, EmailInput, givenNamesMax, normalizeFields } from './contacts.fields.ts'
 import { findContacts } from './contacts.find.ts'
 import { listLists, requireList } from './lists/lists.ts'
 import { eraseContact, leaveList } from './write/remove.ts'
@@ -51,30 +51,6 @@ const OneContact = z.object({
 const oneToFiveHundred = 'must have 1 to 500 items'
 
 const Item = z.looseObject({ email: EmailInput }).meta({ propertyNames: columnNames })
-const { $schema, ...itemSchema } = z.toJSONSchema(Item, { io: 'input' })
-
-/** An item of a batch and its address. */
-interface ReadItem {
-  email: string
-  columns: Readonly<Record<string, unknown>>
-}
-
-/** Parses items with `Item`, which reports their errors. Items with plain addresses skip it: a batch has hundreds of them. */
-const readItems = (items: readonly unknown[], context: z.core.$RefinementCtx<unknown>): ReadItem[] =>
-  items.map((item, i) => {
-    const email = plainEmailOf(item)
-    if (email !== null) return { email, columns: item as ReadItem['columns'] }
-    const read = Item.safeParse(item)
-    for (const issue of read.error?.issues ?? [])
-      context.issues.push({
-        ...issue,
-        path: [i, ...issue.path],
-        input: item,
-        // As zod does for items of an array.
-        continue: issue.code !== 'invalid_type',
-      } as z.core.$ZodRawIssue)
-    return { email: read.data?.email ?? '', columns: read.data ?? {} }
-  })
 
 const hasContacts = (body: unknown): body is { contacts: unknown } =>
   typeof body === 'object' && body !== null && 'contacts' in body
@@ -104,11 +80,10 @@ const formOf = <Shape extends z.ZodType>(isMeant: (body: unknown) => boolean, sh
 const Batch = z.object({
   listId: ListId,
   contacts: z
-    .array(z.unknown().meta(itemSchema))
+    .array(Item)
     .min(1, oneToFiveHundred)
     .max(500, oneToFiveHundred)
-    .describe('1 to 500 contacts. Every property except `email` is a column name with its value')
-    .transform(readItems),
+    .describe('1 to 500 contacts. Every property except `email` is a column name with its value'),
 })
 
 /** A body with `contacts` is a batch. */
@@ -157,9 +132,9 @@ export const routes = [
       const actor = `key:${caller.keyId}`
       if ('contacts' in body) {
         const names = new Map<string, string>()
-        const contacts = body.contacts.map(({ email, columns }, i) => ({
-          email,
-          fields: normalizeFields(columns, ['contacts', i], { names, except: 'email' }),
+        const contacts = body.contacts.map((item, i) => ({
+          email: item.email,
+          fields: normalizeFields(item, ['contacts', i], { names, except: 'email' }),
         }))
         return ok(await upsertBatch(app, caller.accountId, actor, { listId: body.listId, contacts }))
       }
