@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { EmittedEvent } from '../events/events.ts'
 import { newId } from '../lib/ids.ts'
-import { textArray, textLiteral } from '../store/arrays.ts'
+import { typed } from '../store/column-types.ts'
 import { SerializationConflict } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
@@ -42,14 +42,14 @@ const insertDeliveries = preparedStatement(
     parameters: {
       accountId: 'text',
       now: 'timestamptz',
-      ids: textLiteral,
-      targets: textLiteral,
-      keys: textLiteral,
-      types: textLiteral,
-      bodies: textLiteral,
+      ids: '_text',
+      targets: '_text',
+      keys: '_text',
+      types: '_text',
+      bodies: typed<(string | null)[]>('_text'),
       bytes: '_int4',
-      eventIds: textLiteral,
-      eventTypes: textLiteral,
+      eventIds: '_text',
+      eventTypes: '_text',
       payloads: 'text',
     },
   },
@@ -86,14 +86,14 @@ const insert = async (
   const [inserted] = await sql(insertDeliveries, {
     accountId,
     now,
-    ids: textArray(rows.map(({ id }) => id)),
-    targets: textArray(rows.map(({ target }) => target)),
-    keys: textArray(rows.map(({ key }) => key)),
-    types: textArray(rows.map(({ type }) => type)),
-    bodies: textArray(rows.map(({ body }) => body)),
+    ids: rows.map(({ id }) => id),
+    targets: rows.map(({ target }) => target),
+    keys: rows.map(({ key }) => key),
+    types: rows.map(({ type }) => type),
+    bodies: rows.map(({ body }) => body),
     bytes: rows.map(({ bytes }) => bytes),
-    eventIds: textArray(events.map(({ id }) => id)),
-    eventTypes: textArray(events.map(({ type }) => type)),
+    eventIds: events.map(({ id }) => id),
+    eventTypes: events.map(({ type }) => type),
     // JSON has no line breaks.
     payloads: events.map(({ payload }) => payload).join('\n'),
   })

@@ -38,7 +38,10 @@ const factsOf = (domainText: string, blocklist: ReadonlySet<string>): DomainFact
   return facts
 }
 
-/** Common addresses (a plain local part, one `@`) skip the full syntax check: a batch has hundreds of them. */
+/**
+ * Common addresses (a plain local part, one `@`) skip the full syntax check, with which an import takes 8 % more CPU of Node (bench
+ * `import`, 2026-11-29).
+ */
 const plain = /^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[^@]+$/
 
 /** Returns the facts of an address's domain; null if the address is malformed. `blocklist` has the disposable domains. */

@@ -6,7 +6,6 @@
 
 import { emailDomain } from '../../lib/email.ts'
 import { newId } from '../../lib/ids.ts'
-import { textArray } from '../../store/arrays.ts'
 import { isDuplicate, SerializationConflict } from '../../store/database.ts'
 import type { Work } from '../../store/work.ts'
 import { type Contact, viewContact } from '../contacts.view.ts'
@@ -56,24 +55,6 @@ const domainsOf = (emails: readonly string[]): string[] => {
   )
 }
 
-/** Returns the verification results as `addContacts` takes them: empty arrays if all are `valid` without reasons. */
-const resultColumns = (added: readonly NewContact[]): { results: string; reasons: string } => {
-  const verifications = added.map(({ verification }) => verification)
-  const isPlain = verifications.every((one) => one?.status === 'valid' && one.reasons.length === 0)
-  if (isPlain) return { results: textArray([]), reasons: textArray([]) }
-  return {
-    results: textArray(verifications.map((one) => (one?.status === 'valid' ? null : (one?.status ?? 'none')))),
-    reasons: textArray(verifications.map((one) => one?.reasons.join(' '))),
-  }
-}
-
-/** Returns the statuses as `addContacts` takes them: one for all, or each of them. */
-const statusColumns = (added: readonly NewContact[]): { status: Contact['status']; statuses: string } => {
-  const { status } = added[0]!
-  const isUniform = added.every((one) => one.status === status)
-  return { status, statuses: textArray(isUniform ? [] : added.map((one) => one.status)) }
-}
-
 /** Inserts addresses that are new to the account, and their contacts. Throws `SerializationConflict` if one of them exists by now. */
 export const addNew = async (
   { sql, accountId, now }: Work,
@@ -86,13 +67,14 @@ export const addNew = async (
   const inserted = sql(addContacts, {
     accountId,
     listId,
-    emails: textArray(emails),
-    rowIds: textArray(added.map(({ rowId }) => rowId)),
-    domains: textArray(domainsOf(emails)),
-    ...resultColumns(added),
+    emails,
+    rowIds: added.map(({ rowId }) => rowId),
+    domains: domainsOf(emails),
+    results: added.map(({ verification }) => verification?.status ?? null),
+    reasons: added.map(({ verification }) => verification?.reasons.join(' ') ?? null),
     fields: joinFields(added.map(({ text }) => text)),
+    statuses: added.map(({ status }) => status),
     now,
-    ...statusColumns(added),
   })
   await asConflict(listId, inserted)
   return added

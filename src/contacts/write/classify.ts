@@ -1,6 +1,5 @@
 import { contactsLeft } from '../../accounts/accounts.ts'
 import { notFound } from '../../lib/problem.ts'
-import { textArray } from '../../store/arrays.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { ContactWrite } from '../contacts.fields.ts'
@@ -100,7 +99,7 @@ const probe = async (
 ): Promise<Classified> => {
   const emails = drafts.map(({ email }) => email)
   const fields = joinFields(drafts.map(({ text }) => text))
-  const [row] = await sql(probeContacts, { accountId, listId, emails: textArray(emails), fields, now })
+  const [row] = await sql(probeContacts, { accountId, listId, emails, fields, now })
   const { kinds, verifications: held, findings } = row!
   const verified = joinSignals(verifications, findings)
   const heldAt = new Map((held ?? []).map((verification) => [verification[0], verification]))

@@ -1,9 +1,10 @@
-import { opaqueArray, textLiteral } from '../../store/arrays.ts'
+import { opaqueArray } from '../../store/arrays.ts'
 import { typed } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import { addresses, contacts } from '../contacts.columns.ts'
 import type { Fields } from '../contacts.fields.ts'
+import type { Contact } from '../contacts.view.ts'
 import type { VerificationResult } from '../verification/result.ts'
 import type { AddressSignal } from '../verification/signals.ts'
 
@@ -89,7 +90,7 @@ export const probeContacts = preparedStatement(
       verifications: typed<Probed['verifications']>('json'),
       findings: typed<Probed['findings']>('json'),
     },
-    parameters: { accountId: 'text', listId: 'text', emails: textLiteral, fields: 'text', now: 'timestamptz' },
+    parameters: { accountId: 'text', listId: 'text', emails: '_text', fields: 'text', now: 'timestamptz' },
   },
   `
   select string_agg(${kind}, '' order by i.place) as kinds,
@@ -180,28 +181,24 @@ const newRows = `
   select *
   from unnest(:emails::text[], :rowIds::text[], :domains::text[], :results::text[], :reasons::text[],
     string_to_array(:fields, E'\n'), :statuses::text[])
-    as i(email, row_id, domain, status, reasons, fields, contact_status)`
+    as i(email, row_id, domain, result, reasons, fields, status)`
 
 const addingContacts = `
   insert into contacts (account_id, email, list_id, row_id, fields, status, created_at, updated_at)
-  select :accountId, email, :listId, row_id, fields::jsonb, coalesce(contact_status, :status), :now, :now
+  select :accountId, email, :listId, row_id, fields::jsonb, status, :now, :now
   from new`
 
-// An address that was not verified has no reasons and no time either.
+// An address that was not verified has no time either.
 const addingAddresses = `
   insert into addresses (account_id, email, row_id, domain, verification_status, verification_reasons, verified_at)
-  select :accountId, email, row_id, domain,
-    v.status,
-    case when v.status is not null then string_to_array(coalesce(reasons, ''), ' ') end,
-    case when v.status is not null then :now::timestamptz end
-  from new
-  cross join lateral (select nullif(coalesce(new.status, 'valid'), 'none') as status) v`
+  select :accountId, email, row_id, domain, result, string_to_array(reasons, ' '),
+    case when result is not null then :now::timestamptz end
+  from new`
 
 // PostgreSQL runs the main statement before `member`: all addresses, then all contacts.
 /**
- * Inserts addresses that are new to the account, and their contacts. `results` are verification statuses: null for `valid`, `none` for an
- * address that was not verified. `reasons` are the reasons of each as one text with spaces, or null. `status` is that of the contacts, but
- * for those that have another one in `statuses`. These three arrays may be shorter than the others. `fields` is from `joinFields`.
+ * Inserts addresses that are new to the account, and their contacts. `results` and `reasons`, as one text with spaces, are those of
+ * their verification, or null. `fields` is from `joinFields`.
  */
 export const addContacts = preparedStatement(
   'add-contacts',
@@ -209,15 +206,14 @@ export const addContacts = preparedStatement(
     parameters: {
       accountId: 'text',
       listId: 'text',
-      emails: textLiteral,
-      rowIds: textLiteral,
-      domains: textLiteral,
-      results: textLiteral,
-      reasons: textLiteral,
+      emails: '_text',
+      rowIds: '_text',
+      domains: '_text',
+      results: typed<(VerificationResult['status'] | null)[]>('_text'),
+      reasons: typed<(string | null)[]>('_text'),
       fields: 'text',
+      statuses: typed<Contact['status'][]>('_text'),
       now: 'timestamptz',
-      status: contacts.columns.status,
-      statuses: textLiteral,
     },
   },
   `
