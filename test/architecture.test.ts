@@ -31,6 +31,7 @@ const features = [
   'segments',
   'activity',
   'studio',
+  'results',
   'senders',
   'suppressions',
   'messages',

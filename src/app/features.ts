@@ -18,6 +18,7 @@ export const loadEntities = async () => {
     import('../segments/segments.entities.ts'),
     import('../activity/activity.entities.ts'),
     import('../studio/studio.entities.ts'),
+    import('../results/results.entities.ts'),
     import('../senders/senders.entities.ts'),
     import('../suppressions/suppressions.entities.ts'),
     import('../messages/messages.entities.ts'),

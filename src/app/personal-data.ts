@@ -10,6 +10,7 @@ import { personalData as personalDataOfEngagement } from '../engagement/engageme
 import { personalData as personalDataOfForms } from '../forms/forms.personal-data.ts'
 import { personalData as personalDataOfJourneys } from '../journeys/journeys.personal-data.ts'
 import { personalData as personalDataOfMessages } from '../messages/messages.personal-data.ts'
+import { personalData as personalDataOfResults } from '../results/results.personal-data.ts'
 import { personalData as personalDataOfSegments } from '../segments/segments.personal-data.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { personalData as personalDataOfSuppressions } from '../suppressions/suppressions.personal-data.ts'
@@ -18,6 +19,7 @@ import { personalData as personalDataOfWebinars } from '../webinars/webinars.per
 /** What the features hold about an address, in the order of `svc contacts export --email`. */
 export const personalData: readonly PersonalDataPart[] = [
   ...personalDataOfMessages,
+  personalDataOfResults,
   personalDataOfSuppressions,
   ...personalDataOfEngagement,
   personalDataOfActivity,

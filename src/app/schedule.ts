@@ -60,7 +60,7 @@ export const threads = [
     timeout: 0,
     connections: 4,
     queue: false,
-    jobs: () => jobsOf<Loop>(import('../journeys/engine/runs.loop.ts'), import('../messages/results/fold.ts')),
+    jobs: () => jobsOf<Loop>(import('../journeys/engine/runs.loop.ts'), import('../results/fold.ts')),
   },
   {
     name: 'housekeeping',

@@ -384,7 +384,7 @@ export const commands: CommandList = [
     run: async (context, ref, flags) => {
       const [{ resultsOfBroadcast, showBroadcastInDetail }, { machineActions }] = await Promise.all([
         import('./broadcasts.ts'),
-        import('../messages/messages.ts'),
+        import('../results/results.ts'),
       ])
       const { out, work } = context
       const show = () =>

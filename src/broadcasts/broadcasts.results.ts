@@ -1,4 +1,4 @@
-import { type MailStats, resultsOf } from '../messages/messages.ts'
+import { type MailStats, resultsOf } from '../results/results.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 

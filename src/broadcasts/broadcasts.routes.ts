@@ -3,7 +3,8 @@ import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } 
 import { emailAddress } from '../lib/address.ts'
 import { epochMs } from '../lib/common-shapes.ts'
 import { idText } from '../lib/text.ts'
-import { machineActions, SendResult } from '../messages/messages.ts'
+import { SendResult } from '../messages/messages.ts'
+import { machineActions } from '../results/results.ts'
 import type { Work } from '../store/work.ts'
 import {
   type BroadcastChanges,

@@ -145,7 +145,7 @@ const readCommands: CommandList = [
         return out.list('steps', steps, treeColumns(labels, names), undefined, { beside, id: ({ step }) => step })
       }
       if (stats) {
-        const { machineActions, resultsOf } = await import('../messages/messages.ts')
+        const { machineActions, resultsOf } = await import('../results/results.ts')
         const { results, machines, sides, isCut } = await work(async (w) => ({
           results: await resultsOf(w, journey.id),
           machines: await machineActions(w, journey.id),

@@ -6,9 +6,10 @@ import { type Letter, letterFlags, showLetter } from '../cli/letter.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
+import type { BesideResults } from '../results/results.ts'
 import type { Work } from '../store/work.ts'
 import type { MessageDetail } from './messages.find.ts'
-import type { BesideResults, MessageView } from './messages.ts'
+import type { MessageView } from './messages.ts'
 
 const columns: Column<MessageView>[] = [
   ['ID', (message) => message.id],
@@ -189,7 +190,7 @@ const partsOf = async ({ app, account }: Context, message: MessageDetail): Promi
 
 /** Returns what machines did with an email. */
 const machinesOn = async (work: Work, id: string): Promise<BesideResults> => {
-  const { besideResults } = await import('./messages.ts')
+  const { besideResults } = await import('../results/results.ts')
   for (const listener of await work.listeners())
     if (listener.machineActionsOn) return besideResults(await listener.machineActionsOn(work, id))
   return {}

@@ -11,10 +11,10 @@ import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, type Row, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { type messageAttachments, messages } from './messages.columns.ts'
+import { causeOf } from './messages.ended.ts'
 import type { Message } from './messages.entities.ts'
 import { heldUntil } from './messages.queue.ts'
 import { messageStatuses } from './messages.shapes.ts'
-import { causeOf } from './results/results.count.ts'
 
 type Status = Message['status']
 type Source = { kind: Message['sourceKind']; id: string }

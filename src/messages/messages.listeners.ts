@@ -1,13 +1,12 @@
 import { returnQuota } from '../accounts/accounts.ts'
 import { addressPattern, erasedAddress } from '../lib/erased.ts'
+import { countActions, countEnded } from '../results/results.rows.ts'
+import { erasePerson } from '../results/results.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
+import { causeOf, endedColumns } from './messages.ended.ts'
 import { countEnds } from './messages.queue.ts'
 import { mailChannel } from './outbox/outbox.claim.ts'
-import { erasePerson } from './results/people.ts'
-import { countEnded, endedColumns } from './results/results.count.ts'
-
-export { countUnsubscribed } from './results/reports.ts'
 
 /** The messages to the address `:email`, and the copies (cc, bcc) of those calls whose `to` it is: their content is about this person. */
 const messagesOfRecipient = `
@@ -84,5 +83,24 @@ export const forgetRecipients: Listener = {
 export const resumeMessages: Listener = {
   async accountArrived(work) {
     work.announce(mailChannel)
+  },
+}
+
+const countLeft = statement(
+  'count-person-who-left',
+  { parameters: { accountId: 'text', messageId: 'text', now: 'timestamptz' } },
+  countActions({
+    from: `(select account_id, project_id, email, :now::timestamptz as at, ${causeOf('m')} as cause from messages m where account_id = :accountId and id = :messageId) m`,
+    cause: 'cause',
+    metric: `'unsubscribed'`,
+    url: 'null',
+    where: `email <> ''`,
+  }),
+)
+
+/** Counts a recipient who left by the link of a message. */
+export const countUnsubscribed: Listener = {
+  async mailLeft({ sql, accountId, now }, { messageId }) {
+    await sql(countLeft, { accountId, messageId, now })
   },
 }

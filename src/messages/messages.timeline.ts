@@ -1,5 +1,5 @@
 import { timelinePart } from '../contacts/contacts.ts'
-import { cancelledError } from './results/results.count.ts'
+import { cancelledError } from './messages.ended.ts'
 
 /** Returns the SQL expression of the subject of a message. It is null if the message does not exist. */
 export const subjectOf = (of: { account: string; id: string }): string =>

@@ -1,16 +1,17 @@
 /*
  * api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process), bounces/ reports
- * and the mailboxes where they arrive, results/ numbers by day.
+ * and the mailboxes where they arrive.
  */
 
+import type { MachineActions } from '../results/results.ts'
 import type { App, Work } from '../store/work.ts'
-import type { MachineActions } from './results/machines.ts'
 
 export { callQuotas, requireQuota } from './api/send.quotas.ts'
 export { SendBody, SendResult } from './api/send.shapes.ts'
 export { resultOfKey, sendMessage } from './api/send.ts'
 export { type BounceCounts, ingestBounces } from './bounces/ingest.ts'
 export { setMailbox, showMailbox, testMailbox, unsetMailbox } from './bounces/mailboxes.ts'
+export { batchKeyPrefix, cancelledError, causeOf } from './messages.ended.ts'
 export {
   countMessagesSince,
   findProjectMail,
@@ -34,6 +35,7 @@ export { isOfKeys } from './messages.terms.ts'
 export { subjectOf } from './messages.timeline.ts'
 export {
   countRecipients,
+  countSentByVariant,
   dropBatch,
   failDropped,
   isBatchOut,
@@ -51,18 +53,6 @@ export {
   withdrawMailsOf,
   withdrawMailsOfSources,
 } from './outbox/withdraw.ts'
-export { foldResults } from './results/fold.ts'
-export {
-  type BesideResults,
-  besideResults,
-  type MachineActions,
-  machineActions,
-  tallyingMachines,
-} from './results/machines.ts'
-export { recipientAction, recountPerson } from './results/people.ts'
-export { batchKeyPrefix, cancelledError, causeOf, countActions } from './results/results.count.ts'
-export { type MailStats, mailStats, resultsOf } from './results/results.read.ts'
-export { countPeopleByVariant, countSentByVariant, type VariantCounts } from './results/variants.ts'
 
 /** Emails that are rendered from a project: another feature implements it. */
 export interface Projects {

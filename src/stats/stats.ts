@@ -3,7 +3,7 @@ import { contactsByDay } from '../contacts/contacts.ts'
 import { dealsByDay } from '../deals/deals.ts'
 import { deliveriesByDay } from '../deliveries/deliveries.ts'
 import { dateOf } from '../lib/days.ts'
-import { type MachineActions, type MailStats, machineActions, mailStats } from '../messages/messages.ts'
+import { type MachineActions, type MailStats, machineActions, mailStats } from '../results/results.ts'
 import type { Work } from '../store/work.ts'
 
 const dayMs = 86_400_000

@@ -106,7 +106,7 @@ const lists: readonly [nouns: readonly string[], load: () => Promise<CommandList
     async () => {
       const { commandsOf } = await import('../studio/studio.commands.ts')
       return commandsOf(async (work, id) => {
-        const { machineActions, resultsOf } = await import('../messages/messages.ts')
+        const { machineActions, resultsOf } = await import('../results/results.ts')
         return { results: await resultsOf(work, id), beside: await machineActions(work, id) }
       })
     },

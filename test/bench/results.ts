@@ -1,5 +1,6 @@
 import { Migration20261123231200_message_results as Counting } from '../../migrations/Migration20261123231200_message_results.ts'
-import { foldResults, resultsOf } from '../../src/messages/messages.ts'
+import { foldResults } from '../../src/results/fold.ts'
+import { resultsOf } from '../../src/results/results.ts'
 import { readStats } from '../../src/stats/stats.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import { plainProject } from '../support/projects.ts'

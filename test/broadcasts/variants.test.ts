@@ -12,7 +12,7 @@ import {
   testBroadcast,
   updateBroadcast,
 } from '../../src/broadcasts/broadcasts.ts'
-import { foldResults } from '../../src/messages/messages.ts'
+import { foldResults } from '../../src/results/fold.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'

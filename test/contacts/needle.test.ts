@@ -52,7 +52,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'form_signups.fields': 'forms/confirm.test.ts',
   'journey_runs.awaited_where': 'journeys/erase.test.ts',
   'journey_versions.definition': 'journeys/erase.test.ts',
-  'message_people.email': 'messages/results/results.test.ts',
+  'message_people.email': 'results/results.test.ts',
   'messages.error': 'messages/forget.test.ts',
   'pending_deliveries.attempts': 'deliveries/erase.test.ts',
   'pending_deliveries.body': 'deliveries/erase.test.ts',

@@ -3,7 +3,7 @@ import { createServer, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { isMachine } from '../../src/engagement/engagement.visits.ts'
-import { resultsOf } from '../../src/messages/messages.ts'
+import { resultsOf } from '../../src/results/results.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'
 import {

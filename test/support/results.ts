@@ -1,4 +1,4 @@
-import { type MailStats, resultsOf } from '../../src/messages/messages.ts'
+import { type MailStats, resultsOf } from '../../src/results/results.ts'
 import type { TestApp } from './app.ts'
 
 const day = (time: string) => `(${time} at time zone 'UTC')::date`

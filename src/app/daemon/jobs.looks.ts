@@ -4,7 +4,7 @@ import type { ThreadName } from '../schedule.ts'
 const ofDeliveries = async (): Promise<Looks> => {
   const [{ isRunDue }, { hasChanges }] = await Promise.all([
     import('../../journeys/engine/runs.rows.ts'),
-    import('../../messages/results/fold.rows.ts'),
+    import('../../results/fold.rows.ts'),
   ])
   return { journeys: isRunDue, results: hasChanges }
 }

@@ -9,15 +9,9 @@ import { coalesceCalls } from '../../lib/coalesce.ts'
 import { dateOf } from '../../lib/days.ts'
 import { newId } from '../../lib/ids.ts'
 import { conflict } from '../../lib/problem.ts'
-import {
-  causeOf,
-  countActions,
-  joinMessage,
-  type MessageKey,
-  recipientAction,
-  recountPerson,
-  tallyingMachines,
-} from '../../messages/messages.ts'
+import { causeOf, joinMessage, type MessageKey } from '../../messages/messages.ts'
+import { countActions } from '../../results/results.rows.ts'
+import { recipientAction, recountPerson, tallyingMachines } from '../../results/results.ts'
 import { opaqueArray } from '../../store/arrays.ts'
 import { typed } from '../../store/column-types.ts'
 import { isSharedFailure } from '../../store/database.ts'

@@ -5,8 +5,8 @@ import { columns } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
 import { lockRecipient, suppressAndFlag } from '../../suppressions/suppressions.ts'
 import { messages } from '../messages.columns.ts'
-import { countReport } from '../results/reports.ts'
 import type { Report } from './report.ts'
+import { countReport } from './reports.ts'
 
 /** The outcome of a message that was read. It is `known` if the report was recorded before, or needs no action. */
 export type ReportOutcome = 'bounced' | 'delayed' | 'complained' | 'unmatched' | 'known'

@@ -1,4 +1,5 @@
 import { newId } from '../../lib/ids.ts'
+import { countEnded } from '../../results/results.rows.ts'
 import { keyOfDomain } from '../../senders/senders.rows.ts'
 import { type RowOf, typed } from '../../store/column-types.ts'
 import { rowset } from '../../store/rowset.ts'
@@ -7,9 +8,9 @@ import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { suppressedReason } from '../../suppressions/suppressions.rows.ts'
 import { messageQueue, messages } from '../messages.columns.ts'
+import { endedColumns } from '../messages.ended.ts'
 import { heldUntil } from '../messages.queue.ts'
 import type { MessageType } from '../messages.shapes.ts'
-import { countEnded, endedColumns } from '../results/results.count.ts'
 import { mailChannel, noticeOf } from './outbox.claim.ts'
 
 /** What caused a message; `id` null: the message itself. */

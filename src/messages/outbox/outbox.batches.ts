@@ -1,12 +1,13 @@
 import { invalidEmails } from '../../contacts/contacts.rows.ts'
+import { countEnded } from '../../results/results.rows.ts'
 import { scanList } from '../../segments/segments.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { leftOf } from '../../suppressions/suppressions.rows.ts'
 import { messageQueue, messageTallies } from '../messages.columns.ts'
+import { endedColumns } from '../messages.ended.ts'
 import { heldUntil } from '../messages.queue.ts'
-import { countEnded, endedColumns } from '../results/results.count.ts'
 import { mailChannel, noticeOf } from './outbox.claim.ts'
 
 /*
@@ -165,6 +166,23 @@ export const failDropped = async (
     failed: rows.reduce((sum, { count }) => sum + count, 0),
     months: rows.flatMap(({ month, count }) => (month === null ? [] : { month, count })),
   }
+}
+
+/**
+ * Counts the emails of a batch that were sent, by variant. `prefix` is the prefix of the keys of its messages. `variant` returns
+ * an SQL expression of the variant's number for an address. Erased people are left out. Reads all messages of the batch.
+ */
+export const countSentByVariant = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  prefix: string,
+  variant: (email: string) => string,
+): Promise<Map<number, number>> => {
+  const rows = await sql<{ variant: number; sent: number }>(
+    `select (${variant('email')})::int as variant, count(*)::int as sent from messages
+     where account_id = $1 and key > $2 and key < $3 and email <> '' and status = 'sent' group by 1`,
+    [accountId, prefix, `${prefix}\u{10FFFF}`],
+  )
+  return new Map(rows.map(({ variant: number, sent }) => [number, sent]))
 }
 
 export interface RecipientCounts {

@@ -10,6 +10,7 @@
 import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Adapter } from '../../queue/engine.ts'
+import { countEnded } from '../../results/results.rows.ts'
 import { relayOf, type StoredRelay } from '../../senders/relays.rows.ts'
 import { typed } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
@@ -17,8 +18,8 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
 import { messageQueue } from '../messages.columns.ts'
+import { endedColumns } from '../messages.ended.ts'
 import { countEnds, isPaused } from '../messages.queue.ts'
-import { countEnded, endedColumns } from '../results/results.count.ts'
 
 /*
  * A message belongs to the worker that claimed it, for as long as that worker lives (docs/queues.md#rules). It is marked

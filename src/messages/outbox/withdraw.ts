@@ -1,11 +1,12 @@
 import { returnQuota } from '../../accounts/accounts.ts'
 import { conflict, noSuch } from '../../lib/problem.ts'
+import { countEnded } from '../../results/results.rows.ts'
 import type { RowOf } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { messages } from '../messages.columns.ts'
-import { cancelledError, countEnded, endedColumns } from '../results/results.count.ts'
+import { cancelledError, endedColumns } from '../messages.ended.ts'
 import { unknownState } from './outbox.claim.ts'
 
 const withdrawnTypes = {

@@ -1,8 +1,8 @@
-import { dateOf, datesBetween } from '../../lib/days.ts'
-import { type RowOf, typed } from '../../store/column-types.ts'
-import { statement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
-import { type MessageMetric, type PersonMetric, personMetrics } from './results.count.ts'
+import { dateOf, datesBetween } from '../lib/days.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
+import { statement } from '../store/statement.ts'
+import type { Work } from '../store/work.ts'
+import { type MessageMetric, type PersonMetric, personMetrics } from './results.rows.ts'
 
 type Numbers = Record<MessageMetric | PersonMetric | 'delivered', number>
 

@@ -1,5 +1,5 @@
-import { statement } from '../../store/statement.ts'
-import { dayScopes, type PersonMetric, personMetrics } from './results.count.ts'
+import { statement } from '../store/statement.ts'
+import { dayScopes, type PersonMetric, personMetrics } from './results.rows.ts'
 
 /*
  * The statement that adds up a batch of changes of one account, in parts: each is a common table expression. Messages and clicks are

@@ -1,27 +1,28 @@
 import { Readable } from 'node:stream'
 import { beforeEach, expect, test } from 'vitest'
-import { Migration20261123231200_message_results as Counting } from '../../../migrations/Migration20261123231200_message_results.ts'
-import { createBroadcast, NewBroadcast, testBroadcast } from '../../../src/broadcasts/broadcasts.ts'
-import { createList, eraseContact, writeContacts } from '../../../src/contacts/contacts.ts'
-import { loadSent, recordInteraction, withdrawInteraction } from '../../../src/engagement/engagement.ts'
-import { foldResults, ingestBounces, mailStats, queueMails, withdrawMails } from '../../../src/messages/messages.ts'
-import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../../src/messages/outbox/outbox.claim.ts'
+import { Migration20261123231200_message_results as Counting } from '../../migrations/Migration20261123231200_message_results.ts'
+import { createBroadcast, NewBroadcast, testBroadcast } from '../../src/broadcasts/broadcasts.ts'
+import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
+import { loadSent, recordInteraction, withdrawInteraction } from '../../src/engagement/engagement.ts'
+import { countReport } from '../../src/messages/bounces/reports.ts'
+import { ingestBounces, queueMails, withdrawMails } from '../../src/messages/messages.ts'
+import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../src/messages/outbox/outbox.claim.ts'
 import {
   lackingResult,
   type Result,
   recordAll,
   recordResults,
   suppressedResult,
-} from '../../../src/messages/outbox/outbox.record.ts'
-import { runResults } from '../../../src/messages/results/fold.ts'
-import { countReport } from '../../../src/messages/results/reports.ts'
-import type { Work } from '../../../src/store/work.ts'
-import { suppressAddresses } from '../../../src/suppressions/suppressions.ts'
-import { untilLocked } from '../../support/database.ts'
-import { type EngagedAccount, engagedAccount, useEngaged } from '../../support/engagement.ts'
-import { randomOfTest } from '../../support/random.ts'
-import { exim, yahoo } from '../../support/reports.ts'
-import { factsOf, recount, resultsIn } from '../../support/results.ts'
+} from '../../src/messages/outbox/outbox.record.ts'
+import { foldResults, runResults } from '../../src/results/fold.ts'
+import { mailStats } from '../../src/results/results.ts'
+import type { Work } from '../../src/store/work.ts'
+import { suppressAddresses } from '../../src/suppressions/suppressions.ts'
+import { untilLocked } from '../support/database.ts'
+import { type EngagedAccount, engagedAccount, useEngaged } from '../support/engagement.ts'
+import { randomOfTest } from '../support/random.ts'
+import { exim, yahoo } from '../support/reports.ts'
+import { factsOf, recount, resultsIn } from '../support/results.ts'
 
 const hourMs = 3_600_000
 const harbour = 'https://example.com/harbour'

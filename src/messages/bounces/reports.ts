@@ -1,7 +1,8 @@
+import { countEnded } from '../../results/results.rows.ts'
 import { statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
-import type { Listener, Work } from '../../store/work.ts'
-import { causeOf, countActions, countEnded } from './results.count.ts'
+import type { Work } from '../../store/work.ts'
+import { causeOf } from '../messages.ended.ts'
 
 const kindsOf = { bounced: ['hard', 'soft'], complained: ['complaint'] } as const
 
@@ -29,23 +30,4 @@ export const countReport = async (work: Work, id: string, metric: keyof typeof k
   const { sql, accountId, now } = work
   await sql(lockMessage, { accountId, id })
   await sql(countFirst, { accountId, id, metric, kinds: kindsOf[metric], now })
-}
-
-const countLeft = statement(
-  'count-person-who-left',
-  { parameters: { accountId: 'text', messageId: 'text', now: 'timestamptz' } },
-  countActions({
-    from: `(select account_id, project_id, email, :now::timestamptz as at, ${causeOf('m')} as cause from messages m where account_id = :accountId and id = :messageId) m`,
-    cause: 'cause',
-    metric: `'unsubscribed'`,
-    url: 'null',
-    where: `email <> ''`,
-  }),
-)
-
-/** Counts a recipient who left by the link of a message. */
-export const countUnsubscribed: Listener = {
-  async mailLeft({ sql, accountId, now }, { messageId }) {
-    await sql(countLeft, { accountId, messageId, now })
-  },
 }

@@ -1,5 +1,5 @@
-import { readDayCounts, sumCounts, tallying, utcDay } from '../../store/tallies.ts'
-import type { Work } from '../../store/work.ts'
+import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
+import type { Work } from '../store/work.ts'
 
 /*
  * Opens and clicks of machines, apart from those of people. They are counted by day for the account, the project, and the broadcast or

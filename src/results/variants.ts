@@ -1,5 +1,5 @@
-import type { Work } from '../../store/work.ts'
-import { otherScopes } from './results.count.ts'
+import type { Work } from '../store/work.ts'
+import { otherScopes } from './results.rows.ts'
 
 /** Emails that were sent, and the people who opened, clicked or answered them. */
 export interface VariantCounts {
@@ -10,23 +10,6 @@ export interface VariantCounts {
 }
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
-
-/**
- * Counts the emails of a batch that were sent, by variant. `prefix` is the prefix of the keys of its messages. `variant` returns
- * an SQL expression of the variant's number for an address. Erased people are left out. Reads all messages of the batch.
- */
-export const countSentByVariant = async (
-  { sql, accountId }: Reader,
-  prefix: string,
-  variant: (email: string) => string,
-): Promise<Map<number, number>> => {
-  const rows = await sql<{ variant: number; sent: number }>(
-    `select (${variant('email')})::int as variant, count(*)::int as sent from messages
-     where account_id = $1 and key > $2 and key < $3 and email <> '' and status = 'sent' group by 1`,
-    [accountId, prefix, `${prefix}\u{10FFFF}`],
-  )
-  return new Map(rows.map(({ variant: number, sent }) => [number, sent]))
-}
 
 /**
  * Counts the people who did something with the emails of a batch, by variant, as `countSentByVariant`. Only those with changes that

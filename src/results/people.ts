@@ -1,10 +1,10 @@
-import { type RowOf, typed } from '../../store/column-types.ts'
-import { statement } from '../../store/statement.ts'
-import { types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
-import { messagePeople } from '../messages.columns.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
+import { statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
+import type { Work } from '../store/work.ts'
 import { foldPerson, holdResults } from './fold.ts'
-import { type PersonMetric, personMetrics } from './results.count.ts'
+import { messagePeople } from './results.columns.ts'
+import { type PersonMetric, personMetrics } from './results.rows.ts'
 
 /*
  * Corrections of the numbers of people: a person was erased, or withdrew an answer. What a person's rows count for is computed

@@ -1,4 +1,4 @@
-import { utcDay } from '../../store/tallies.ts'
+import { utcDay } from '../store/tallies.ts'
 
 /*
  * Results of email (docs/reference/results.md). Each transaction that changes one adds a row to `message_result_changes`, which needs
@@ -14,14 +14,6 @@ export type PersonMetric = 'opened' | 'clicked' | 'answered' | 'unsubscribed'
 
 export const personMetrics: readonly PersonMetric[] = ['opened', 'clicked', 'answered', 'unsubscribed']
 
-/** The beginning of the keys of the messages of a batch (broadcast). */
-export const batchKeyPrefix = (batch: string): string => `broadcast:${batch}:`
-
-/** Returns the SQL expression of the broadcast or journey that caused the message `m`. It is null if there is none. */
-export const causeOf = (m: string): string =>
-  `case when starts_with(${m}.key, 'broadcast:') then split_part(${m}.key, ':', 2)
-     when ${m}.source_kind = 'journey' then ${m}.source_id end`
-
 /**
  * Returns the SQL condition that a scope of `message_people` is a day of the account. The others are ids, which begin with a
  * letter.
@@ -30,16 +22,6 @@ export const dayScopes = (scope: string): string => `${scope} < ':'`
 
 /** Returns the SQL condition that the scope is none of these days. `message_people_scope_index` has such rows only. */
 export const otherScopes = (scope: string): string => `${scope} >= ':'`
-
-/** The error of a message that an operator cancelled. */
-export const cancelledError = 'cancelled'
-
-const metricOf = (m: string): string =>
-  `case when ${m}.status = 'failed' and ${m}.error = '${cancelledError}' then 'cancelled' else ${m}.status end`
-
-/** SQL columns for `countEnded`: the message `m` has ended, with its status. */
-export const endedColumns = (m: string): string =>
-  `${m}.account_id, ${m}.project_id, ${causeOf(m)} as cause, ${utcDay(`${m}.finished_at`)} as day, ${metricOf(m)} as metric, 1 as count`
 
 /** Returns SQL that counts messages; `ended` is a query of account_id, project_id, cause, day, metric (MessageMetric) and count. */
 export const countEnded = (ended: string): string => `
