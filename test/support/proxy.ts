@@ -31,16 +31,21 @@ interface Link {
   isSilent: boolean
 }
 
-/** Listens on a loopback port (`at`, if given) and forwards to the host and port of `target` (a URL). */
+/** Listens on a loopback port (`at`, if given) and forwards to the host and port of `target` (a URL), or to the Unix socket of a database. */
 export const openProxy = async (target: string, at = 0): Promise<TcpProxy> => {
   const { hostname, port } = new URL(target)
+  const place = hostname.startsWith('%2F')
+    ? { path: `${decodeURIComponent(hostname)}/.s.PGSQL.${port}` }
+    : { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), noDelay: true }
   const links = new Set<Link>()
   let admission: 'pass' | 'hold' | 'refuse' = 'pass'
 
   const reset = (link: Link): void => {
     links.delete(link)
     link.client.resetAndDestroy()
-    link.server.resetAndDestroy()
+    // A Unix socket can't be reset.
+    if ('path' in place) link.server.destroy()
+    else link.server.resetAndDestroy()
   }
 
   const forward = (link: Link, from: Socket, to: Socket): void => {
@@ -66,12 +71,7 @@ export const openProxy = async (target: string, at = 0): Promise<TcpProxy> => {
 
   const listener = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     if (admission === 'refuse') return void client.on('error', () => {}).resetAndDestroy()
-    const server = connect({
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: Number(port),
-      allowHalfOpen: true,
-      noDelay: true,
-    })
+    const server = connect({ ...place, allowHalfOpen: true })
     const link: Link = { client, server, isSilent: false }
     links.add(link)
     forward(link, client, server)
