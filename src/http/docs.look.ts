@@ -21,7 +21,7 @@ a { text-underline-offset: .15em }
 .side p { margin: 0 } .side ul { margin: 0 0 1rem; padding: 0; list-style: none }
 .side a { display: flex; align-items: baseline; justify-content: space-between; gap: .5rem; padding: .3rem .6rem; margin: 0 -.6rem; border-radius: .4rem; color: var(--ink); text-decoration: none }
 .side a:hover { background: var(--soft) } .side [aria-current] { background: var(--soft); font-weight: 600 }
-.side .brand a { font-weight: 700; font-size: 1.05rem } .side .group { margin-top: .25rem } .side .group a { font-weight: 600 }
+.side .brand { display: flex; align-items: center; justify-content: space-between } .side .brand a { font-weight: 700; font-size: 1.05rem } .menu { display: none; min-height: 2.25rem; padding: .25rem .75rem } .side .group { margin-top: .25rem } .side .group a { font-weight: 600 }
 .side .method, .side .kind { flex: none; font-size: .6875rem; min-width: 0; padding: 0; border: 0; background: none } .side .kind { color: var(--quiet) }
 .search { position: relative; margin: .5rem 0 !important } .search label { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
 .search kbd { position: absolute; right: .75rem; top: .7rem; font: .8rem ui-monospace, monospace; color: var(--quiet) } .search input:focus ~ kbd { display: none }
@@ -56,6 +56,12 @@ details { border: 1px solid var(--line); border-radius: .6rem; padding: 0 .9rem;
 .try pre { margin: .75rem 0 0; padding: .75rem; max-height: 24rem; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--ground); border: 1px solid var(--line); border-radius: .5rem }
 @media (max-width: 599px) { td:first-child code { white-space: normal } }
 @media (max-width: 999px) { .side ul:not(.guide) { display: none } .side.searching ul { display: block } .side .group { display: inline-block; margin-right: .75rem } .side .guide { display: flex; flex-wrap: wrap; gap: 0 .75rem; margin: 0 } .side a { margin: 0; padding: .35rem 0 } .side.searching .group { display: block } .searching .guide { display: block !important } }
+@media (max-width: 999px) and (scripting: enabled) {
+  :root { scroll-padding-top: 4rem }
+  .side { position: sticky; top: 0; z-index: 1; max-height: 100vh; overflow-y: auto; padding: .5rem 1.25rem }
+  .menu { display: block } .side:not(.open) #contents { display: none } .side.open :is(ul, .group, .guide) { display: block }
+  .side.open a { padding: .45rem 0 }
+}
 @media (min-width: 1000px) {
   body { border-top: 0 }
   .docs { display: grid; grid-template-columns: 17rem minmax(0, 1fr); max-width: 110rem; margin: auto }

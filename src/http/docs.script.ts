@@ -102,6 +102,18 @@ const side = document.querySelector('.side')
 const search = document.getElementById('search')
 const found = document.getElementById('search-found')
 const links = $('li a', side)
+const menu = document.querySelector('.menu')
+const fold = (isOpen) => {
+  side.classList.toggle('open', isOpen)
+  menu.setAttribute('aria-expanded', String(isOpen))
+}
+menu.addEventListener('click', () => fold(!side.classList.contains('open')))
+side.addEventListener('click', ({ target }) => { if (target.closest('a')) fold(false) })
+side.addEventListener('keydown', ({ key }) => {
+  if (key !== 'Escape' || !side.classList.contains('open')) return
+  fold(false)
+  menu.focus()
+})
 const find = () => {
   const words = search.value.toLowerCase().split(/\\s+/).filter(Boolean)
   side.classList.toggle('searching', words.length > 0)
@@ -123,6 +135,7 @@ search.addEventListener('keydown', (event) => {
 document.addEventListener('keydown', (event) => {
   if (event.key !== '/' || event.ctrlKey || event.metaKey || event.target.matches('input, textarea')) return
   event.preventDefault()
+  fold(true)
   search.focus()
 })
 

@@ -217,8 +217,8 @@ const propertyNames = (json: unknown): string => {
 
 const navigation = (document: OpenApi, sections: readonly GuideSection[], resources: readonly Resource[]): Html =>
   html`<nav class="side" aria-label="Contents">
-<p class="brand"><a href="#start">${document.info.title} API</a></p>
-<p class="search" hidden><label for="search">Search</label><input id="search" type="search" autocomplete="off" placeholder="Search" aria-describedby="search-found"><kbd>/</kbd></p>
+<p class="brand"><a href="#start">${document.info.title} API</a><button type="button" class="menu plain" aria-expanded="false" aria-controls="contents">Contents</button></p>
+<div id="contents"><p class="search" hidden><label for="search">Search</label><input id="search" type="search" autocomplete="off" placeholder="Search" aria-describedby="search-found"><kbd>/</kbd></p>
 <p id="search-found" class="quiet" role="status"></p>
 <ul class="guide">${sections.map(({ id, title }) => link(id, title))}</ul>
 ${resources.map(
@@ -239,7 +239,7 @@ ${resources.map(
       html`<span>${type}</span><span class="kind">event</span>`,
       propertyNames(document.components.schemas[eventSchemas(document)[Object.keys(document.webhooks).indexOf(type)]!]),
     ),
-  )}</ul></nav>`
+  )}</ul></div></nav>`
 
 /** Returns the page that shows the OpenAPI document and sends test calls. */
 export const docsView = (given: OpenApi): PageView => {

@@ -99,6 +99,33 @@ describePages('/docs in Chromium', (openPage) => {
     expect((await place()).width).toBe(999)
   })
 
+  test('on a small screen the contents are a menu that stays in view', async () => {
+    const page = await openPage({ viewport: { width: 320, height: 700 } })
+    await page.goto(`${url}/docs`)
+    const menu = page.getByRole('button', { name: 'Contents' })
+    const link = page.locator('.side').getByRole('link', { name: 'Create deal' })
+    expect([await link.isVisible(), await menu.getAttribute('aria-expanded')]).toEqual([false, 'false'])
+    await menu.click()
+    await expectGoodOnEveryScreen(page, 'docs-menu')
+    await page.setViewportSize({ width: 320, height: 700 })
+    await link.click()
+    expect([await link.isVisible(), await menu.getAttribute('aria-expanded')]).toEqual([false, 'false'])
+    const places = await Promise.all(
+      ['.side', '#createDeal h3'].map(async (part) => (await page.locator(part).boundingBox())!),
+    )
+    expect(places[0]!.y).toBe(0)
+    expect(places[1]!.y).toBeGreaterThanOrEqual(places[0]!.height)
+    await menu.focus()
+    await page.keyboard.press('/')
+    await page.keyboard.type('trigger')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => page.evaluate('location.hash')).toBe('#triggerJourney')
+    expect(await menu.getAttribute('aria-expanded')).toBe('false')
+    await menu.click()
+    await page.keyboard.press('Escape')
+    expect(await menu.getAttribute('aria-expanded')).toBe('false')
+  })
+
   test('request and response stand side by side on a wide screen, and below each other on a small one', async () => {
     const page = await openPage({ viewport: { width: 1200, height: 800 } })
     await page.goto(`${url}/docs`)

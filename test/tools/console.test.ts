@@ -231,6 +231,48 @@ test('a search finds an address in emails, webhooks and the bodies of calls, and
   expect((await get('/?q=%3Cscript%3E')).text).toContain('Nothing matches “&lt;script&gt;”')
 })
 
+test('a search takes words, phrases, fields of each kind, what must not match, and days', async () => {
+  await c.mail({
+    subject: 'Annual plan',
+    to: 'Zoe <zoe@search.example>',
+    text: 'The other one',
+    attachments: [{ content: 'x' }],
+  })
+  await c.mail({
+    subject: 'Plan of the annual tour',
+    to: 'bob@search.example',
+    text: 'Annual plan, see https://a.example',
+  })
+  await deliver('deal.updated', { deal: { title: 'Annual plan', email: 'zoe@search.example' } })
+  c.console.addCall({ method: 'GET', path: '/api/v1/search-a', status: 200, ms: 1, requestId: 'req_1' }, null)
+  call('/api/v1/search-b', null, 404)
+  const rows = {
+    first: /to [^<]*zoe@search/,
+    second: /to [^<]*bob@search/,
+    webhook: />deal\.updated</,
+    call: /search-a</,
+    refused: /search-b</,
+  }
+  const found = async (q: string) => {
+    const { text } = await get(`/?${new URLSearchParams({ q: `${q} ` })}`)
+    return Object.entries(rows).flatMap(([name, row]) => (row.test(text) ? [name] : []))
+  }
+  expect(await found('annual tour search.example')).toEqual(['second'])
+  expect(await found('"annual plan" search.example')).toEqual(['first', 'second', 'webhook'])
+  expect(await found('to:search.example subject:"annual plan"')).toEqual(['first'])
+  expect(await found('to:search.example -subject:tour')).toEqual(['first'])
+  expect(await found('has:attachment to:search.example')).toEqual(['first'])
+  expect(await found('from:shop@ -has:attachment search.example')).toEqual(['second'])
+  expect(await found('https://a.example')).toEqual(['second'])
+  expect(await found('type:DEAL. zoe@search')).toEqual(['webhook'])
+  expect(await found('path:/search- -method:post')).toEqual(['call'])
+  for (const status of ['404', '4xx', '4']) expect(await found(`path:/search- status:${status}`)).toEqual(['refused'])
+  expect(await found('is:failed path:/search-')).toEqual(['refused'])
+  expect(await found('after:2026-01-01 to:zoe@search')).toEqual(['first'])
+  expect(await found('before:2026-01-01 search')).toEqual([])
+  expect(await found('before:noon search')).toEqual([])
+})
+
 test('the links of an email are listed by what they lead to, and only this machine is asked about them', async () => {
   const asked: string[] = []
   const target = createServer((incoming, answer) => {

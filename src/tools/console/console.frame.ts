@@ -1,6 +1,7 @@
 import { type Html, type HtmlPart, html } from '../../pages/html.ts'
 import type { MailSetting } from '../catcher/catcher.ts'
 import type { Topic } from './console.feed.ts'
+import { searchSyntax } from './console.search.ts'
 
 export interface ConsoleView {
   status?: number
@@ -60,12 +61,22 @@ export const urlWith = (path: string, parameters: Readonly<Record<string, string
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given as [string, string][])}`
 }
 
+const syntaxRow =
+  (path: string) =>
+  ([example, finds]: readonly [string, string]): Html =>
+    html`<dt><a href="${urlWith(path, { q: example })}"><code>${example}</code></a></dt><dd>${finds}</dd>`
+
 export const searchForm = (path: string, search: string): Html =>
   html`<form class="search" role="search" action="${path}">
 <label class="unseen" for="search">Search address, subject, text</label>
 <input id="search" name="q" type="search" value="${search}" placeholder="Address, subject, text">
 <button>Search</button>
+<button type="button" class="help" popovertarget="syntax" aria-label="How to search">?</button>
 ${search !== '' && html`<a href="${path}">Clear</a>`}
+<div id="syntax" popover>
+<h2>How to search</h2>
+<dl>${searchSyntax.map(syntaxRow(path))}</dl>
+</div>
 </form>`
 
 const spans: readonly [ms: number, name: string][] = [

@@ -10,14 +10,14 @@ import {
   readCaught,
   viewOf,
 } from '../catcher/catcher.ts'
+import { parseSearch, type Searched } from './console.search.ts'
 
 /** A summary of an email for lists. It is cached, since parsing an email takes a millisecond. */
 export interface MailDigest extends MailView {
   /** The beginning of the text. */
   beginning: string
   attachments: number
-  /** Addresses, subject and text in lower case. */
-  searchText: string
+  searched: Searched
 }
 
 export interface MailPage {
@@ -37,6 +37,15 @@ export interface ShownMail extends MailDetail {
 
 const beginningLength = 140
 const searchLength = 20_000
+
+const searchedOf = ({ at, from, to, subject }: MailView, text: string, attachments: number): Searched => {
+  const fields = { from: from.toLowerCase(), to: to.toLowerCase(), subject: subject.toLowerCase() }
+  return {
+    at,
+    text: `${Object.values(fields).join(' ')} ${text.slice(0, searchLength).toLowerCase()}`,
+    fields: { ...fields, ...(attachments > 0 && { has: 'attachment' }) },
+  }
+}
 
 const nameOfLine = (line: string): readonly [string, string] => {
   const at = line.indexOf(':')
@@ -63,7 +72,7 @@ export const openMails = (dataDir: string) => {
       ...view,
       beginning: text.length > beginningLength ? `${text.slice(0, beginningLength)}…` : text,
       attachments: found.email.attachments.length,
-      searchText: `${view.from} ${view.to} ${view.subject} ${text.slice(0, searchLength)}`.toLowerCase(),
+      searched: searchedOf(view, text, found.email.attachments.length),
     }
     digests.set(id, made)
     return made
@@ -81,13 +90,13 @@ export const openMails = (dataDir: string) => {
       return `${ids.length} ${ids.at(-1) ?? ''}`
     },
 
-    /** Returns emails newest first, older than `before`. `search` matches addresses, subject and text. */
+    /** Returns emails newest first, older than `before`. `search` as in `parseSearch`. */
     async list(limit: number, { search = '', before = '' } = {}): Promise<MailPage> {
       const ids = caughtIds(dataDir).reverse()
       forgetGone(ids)
-      const wanted = search.trim().toLowerCase()
+      const matches = parseSearch(search)
       // Only a search reads all emails.
-      const all = wanted ? (await Promise.all(ids.map(digest))).filter((one) => one?.searchText.includes(wanted)) : null
+      const all = matches && (await Promise.all(ids.map(digest))).filter((one) => one && matches(one.searched))
       const fitting = all ? all.map((one) => one!.id) : ids
       const from = before ? fitting.findIndex((id) => id < before) : 0
       const shown = from < 0 ? [] : fitting.slice(from, from + limit)

@@ -232,6 +232,19 @@ input[type="search"] {
   border-radius: .375rem;
   background: var(--card);
 }
+.help { padding-inline: .625rem; color: var(--soft); }
+#syntax {
+  max-width: min(34rem, 100vw - 2rem);
+  padding: 1rem 1.25rem;
+  border: 1px solid var(--line);
+  border-radius: .625rem;
+  background: var(--card);
+  color: inherit;
+  box-shadow: 0 .5rem 2rem #0003;
+}
+#syntax::backdrop { background: #0003; }
+#syntax dl { display: grid; grid-template-columns: auto minmax(0, 1fr); gap: .375rem 1.25rem; margin: .75rem 0 0; }
+#syntax dd { color: var(--soft); }
 fieldset { margin: 0; padding: 0; border: 0; min-width: 0; }
 legend { padding: 0; color: var(--soft); font-size: .8125rem; }
 #modes { display: flex; flex-wrap: wrap; gap: .25rem; }
@@ -302,6 +315,8 @@ iframe.phone { width: 377px; }
   .links .row { grid-template-columns: minmax(0, 1fr) auto; }
   .tabs a { padding: .375rem .5rem; }
   .banner, #connection:not(:empty) { padding: .5rem .75rem; }
+  #syntax dl { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  #syntax dd { margin-block-end: .5rem; }
 }
 @media (min-width: 62rem) {
   .bodies { grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); }

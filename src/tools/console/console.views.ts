@@ -4,6 +4,7 @@ import type { Calls, Deliveries, Shown, ShownCall } from './console.feed.ts'
 import { type ConsoleView, number, searchForm, timeOf } from './console.frame.ts'
 import { mailUrl, noMail } from './console.mail.views.ts'
 import type { MailDigest, MailPage } from './console.mails.ts'
+import { parseSearch } from './console.search.ts'
 
 const shownLimit = 200
 
@@ -129,24 +130,34 @@ ${list(id, topics.join(' '), rows, kind)}
 <p class="foot">${foot}</p>`,
 })
 
-/** Whether one of the texts contains the search, which is in lower case. */
-const isIn = (search: string, ...texts: (string | number | null)[]): boolean =>
-  search === '' ||
-  texts.some((text) =>
-    String(text ?? '')
-      .toLowerCase()
-      .includes(search),
-  )
+const rowText = (...texts: (string | number | null)[]): string => texts.join(' ').toLowerCase()
 
-const findDeliveries = (deliveries: readonly Shown[], search: string): Shown[] => {
-  const wanted = search.trim().toLowerCase()
-  return deliveries.filter(({ type, id, subject, body }) => isIn(wanted, type, id, subject, body))
+const findDeliveries = (deliveries: readonly Shown[], search: string): readonly Shown[] => {
+  const matches = parseSearch(search)
+  if (!matches) return deliveries
+  return deliveries.filter(({ at, type, id, subject, body, status, verified }) =>
+    matches({
+      at,
+      text: rowText(type, id, subject, body),
+      fields: { type: type.toLowerCase(), status: String(status), ...(!verified && { is: 'failed' }) },
+    }),
+  )
 }
 
-const findCalls = (calls: readonly ShownCall[], search: string): ShownCall[] => {
-  const wanted = search.trim().toLowerCase()
-  return calls.filter(({ method, path, query, status, requestId, sent, received }) =>
-    isIn(wanted, `${method} ${path}${query}`, status, requestId, sent, received),
+const findCalls = (calls: readonly ShownCall[], search: string): readonly ShownCall[] => {
+  const matches = parseSearch(search)
+  if (!matches) return calls
+  return calls.filter(({ at, method, path, query, status, requestId, sent, received }) =>
+    matches({
+      at,
+      text: rowText(method, `${path}${query}`, status, requestId, sent, received),
+      fields: {
+        method: method.toLowerCase(),
+        path: path.toLowerCase(),
+        status: String(status),
+        ...(status >= 400 && { is: 'failed' }),
+      },
+    }),
   )
 }
 
