@@ -154,11 +154,17 @@ ${picker('Another time', html`<button>Move my booking</button>`)}
   appearance: none; position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; border-radius: inherit; cursor: pointer
 }
 .zones { display: flex; flex-wrap: wrap; gap: .5rem; margin: 0 0 1.25rem }
-.zones button, .grid button, .turn { background: transparent; color: var(--ink) }
+.zones button, .clocks button, .grid button, .turn { background: transparent; color: var(--ink) }
 .zones button { flex: 1; padding: .4rem .25rem; font-size: .95rem; line-height: 1.3; box-shadow: inset 0 0 0 1px var(--edge) }
 .zones button[aria-pressed=true] {
   box-shadow: inset 0 0 0 2px var(--act); background: color-mix(in srgb, var(--act) 9%, transparent)
 }
+.day-head { display: flex; gap: .75rem; align-items: start; justify-content: space-between; margin: 0 0 .75rem }
+.booking .day-head h3 { margin: 0 }
+.clocks { display: flex; flex: none; padding: .125rem; border-radius: .5rem; box-shadow: inset 0 0 0 1px var(--edge) }
+.clocks button { min-height: 1.75rem; padding: 0 .5rem; border-radius: .375rem; font-size: .8rem; font-weight: 400 }
+.clocks button[aria-pressed=true] { background: color-mix(in srgb, var(--act) 18%, transparent); font-weight: 600 }
+.zones select { flex: 1 1 100%; width: auto; min-width: 0 }
 .zones small { display: block; font-size: .8rem; font-weight: 400 }
 .panes { display: grid; gap: 1.5rem; margin: 0 0 1.25rem }
 .panes .times { max-height: 18rem; margin: -.375rem; padding: .375rem; overflow-y: auto }
@@ -178,6 +184,7 @@ section .grid td { font-size: 1rem }
 .finish[hidden] { display: none }
 @container (min-width: 24rem) { .days .wide-4 { grid-template-columns: repeat(4, 1fr) } }
 @container (min-width: 32rem) {
+  .zones select { flex-basis: 0 }
   .panes { grid-template-columns: minmax(0, 3fr) minmax(0, 2fr) }
   .panes .times { max-height: 21rem; grid-template-columns: 1fr 1fr }
   .finish { display: grid; grid-template-columns: 1fr auto; gap: .75rem; align-items: end }

@@ -1,12 +1,20 @@
 import { hour12Script } from '../lib/hour12.ts'
 
+/** Whether times have 12 hours: as the visitor chose before, or else as their language writes them. */
+const clockScript = `
+${hour12Script}
+const clockKey = 'svc-clock'
+let is12 = hour12
+try { is12 = (localStorage.getItem(clockKey) ?? (hour12 ? '12' : '24')) === '12' } catch {}
+`
+
 /**
  * Script of a booking block: replaces the list of days by months as a grid, and shows times in the visitor's zone and clock, with
- * a switch to the host's zone. Every time is formatted by `Intl` from its instant, so changes of the clocks in either zone are
+ * switches to the host's zone and to the other clock. Every time is formatted by `Intl` from its instant, so changes of the clocks in either zone are
  * right. The times that it offers are radio buttons of the same form.
  */
 export const bookingScript = `
-${hour12Script}
+${clockScript}
 for (const root of document.querySelectorAll('.booking[data-starts]')) {
   const { lang, zone: hostZone, minutes, now, chosen: preferred } = root.dataset
   let last = 0
@@ -32,11 +40,13 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
   /** The starts by local day, and their clock times, in a zone. */
   const read = (zone) => {
     const parts = new Intl.DateTimeFormat('en-US', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' })
-    const clock = hour12
-      ? { timeZone: zone, hour: 'numeric', minute: '2-digit', hourCycle: 'h12' }
-      : { timeZone: zone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }
-    const short = new Intl.DateTimeFormat(lang, clock)
-    const long = new Intl.DateTimeFormat(lang, { ...clock, timeZoneName: 'short' })
+    const clocks = [
+      { timeZone: zone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
+      { timeZone: zone, hour: 'numeric', minute: '2-digit', hourCycle: 'h12' },
+    ]
+    const short = clocks.map((clock) => new Intl.DateTimeFormat(lang, clock))
+    const long = clocks.map((clock) => new Intl.DateTimeFormat(lang, { ...clock, timeZoneName: 'short' }))
+    const shortOf = (at) => short[Number(is12)].format(at)
     const days = new Map()
     const dayOf = (at) => {
       const { year, month, day } = Object.fromEntries(parts.formatToParts(at).map(({ type, value }) => [type, value]))
@@ -48,14 +58,15 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
     }
     // Where the clocks are set back, a time comes twice on one day.
     const clockOf = (at) => {
-      const text = short.format(at)
-      return days.get(dayOf(at))?.some((other) => other !== at && short.format(other) === text) ? long.format(at) : text
+      const text = shortOf(at)
+      const isTwice = days.get(dayOf(at))?.some((other) => other !== at && shortOf(other) === text)
+      return isTwice ? long[Number(is12)].format(at) : text
     }
-    return { name: zone.replaceAll('_', ' '), days, dayOf, clockOf, short }
+    return { name: zone.replaceAll('_', ' '), days, dayOf, clockOf, shortOf }
   }
   const host = read(hostZone)
   const own = read(Intl.DateTimeFormat().resolvedOptions().timeZone)
-  const isSame = starts.every((at) => own.dayOf(at) === host.dayOf(at) && own.short.format(at) === host.short.format(at))
+  const isSame = starts.every((at) => own.dayOf(at) === host.dayOf(at) && own.shortOf(at) === host.shortOf(at))
   let zone = isSame ? host : own
   let chosen = starts.find((at) => String(at) === preferred)
   let day = zone.dayOf(chosen ?? starts[0])
@@ -134,7 +145,7 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
   const showChosen = () => {
     finish.hidden = chosen === undefined
     if (chosen === undefined) return summary.replaceChildren()
-    const end = zone.short.format(chosen + minutes * 60000)
+    const end = zone.shortOf(chosen + minutes * 60000)
     const span = zone.clockOf(chosen) + '–' + end + ' (' + zone.name + ')'
     summary.replaceChildren(make('strong', {}, fullName(zone.dayOf(chosen))), make('br'), span)
   }
@@ -178,25 +189,45 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
     for (const one of body.querySelectorAll('[data-day]')) one.tabIndex = one.dataset.day === key ? 0 : -1
   })
 
-  const inZone = (label, one) => {
-    const button = make('button', { type: 'button', 'aria-pressed': String(one === zone) }, label, make('small', {}, one.name))
+  const inClock = (label, is) => {
+    const button = make('button', { type: 'button', 'aria-pressed': String(is === is12) }, label)
     button.addEventListener('click', () => {
-      zone = one
-      for (const other of zones.children) other.setAttribute('aria-pressed', String(other === button))
-      const first = [...zone.days.keys()].sort()
-      day = chosen === undefined ? (first.find((key) => key >= day) ?? first[0]) : zone.dayOf(chosen)
+      is12 = is
+      try { localStorage.setItem(clockKey, is ? '12' : '24') } catch {}
+      for (const other of clocks.children) other.setAttribute('aria-pressed', String(other === button))
       showTimes()
-      show(day.slice(0, 7))
     })
     return button
   }
-  const zones = isSame
-    ? make('p', {}, 'Times are in ' + zone.name + '.')
-    : make('div', { class: 'zones', role: 'group', 'aria-label': 'Time zone' },
-        inZone('Your time', own), inZone('Host’s time', host))
+  const clocks = make('div', { class: 'clocks', role: 'group', 'aria-label': 'Clock' }, inClock('12h', true), inClock('24h', false))
+
+  const goTo = (one, button) => {
+    zone = one
+    for (const other of zones.querySelectorAll('button')) other.setAttribute('aria-pressed', String(other === button))
+    const first = [...zone.days.keys()].sort()
+    day = chosen === undefined ? (first.find((key) => key >= day) ?? first[0]) : zone.dayOf(chosen)
+    showTimes()
+    show(day.slice(0, 7))
+  }
+  const inZone = (label, one) => {
+    const button = make('button', { type: 'button', 'aria-pressed': String(one === zone) }, label, make('small', {}, one.name))
+    button.addEventListener('click', () => {
+      another.value = ''
+      goTo(one, button)
+    })
+    return button
+  }
+  const another = make('select', { 'aria-label': 'Another time zone' }, make('option', { value: '' }, 'Another time zone'),
+    ...Intl.supportedValuesOf('timeZone').map((name) => make('option', { value: name }, name.replaceAll('_', ' '))))
+  const zones = make('div', { class: 'zones', role: 'group', 'aria-label': 'Time zone' },
+    ...(isSame ? [inZone('Time zone', host)] : [inZone('Your time', own), inZone('Host’s time', host)]), another)
+  another.addEventListener('change', () => {
+    if (another.value) goTo(read(another.value))
+    else zones.querySelector('button').click()
+  })
   const panes = make('div', { class: 'panes' },
     make('div', {}, make('div', { class: 'months' }, back, title, forth), grid),
-    make('div', {}, dayTitle, list))
+    make('div', {}, make('div', { class: 'day-head' }, dayTitle, clocks), list))
   root.querySelector('fieldset').replaceWith(zones, panes)
   finish.before(summary)
   showTimes()
@@ -206,12 +237,12 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
 
 /** Script of a booking's page: adds the time in the visitor's zone if it differs. */
 export const localTimeScript = `
-${hour12Script}
+${clockScript}
 const when = document.getElementById('when')
 if (when) {
   const { lang, zone, start, end } = when.dataset
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone
-  const style = { dateStyle: 'full', timeStyle: 'short', hourCycle: hour12 ? 'h12' : 'h23' }
+  const style = { dateStyle: 'full', timeStyle: 'short', hourCycle: is12 ? 'h12' : 'h23' }
   const text = (timeZone) =>
     new Intl.DateTimeFormat(lang, { timeZone, ...style }).formatRange(Number(start), Number(end))
   if (text(own) !== text(zone)) {

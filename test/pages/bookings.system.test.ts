@@ -162,7 +162,12 @@ describePages('bookings', (openPage) => {
     await page.getByRole('button', { name: 'Next month' }).click()
     expect(await shown('Monday, 2 November 2026')).toEqual(['03:00'])
     await time(page, '03:00').check()
+    const another = page.getByLabel('Another time zone')
+    await another.selectOption('Asia/Tokyo')
+    expect(await clocks(page)).toEqual(['17:00'])
+    expect(await page.getByRole('button', { name: /^(Your|Host’s) time/, pressed: true }).count()).toBe(0)
     await page.getByRole('button', { name: /^Host’s time/ }).click()
+    expect(await another.inputValue()).toBe('')
     expect(await clocks(page)).toEqual(['09:00'])
     expect(await time(page, '09:00').isChecked()).toBe(true)
     expect(await page.getByRole('status').textContent()).toContain('09:00–10:00 (Europe/Berlin)')
@@ -185,6 +190,27 @@ describePages('bookings', (openPage) => {
     expect(await page.getByRole('status').textContent()).toContain('2:30 pm–3:00 pm (Europe/Berlin)')
     await page.getByRole('button', { name: 'Next month' }).click()
     expect(await today.count()).toBe(0)
+  })
+
+  test('a switch shows times with 12 or 24 hours, moves nothing, and holds for the pages after it', async () => {
+    now = monday
+    const page = await open({ days: 2 }, 'Europe/Berlin')
+    const clock = (name: string) => page.getByRole('button', { name, exact: true })
+    expect(await clocks(page)).toContain('14:30')
+    await time(page, '14:30').check()
+    const before = await page.locator('.panes').boundingBox()
+    await clock('12h').click()
+    expect([await clock('12h').getAttribute('aria-pressed'), await clock('24h').getAttribute('aria-pressed')]).toEqual([
+      'true',
+      'false',
+    ])
+    expect(await page.locator('.panes').boundingBox()).toEqual(before)
+    expect(await time(page, '2:30 pm').isChecked()).toBe(true)
+    expect(await page.getByRole('status').textContent()).toContain('2:30 pm–3:00 pm')
+    await page.reload()
+    expect(await clocks(page)).toContain('2:30 pm')
+    await clock('24h').click()
+    expect(await clocks(page)).toContain('14:30')
   })
 
   test('a time that comes twice on the day of the change says which one it is', async () => {
