@@ -314,6 +314,23 @@ describePages('a live view', (openPage: OpenPage) => {
     },
   )
 
+  test.each([true, false])(
+    'who answers sees how many questions are left, and the way to the next; scripts: %s',
+    async (javaScriptEnabled) => {
+      page = await openPage({ javaScriptEnabled })
+      await page.goto(await view())
+      const questions = page.getByRole('navigation', { name: 'Questions' })
+      expect(await questions.count()).toBe(0)
+      await page.getByRole('button', { name: 'White' }).click()
+      await questions.getByText(/^1 of \d answered$/).waitFor()
+      const all = Number(await page.getByRole('progressbar').getAttribute('max'))
+      expect(await page.getByRole('progressbar').getAttribute('value')).toBe('1')
+      await questions.getByRole('link', { name: 'Next question' }).click()
+      await page.getByRole('button', { name: '3.6 km/h' }).click()
+      await questions.getByText(`2 of ${all} answered`).waitFor()
+    },
+  )
+
   test('it is accessible and fits every screen, before and after an answer', async () => {
     page = await openPage()
     await page.goto(await view())

@@ -1,6 +1,7 @@
 import { readBrand } from '../../accounts/accounts.ts'
 import { usableLang } from '../../lib/common-shapes.ts'
 import { Problem } from '../../lib/problem.ts'
+import { number } from '../../lib/quantity.ts'
 import { type Html, html } from '../../pages/html.ts'
 import {
   failurePage,
@@ -42,6 +43,7 @@ document.addEventListener('submit', async (event) => {
     const next = page.getElementById(section.id)
     if (!next) throw new Error()
     section.replaceWith(next)
+    document.querySelector('main > [data-progress]').replaceWith(page.querySelector('main > [data-progress]'))
     history.replaceState(null, '', form.action)
     next.tabIndex = -1
     next.focus()
@@ -233,6 +235,24 @@ const firstOf = (sent: SentMail, forms: readonly BlockForm[], { block }: PageCal
   return found && forms.some(({ type }) => type === found.type) ? { blockId: found.id } : undefined
 }
 
+const questions: ReadonlySet<string> = new Set(['vote', 'rating', 'quiz', 'form'])
+
+/** Says how many of an email's questions are answered, and leads to the next, once the recipient answers one. */
+const progress = ({ view, first, lang }: Shown): Html => {
+  const asked = leavesOf(view.blocks).filter(({ type }) => questions.has(type))
+  const open = asked.filter(({ id }) => !Object.hasOwn(view.state, id))
+  const done = asked.length - open.length
+  const isFirst = asked.some(({ id }) => id === first?.blockId)
+  if (asked.length < 2 || (!isFirst && done === 0)) return html`<div data-progress></div>`
+  const next = open.find(({ id }) => id !== first?.blockId) ?? open[0]
+  const [shown, all] = [number(done, lang), number(asked.length, lang)]
+  return html`<nav data-progress class="progress" aria-label="Questions">
+<div><span>${next ? `${shown} of ${all} answered` : `All ${all} answered. Thank you.`}</span>
+<progress max="${asked.length}" value="${done}" aria-label="Answered questions"></progress></div>
+${next && html`<a href="#${next.id}">Next question</a>`}
+</nav>`
+}
+
 const pageOf = async (sent: SentMail, given: Omit<Shown, 'levels' | 'markups'>): Promise<PageView> => {
   const { app } = given
   const levels = headingLevels(given.view.blocks, 1, ownLevel)
@@ -255,7 +275,8 @@ const pageOf = async (sent: SentMail, given: Omit<Shown, 'levels' | 'markups'>):
     body: html`<h1 class="hidden">${project.name}</h1>
 ${first && interactive(shown, first)}${first && hasOthers(blocks) && html`<h2 class="rest">The email</h2>\n`}${blocks.map(
   (block) => blockHtml(shown, block),
-)}`,
+)}
+${progress(shown)}`,
   }
 }
 

@@ -52,7 +52,7 @@ main { max-width: ${width}px; margin-top: 1rem; padding: 1rem; border: 0; box-sh
 }
 
 const layout = `
-section, .rest { --edge: color-mix(in srgb, var(--ink) 62%, transparent) }
+section, .rest, .progress { --edge: color-mix(in srgb, var(--ink) 62%, transparent) }
 a { color: inherit }
 .brand { border-color: color-mix(in srgb, var(--ink) 20%, transparent) }
 h2, h3, h4 { margin: 0 0 .5rem; line-height: 1.25 }
@@ -145,6 +145,14 @@ hr { border: 0; border-top: 1px solid var(--line); opacity: .4; margin: 0 0 1.5r
 .hidden { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
 :focus-visible { outline-color: var(--ink) }
 section:focus { outline: 0 }
+html:has(nav.progress) { scroll-padding-bottom: 5rem }
+.progress {
+  position: sticky; bottom: 0; display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; padding: .75rem 0;
+  border-top: 1px solid var(--edge); background: var(--ground); font-size: .95rem
+}
+.progress div { flex: 1 1 7rem }
+.progress progress { display: block; width: 100%; height: .5rem; margin: .25rem 0 0 }
+.progress a { font-weight: 600 }
 `
 
 export const liveViewStyle = (theme: FullTheme, boxes: readonly { className: string; background: string }[]): string =>
