@@ -51,12 +51,12 @@ const types: readonly [type: string, matches: (start: string) => boolean][] = [
   ['image/webp', (start) => /^52494646.{8}57454250/.test(start)],
 ]
 
-/** Returns the media type of a logo by its first bytes. Throws Problem `invalid`. */
-const logoTypeOf = (logo: Buffer): string => {
-  if (logo.length > logoMaxBytes) throw invalid(`logo must have at most ${logoMaxBytes / 1024} KB`)
-  const start = logo.subarray(0, 12).toString('hex')
+/** Returns the media type of an image by its first bytes. `name` is that of the property. Throws Problem `invalid`. */
+export const imageTypeOf = (name: string, image: Buffer, maxBytes: number): string => {
+  if (image.length > maxBytes) throw invalid(`${name} must have at most ${maxBytes / 1024} KB`)
+  const start = image.subarray(0, 12).toString('hex')
   const [type] = types.find(([, matches]) => matches(start)) ?? []
-  if (type === undefined) throw invalid('logo must be a PNG, JPEG or WebP image')
+  if (type === undefined) throw invalid(`${name} must be a PNG, JPEG or WebP image`)
   return type
 }
 
@@ -103,7 +103,7 @@ export const readLocale = async (reader: { sql: Sql; accountId: string }, timezo
 
 /** Returns the columns of a logo. Throws Problem `invalid`. */
 const logoValues = (logo: Buffer | null) => {
-  const logoType = logo && logoTypeOf(logo)
+  const logoType = logo && imageTypeOf('logo', logo, logoMaxBytes)
   const size = logo && logoType ? imageSize(logo, logoType) : null
   const logoHash = logo && hash('sha256', logo).slice(0, 12)
   return { logo, logoType, logoHash, logoWidth: size?.width ?? null, logoHeight: size?.height ?? null }

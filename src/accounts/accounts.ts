@@ -18,6 +18,7 @@ export {
   type Brand,
   type BrandChange,
   changeBrand,
+  imageTypeOf,
   logoMaxBytes,
   logoOf,
   readBrand,

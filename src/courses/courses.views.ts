@@ -207,7 +207,7 @@ export const courseView = (
   ...(entry.fault !== undefined && { status: 400 }),
   title: progress.course.title,
   style: `${style}${coverStyle(progress.course.id)}`,
-  body: html`${cover}<h1>${progress.course.title}</h1>
+  body: html`${cover()}<h1>${progress.course.title}</h1>
 ${completed(progress)}
 ${certificate && certificateSection(visitor, certificate, entry)}
 ${progressOf(progress, visitor.lang)}

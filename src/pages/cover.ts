@@ -1,13 +1,28 @@
 import { hash } from 'node:crypto'
+import type { ImageSize } from '../lib/image-size.ts'
 import { type Html, html } from './html.ts'
 
 /*
- * The picture of a webinar or a course, drawn in the colour of the account: each has its own, which follows from its id. It loads
- * nothing.
+ * The picture of a webinar or a course: an own one, or else one drawn in the colour of the account, which follows from its id and
+ * loads nothing.
  */
 
+/** An own picture. `path` is from the public URL. */
+export interface CoverImage {
+  path: string
+  size: ImageSize | null
+}
+
 /** Added by pages that show `cover`: `PageView.style`. */
-export const coverStyle = (id: string): string => {
+export const coverStyle = (id: string, image: CoverImage | null = null): string => {
+  // Its size keeps the place while it loads.
+  if (image)
+    return `
+.cover {
+  display: block; width: 100%; height: auto; aspect-ratio: auto 2; max-height: 24rem; margin: 0 0 1.25rem;
+  object-fit: cover; border-radius: .75rem
+}
+`
   const bytes = hash('sha256', id, 'buffer')
   const between = (n: number, from: number, to: number) => from + Math.round((bytes[n]! / 255) * (to - from))
   const disc = (n: number, mixed: string) => {
@@ -27,4 +42,11 @@ export const coverStyle = (id: string): string => {
 `
 }
 
-export const cover: Html = html`<div class="cover" aria-hidden="true"></div>\n`
+/** Returns the picture. `base` is the path of the public URL. */
+export const cover = (image: CoverImage | null = null, base = ''): Html => {
+  if (!image) return html`<div class="cover" aria-hidden="true"></div>\n`
+  const { path, size } = image
+  return html`<img class="cover" src="${base}${path}" alt=""${
+    size && html` width="${size.width}" height="${size.height}"`
+  }>\n`
+}

@@ -32,6 +32,8 @@ export interface PageView {
   /** Its forms can be answered with a redirect to another host, such as a payment provider. */
   formsLeave?: boolean
   headers?: Readonly<Record<string, string>>
+  /** What messengers show of a link to it, beside the title. `image` is a URL. */
+  preview?: { description: string; image: string | null }
 }
 
 /** Redirects the browser: with 303 after a POST, so that a reload does not post again, else with 302. */
@@ -203,6 +205,11 @@ export const fileHeaders = ({ type, headers }: File): Record<string, string> => 
   ...headers,
 })
 
+const previewTags = (title: string, { description, image }: NonNullable<PageView['preview']>): Html => {
+  const tags = Object.entries({ title, description, image })
+  return html`${tags.map(([name, content]) => content && html`<meta property="og:${name}" content="${content}">\n`)}`
+}
+
 /** Renders the whole document. `base` is the path of the public URL, for the brand's logo. */
 export const document = (view: PageView, brand: Brand | null = null, base = ''): string =>
   html`<!doctype html>
@@ -212,7 +219,7 @@ export const document = (view: PageView, brand: Brand | null = null, base = ''):
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${view.title}</title>
-<style>${{ text: style }}</style>
+${view.preview && previewTags(view.title, view.preview)}<style>${{ text: style }}</style>
 ${ownStyles(view, brand).map(
   (own) => html`<style>${{ text: own }}</style>
 `,

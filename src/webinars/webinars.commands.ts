@@ -89,7 +89,7 @@ const readCommands: CommandList = [
     arguments: [argument('<webinar>', 'id or title')],
     flags: { stats: present('show its registrations by day instead of its URLs') },
     run: async ({ app, out, work }, ref, { stats }) => {
-      const { findReplay, findStream, findWebinar, readDetails, registerUrl, webinarStats } = await import(
+      const { findCover, findReplay, findStream, findWebinar, readDetails, registerUrl, webinarStats } = await import(
         './webinars.ts'
       )
       if (stats) {
@@ -100,19 +100,25 @@ const readCommands: CommandList = [
         if ('attended' in counts) return printWithCounts(out, shown, counts, [...names, 'attended'])
         return printWithCounts(out, shown, counts, names)
       }
-      const { webinar, stream, replay, details } = await work(async (w) => {
+      const { webinar, stream, replay, cover, details } = await work(async (w) => {
         const webinar = await findWebinar(w, ref)
         return {
           webinar,
           details: await readDetails(w, webinar.id),
           stream: await findStream(w, webinar.id),
           replay: await findReplay(w, webinar.id),
+          cover: await findCover(w, webinar.id),
         }
       })
       // Each registration has a join page of its own: its link is in the emails.
       const shown = { ...webinar, ...details }
       const register = registerUrl(app, webinar.id)
-      const pages = { ...(webinar.accessMode === 'registration' && { register }), stream, replay }
+      const pages = {
+        ...(webinar.accessMode === 'registration' && { register }),
+        stream,
+        replay,
+        cover: cover && app.config.publicUrl + cover,
+      }
       out.one(shown, { ...(await out.named(shown)), ...pages })
     },
   }),
@@ -143,6 +149,17 @@ const readCommands: CommandList = [
 ]
 
 const isCount = (text: string): boolean => /^\d+$/.test(text)
+
+const coverFlag = (more = '') =>
+  text('<file>', `PNG, JPEG or WebP image of at most 500 KB on its pages, instead of a drawn one${more}`)
+
+/** Returns the bytes of a cover; null removes it, undefined leaves it. Throws Problem `usage` if the file can't be read. */
+const readCover = async (file: string | undefined): Promise<Buffer | null | undefined> => {
+  if (file === undefined) return undefined
+  if (file === '') return null
+  const [{ readBytes }, { coverMaxBytes }] = await Promise.all([import('../cli/input.ts'), import('./webinars.ts')])
+  return readBytes(file, '--cover', coverMaxBytes)
+}
 
 /** The flags that describe a webinar. */
 const planFlags = {
@@ -185,18 +202,24 @@ const createCommand = command({
       of: ['registration', 'subscribers'],
     }),
     stream: text('<url>', 'URL that the join page opens while the webinar is live'),
+    cover: coverFlag(),
     ...planFlags,
   },
   run: async ({ app, next, out, require, timezone, work }, flags) => {
     const { title } = await require(flags, 'title')
-    const [{ createWebinar, NewWebinar, registerUrl }, { findCourseNamed }, { parse }, { parseTime }, { Problem }] =
-      await Promise.all([
-        import('./webinars.ts'),
-        import('../courses/courses.ts'),
-        import('../lib/parse.ts'),
-        import('../lib/since.ts'),
-        import('../lib/problem.ts'),
-      ])
+    const [
+      { createWebinar, NewWebinar, registerUrl, setCover },
+      { findCourseNamed },
+      { parse },
+      { parseTime },
+      { Problem },
+    ] = await Promise.all([
+      import('./webinars.ts'),
+      import('../courses/courses.ts'),
+      import('../lib/parse.ts'),
+      import('../lib/since.ts'),
+      import('../lib/problem.ts'),
+    ])
     const { at, capacity, course, accessMode, stream } = flags
     if (capacity !== undefined && !isCount(capacity))
       throw new Problem('usage', '--capacity must be a whole number, 0 or more')
@@ -209,8 +232,9 @@ const createCommand = command({
     if (scheduledAt && scheduledAt <= nowMs) throw new Problem('usage', '--at must be in the future')
     // Read before anything is written: it throws if this process would make other links than the daemon.
     const registration = out.format === 'table' ? registerUrl(app, '') : ''
-    const webinar = await work(async (w) =>
-      createWebinar(
+    const cover = await readCover(flags.cover)
+    const webinar = await work(async (w) => {
+      const created = await createWebinar(
         w,
         parse(NewWebinar, {
           title,
@@ -221,8 +245,10 @@ const createCommand = command({
           courseId: course && (await findCourseNamed(w, course)).id,
           streamUrl: stream,
         }),
-      ),
-    )
+      )
+      if (cover) await setCover(w, created.id, cover)
+      return created
+    })
     out.one(await out.named(webinar))
     if (registration && webinar.accessMode === 'registration')
       out.note(`People register at ${registration}${webinar.id}`)
@@ -236,6 +262,7 @@ const updateFlags = {
   capacity: text('<n|none>', 'number of seats; more of them go to the waitlist in its order, fewer take none away'),
   stream: text('<url>', 'URL that the join page opens while the webinar is live'),
   replayUrl: text('<url>', 'URL of the recording, which the join page shows after the end; also after the end'),
+  cover: coverFlag('; an empty value removes it'),
   ...planFlags,
   ...confirmed('show what would change, and how many people would get an email'),
 }
@@ -244,7 +271,7 @@ type UpdateFlags = FlagValues<typeof updateFlags>
 
 /** Returns the change that the flags ask for. Throws Problem `usage` or `invalid`. */
 const parseChange = async (flags: UpdateFlags, nowMs: number, timezone: string | null) => {
-  const { title, at, capacity, stream, replayUrl } = flags
+  const { title, at, capacity, stream, replayUrl, cover } = flags
   const plan = await planOf(flags)
   const [{ WebinarChange }, { parse }, { parseTime }, { Problem }] = await Promise.all([
     import('./webinars.ts'),
@@ -252,10 +279,10 @@ const parseChange = async (flags: UpdateFlags, nowMs: number, timezone: string |
     import('../lib/since.ts'),
     import('../lib/problem.ts'),
   ])
-  if ([title, at, capacity, stream, replayUrl, ...Object.values(plan)].every((flag) => flag === undefined))
+  if ([title, at, capacity, stream, replayUrl, cover, ...Object.values(plan)].every((flag) => flag === undefined))
     throw new Problem(
       'usage',
-      'Nothing to change: give --title, --at, --duration, --timezone, --description, --capacity, --stream or --replay-url',
+      'Nothing to change: give --title, --at, --duration, --timezone, --description, --capacity, --stream, --replay-url or --cover',
     )
   const { timezone: zone = timezone } = parse(WebinarChange.pick({ timezone: true }), {
     timezone: flags.timezone,
@@ -284,9 +311,10 @@ const updateCommand = command({
   flags: updateFlags,
   run: async (context, ref, flags) => {
     const { app, out, work, confirm } = context
-    const { findWebinar, planUpdate, readDetails, updateWebinar } = await import('./webinars.ts')
+    const { findWebinar, planUpdate, readDetails, setCover, updateWebinar } = await import('./webinars.ts')
     const { id, title } = await work((w) => findWebinar(w, ref))
     const { timezone } = await work((w) => readDetails(w, id))
+    const cover = await readCover(flags.cover)
     const change = await parseChange(flags, app.now().getTime(), timezone ?? (await context.timezone()))
     // Fails before the confirmation if the webinar can't be changed. Only a change that emails people asks.
     const { webinar, moved, promoted } = await work((w) => planUpdate(w, id, change))
@@ -294,7 +322,11 @@ const updateCommand = command({
     const what = `change ${title}${mails > 0 ? ` and email ${quantity(mails, 'person', 'people')}` : ''}`
     const asked = { ...flags, yes: flags.yes || mails === 0 }
     if (!(await confirm(what, asked, { ...webinar, moved, promoted, mails }))) return
-    out.one(await out.named((await work((w) => updateWebinar(app, w, id, change))).webinar))
+    const updated = await work(async (w) => {
+      if (cover !== undefined) await setCover(w, id, cover)
+      return updateWebinar(app, w, id, change)
+    })
+    out.one(await out.named(updated.webinar))
   },
 })
 

@@ -27,6 +27,14 @@ const WebinarSchema = defineEntity({
     streamUrl: p.text().nullable(),
     /** The URL of the recording, which the join page shows after the end. */
     replayUrl: p.text().nullable(),
+    /** The picture on its pages. It is null if they draw one. */
+    cover: p.blob().nullable(),
+    coverType: p.text().nullable(),
+    /** The beginning of its SHA-256, for its URL. */
+    coverHash: p.text().nullable(),
+    /** In pixels. It is null if its header has no size. */
+    coverWidth: p.integer().nullable(),
+    coverHeight: p.integer().nullable(),
     /** The SEQUENCE of its calendar entry: grows when it moves or is cancelled, and when a seat is cancelled. */
     sequence: p.integer().default(0),
     registeredCount: p.integer(),

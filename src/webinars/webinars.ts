@@ -12,6 +12,7 @@ export { listRegistrations, type RegistrationView } from './seats/registrations.
 export { registerAttendee } from './seats/seats.register.ts'
 export { type WebinarStats, webinarStats } from './seats/seats.stats.ts'
 export { createWebinar, requireLive } from './sessions/create.ts'
+export { coverMaxBytes, findCover, setCover } from './sessions/sessions.cover.ts'
 export {
   findReplay,
   findStream,

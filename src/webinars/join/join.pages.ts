@@ -1,6 +1,5 @@
 import { videoOf } from '../../lib/video.ts'
 import { addToCalendar } from '../../pages/calendar.ts'
-import { cover, coverStyle } from '../../pages/cover.ts'
 import { type Html, html } from '../../pages/html.ts'
 import { json, notFoundPage, type Page, type PageView } from '../../pages/page.ts'
 import { videoPlayer } from '../../pages/player.ts'
@@ -8,6 +7,7 @@ import type { App } from '../../store/work.ts'
 import { recordPresence } from '../attendance/presence.ts'
 import { calendarOf, linksOf } from '../emails/emails.ts'
 import { cancelRegistration } from '../seats/places.ts'
+import { coverLook } from '../view/cover.views.ts'
 import { timeScript } from '../view/time.script.ts'
 import { aboutView, calendarFile, countdown, eventOf, sessionStyle, whenView } from '../view/webinar.views.ts'
 import { presenceScript } from './join.script.ts'
@@ -51,9 +51,10 @@ const presence = (app: App, place: Place): Html =>
 const waiting = (app: App, place: Place): PageView => {
   const { join, calendar, cancel } = path(app, place)
   const event = eventOf(place, join)
+  const look = coverLook(app, { ...place, id: place.webinarId })
   return view(
     place.title,
-    html`${cover}<p class="badge">You have a seat</p>
+    html`${look.cover}<p class="badge">You have a seat</p>
 <h1>${place.title}</h1>
 ${whenView(place)}${countdown(place, app.now(), { reloads: true })}
 <p>The stream opens on this page when the session is live. <a href="">Reload</a></p>
@@ -61,7 +62,7 @@ ${event && addToCalendar(event, calendar)}
 ${aboutView(place)}
 <p><a href="${cancel}">Cancel my registration</a></p>
 ${presence(app, place)}`,
-    { script: timeScript + presenceScript, style: `${sessionStyle}${coverStyle(place.webinarId)}` },
+    { script: timeScript + presenceScript, style: sessionStyle + look.style },
   )
 }
 

@@ -4,6 +4,7 @@ import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
+import { coverNames } from '../sessions/sessions.cover.ts'
 import { webinarRegistrations, webinars } from '../webinars.columns.ts'
 
 const shownColumns = columns(
@@ -18,6 +19,7 @@ const shownColumns = columns(
     'durationMinutes',
     'timezone',
     'description',
+    ...coverNames,
   ],
   'w',
 )

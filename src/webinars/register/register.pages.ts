@@ -5,7 +5,6 @@ import { parse } from '../../lib/parse.ts'
 import { conflict, notFound, Problem } from '../../lib/problem.ts'
 import { number } from '../../lib/quantity.ts'
 import { addToCalendar } from '../../pages/calendar.ts'
-import { cover, coverStyle } from '../../pages/cover.ts'
 import { type Html, html } from '../../pages/html.ts'
 import {
   formStyle,
@@ -21,7 +20,9 @@ import {
 import type { App } from '../../store/work.ts'
 import { calendarOf } from '../emails/emails.ts'
 import { registerAttendees } from '../seats/seats.register.ts'
+import { coverOf } from '../sessions/sessions.cover.ts'
 import { RegistrationBody } from '../sessions/sessions.shapes.ts'
+import { coverLook } from '../view/cover.views.ts'
 import { timeScript } from '../view/time.script.ts'
 import { aboutView, calendarFile, countdown, eventOf, sessionStyle, whenView } from '../view/webinar.views.ts'
 import { findPublicWebinar, type PublicWebinar, registerUrl } from './register.ts'
@@ -38,16 +39,14 @@ h2 { margin: 0 0 .75rem; font-size: 1.15rem; line-height: 1.3 }
 `
 
 /** On a wide screen the cover and the text are beside the time and the form. */
-const eventStyle = (id: string): string => `${style}${coverStyle(id)}
-.event > div:not(.cover), .about { margin: 0 0 1.5rem }
+const eventStyle = (cover: string): string => `${style}${cover}
+.event > .about { margin: 1.5rem 0 0 }
 @media (min-width: 60rem) {
   main { max-width: 58rem }
   .event { display: grid; grid-template: auto 1fr / 19rem minmax(0, 1fr); gap: 1.5rem 2.5rem }
-  .event > * { grid-column: 2; margin: 0 }
-  .event > div:not(.cover), .event .about { margin: 0 }
-  .event .cover { grid-area: 1 / 1; height: auto; aspect-ratio: 1; margin: 0 }
-  .event .about { grid-area: 2 / 1 }
-  .event .cover:not(:has(~ .about)) { grid-row: 1 / 3; align-self: start }
+  .event > .cover, .event > .about { margin: 0 }
+  .event > div.cover { height: auto; aspect-ratio: 1 }
+  .event > .session { grid-area: 1 / 2 / 3 / 3 }
   .event h1 { font-size: 2rem }
 }
 .sign-up button { width: 100% }
@@ -85,18 +84,21 @@ const closedTexts: Partial<Record<PublicWebinar['status'], string>> = {
   cancelled: 'This session was cancelled.',
 }
 
-const closed = (webinar: PublicWebinar, text: string): PageView => ({
-  status: 409,
-  title: webinar.title,
-  accountId: webinar.accountId,
-  style: eventStyle(webinar.id),
-  script: timeScript,
-  body: html`<div class="event">
-${cover}<div>
+const closed = (app: App, webinar: PublicWebinar, text: string): PageView => {
+  const look = coverLook(app, webinar)
+  return {
+    status: 409,
+    title: webinar.title,
+    accountId: webinar.accountId,
+    style: eventStyle(look.style),
+    script: timeScript,
+    body: html`<div class="event">
+${look.cover}<div class="session">
 ${heading(webinar)}<p class="notice"><strong>${text}</strong></p>
 ${webinar.status !== 'cancelled' && whenView(webinar)}</div>
 ${aboutView(webinar)}</div>`,
-})
+  }
+}
 
 interface Entered {
   email: string
@@ -104,16 +106,19 @@ interface Entered {
   fault: string
 }
 
-const formPage = (app: App, webinar: PublicWebinar, entered?: Entered): PageView => ({
-  status: entered ? 400 : 200,
-  title: entered ? `Please check: ${webinar.title}` : webinar.title,
-  accountId: webinar.accountId,
-  style: eventStyle(webinar.id),
-  script: timeScript,
-  body: html`<div class="event">
-${cover}<div>
-${heading(webinar)}${whenView(webinar)}${countdown(webinar, app.now())}${seats(webinar)}</div>
-${aboutView(webinar)}<section class="sign-up" aria-labelledby="sign-up">
+const formPage = (app: App, webinar: PublicWebinar, entered?: Entered): PageView => {
+  const look = coverLook(app, webinar)
+  return {
+    status: entered ? 400 : 200,
+    title: entered ? `Please check: ${webinar.title}` : webinar.title,
+    accountId: webinar.accountId,
+    style: eventStyle(look.style),
+    script: timeScript,
+    preview: { description: webinar.description, image: look.url },
+    body: html`<div class="event">
+${look.cover}<div class="session">
+${heading(webinar)}${whenView(webinar)}${countdown(webinar, app.now())}${seats(webinar)}
+<section class="sign-up" aria-labelledby="sign-up">
 <h2 id="sign-up">${isFull(webinar) ? 'Join the waitlist' : 'Register'}</h2>
 ${entered && html`<p class="fault" role="alert" id="fault">${entered.fault}</p>`}
 <form method="post">
@@ -131,8 +136,10 @@ ${entered && html`<p class="fault" role="alert" id="fault">${entered.fault}</p>`
 <button type="submit">${isFull(webinar) ? 'Join the waitlist' : 'Register'}</button>
 </form>
 </section>
-</div>`,
-})
+</div>
+${aboutView(webinar)}</div>`,
+  }
+}
 
 const path = '/webinar/:id'
 
@@ -148,7 +155,7 @@ const show: Page = {
     const webinar = await findPublicWebinar(app, params.id!)
     if (!webinar) return notFoundPage
     const text = closedText(webinar)
-    return text === undefined ? formPage(app, webinar) : closed(webinar, text)
+    return text === undefined ? formPage(app, webinar) : closed(app, webinar, text)
   },
 }
 
@@ -183,7 +190,7 @@ const take: Page = {
     if (call.json !== undefined) return answerScript(app, webinar, call.json)
     if (!webinar) return notFoundPage
     const text = closedText(webinar)
-    if (text !== undefined) return closed(webinar, text)
+    if (text !== undefined) return closed(app, webinar, text)
     const { email = '', name = '' } = form
     const thanks = { redirect: `${ownPath(app, `/webinar/${webinar.id}`)}/thanks` }
     if (form[honeypotName]) return thanks
@@ -200,7 +207,7 @@ const take: Page = {
       await register(app, webinar, checked.data)
     } catch (error) {
       if (error instanceof Problem && error.kind === 'not_found') return notFoundPage
-      if (error instanceof Problem && error.kind === 'conflict') return closed(webinar, `${error.message}.`)
+      if (error instanceof Problem && error.kind === 'conflict') return closed(app, webinar, `${error.message}.`)
       throw error
     }
     return thanks
@@ -248,4 +255,14 @@ const calendar: Page = {
   },
 }
 
-export const pages: readonly Page[] = [show, take, thank, calendar]
+const picture: Page = {
+  method: 'GET',
+  path: '/assets/:accountId/webinars/:id/cover',
+  async handle({ app, params }) {
+    const found = await coverOf({ sql: app.sql, accountId: params.accountId! }, params.id!)
+    // Its URL changes with it.
+    return found ? { ...found, headers: { 'cache-control': 'public, max-age=31536000, immutable' } } : notFoundPage
+  },
+}
+
+export const pages: readonly Page[] = [show, take, thank, calendar, picture]

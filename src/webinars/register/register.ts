@@ -4,11 +4,23 @@ import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import { columns } from '../../store/tables.ts'
 import type { App } from '../../store/work.ts'
+import { coverNames } from '../sessions/sessions.cover.ts'
 import { webinars } from '../webinars.columns.ts'
 
 const shownColumns = columns(
   webinars,
-  ['accountId', 'id', 'title', 'description', 'status', 'scheduledAt', 'durationMinutes', 'timezone', 'sequence'],
+  [
+    'accountId',
+    'id',
+    'title',
+    'description',
+    'status',
+    'scheduledAt',
+    'durationMinutes',
+    'timezone',
+    'sequence',
+    ...coverNames,
+  ],
   'w',
 )
 

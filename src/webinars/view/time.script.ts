@@ -25,6 +25,7 @@ if (time) {
     local.append(line, times + ', your time (' + zone.replaceAll('_', ' ') + ')')
     local.hidden = false
     if (dayIn(time.dataset.zone) === day) byId('day').remove()
+    if (hour12) time.lastChild.textContent = timesIn(time.dataset.zone) + ' (' + time.dataset.zone + ')'
     byId('host').prepend('For the host: ')
     byId('host').className = 'quiet'
     byId('month').textContent = shown({ month: 'short' }).format(at)

@@ -104,8 +104,17 @@ export const countdown = ({ status, scheduledAt }: ShownSession, now: Date, { re
   }></strong></p>
 `
 
-export const aboutView = ({ description }: ShownSession): Html | false =>
-  description !== '' && html`<p class="about">${description}</p>\n`
+/** A URL in a text, without the punctuation after it. */
+const url = /(https?:\/\/[^\s<>"]*[^\s<>"'.,;:!?)\]}])/
+
+/** Returns the description, in which URLs are links. */
+export const aboutView = ({ description }: ShownSession): Html | false => {
+  if (description === '') return false
+  const parts = description.split(url).map((part, i) => {
+    return i % 2 === 0 ? part : html`<a href="${part}" target="_blank" rel="noopener noreferrer">${part}</a>`
+  })
+  return html`<p class="about">${parts}</p>\n`
+}
 
 /** Returns a calendar entry to download. */
 export const calendarFile = (content: string): File => ({
