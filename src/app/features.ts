@@ -22,6 +22,7 @@ export const loadEntities = async () => {
     import('../senders/senders.entities.ts'),
     import('../suppressions/suppressions.entities.ts'),
     import('../messages/messages.entities.ts'),
+    import('../bounces/bounces.entities.ts'),
     import('../broadcasts/broadcasts.entities.ts'),
     import('../engagement/engagement.entities.ts'),
     import('../checkout/checkout.entities.ts'),

@@ -51,7 +51,7 @@ export const threads = [
         import('../broadcasts/broadcasts.loop.ts'),
         import('../webinars/reminders/reminders.due.ts'),
         import('../bookings/bookings.remind.ts'),
-        import('../messages/bounces/mailboxes.read.ts'),
+        import('../bounces/mailboxes.read.ts'),
       ),
   },
   {

@@ -3,19 +3,6 @@ import { typed } from '../store/column-types.ts'
 import { table } from '../store/tables.ts'
 import type * as entities from './messages.entities.ts'
 
-export const bounceMailboxes = table('bounce_mailboxes', {
-  accountId: 'text',
-  host: 'text',
-  port: 'int4',
-  isSecure: 'bool',
-  username: 'text',
-  folder: 'text',
-  sealedPassword: 'text?',
-  updatedAt: 'timestamptz',
-  readAt: 'timestamptz?',
-  error: 'text?',
-})
-
 export const messages = table('messages', {
   accountId: 'text',
   id: 'text',

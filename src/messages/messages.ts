@@ -1,6 +1,5 @@
 /*
- * api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process), bounces/ reports
- * and the mailboxes where they arrive.
+ * api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process).
  */
 
 import type { MachineActions } from '../results/results.ts'
@@ -9,8 +8,6 @@ import type { App, Work } from '../store/work.ts'
 export { callQuotas, requireQuota } from './api/send.quotas.ts'
 export { SendBody, SendResult } from './api/send.shapes.ts'
 export { resultOfKey, sendMessage } from './api/send.ts'
-export { type BounceCounts, ingestBounces } from './bounces/ingest.ts'
-export { setMailbox, showMailbox, testMailbox, unsetMailbox } from './bounces/mailboxes.ts'
 export { batchKeyPrefix, cancelledError, causeOf } from './messages.ended.ts'
 export {
   countMessagesSince,
@@ -30,6 +27,7 @@ export {
   sourceOfMessage,
   statusOf,
 } from './messages.find.ts'
+export { type Report, type ReportOutcome, recordReport } from './messages.reports.ts'
 export { fillSubject, Recipient } from './messages.shapes.ts'
 export { isOfKeys } from './messages.terms.ts'
 export { subjectOf } from './messages.timeline.ts'

@@ -115,7 +115,7 @@ const lists: readonly [nouns: readonly string[], load: () => Promise<CommandList
   [['send', 'sends'], async () => (await import('../messages/messages.commands.ts')).commands],
   [['suppressions'], async () => (await import('../suppressions/suppressions.commands.ts')).commands],
   [['topics'], async () => (await import('../suppressions/topics.commands.ts')).commands],
-  [['bounces'], async () => (await import('../messages/bounces/bounces.commands.ts')).commands],
+  [['bounces'], async () => (await import('../bounces/bounces.commands.ts')).commands],
   [['broadcasts'], async () => (await import('../broadcasts/broadcasts.commands.ts')).commands],
   [
     ['liveview', 'score', 'contacts', 'projects'],

@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream'
 import { beforeEach, expect, test } from 'vitest'
 import { Migration20261123231200_message_results as Counting } from '../../migrations/Migration20261123231200_message_results.ts'
+import { ingestBounces } from '../../src/bounces/bounces.ts'
 import { createBroadcast, NewBroadcast, testBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { loadSent, recordInteraction, withdrawInteraction } from '../../src/engagement/engagement.ts'
-import { countReport } from '../../src/messages/bounces/reports.ts'
-import { ingestBounces, queueMails, withdrawMails } from '../../src/messages/messages.ts'
+import { countReport } from '../../src/messages/messages.reports.ts'
+import { queueMails, withdrawMails } from '../../src/messages/messages.ts'
 import { type ClaimedMessage, claimDue, freeClaims, unknownState } from '../../src/messages/outbox/outbox.claim.ts'
 import {
   lackingResult,

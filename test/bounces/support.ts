@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach } from 'vitest'
-import { readMailboxes } from '../../../src/messages/bounces/mailboxes.read.ts'
-import { setMailbox, showMailbox, testMailbox } from '../../../src/messages/messages.ts'
-import { type TestAccount, useApp } from '../../support/app.ts'
-import { useDnsServer } from '../../support/dns.ts'
-import { sendingAccount } from '../../support/messages.ts'
+import { setMailbox, showMailbox, testMailbox } from '../../src/bounces/bounces.ts'
+import { readMailboxes } from '../../src/bounces/mailboxes.read.ts'
+import { type TestAccount, useApp } from '../support/app.ts'
+import { useDnsServer } from '../support/dns.ts'
+import { sendingAccount } from '../support/messages.ts'
 
 /** An app with an account for each test, and no mailboxes. `tls.test` and `other.test` are this machine. */
 export const useMailboxes = () => {

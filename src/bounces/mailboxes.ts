@@ -1,10 +1,10 @@
-import { invalid, notFound } from '../../lib/problem.ts'
-import { type ImapAccess, MailboxFailure, withMailbox } from '../../net/imap.ts'
-import type { RowOf } from '../../store/column-types.ts'
-import { statement } from '../../store/statement.ts'
-import { columns } from '../../store/tables.ts'
-import type { App, Work } from '../../store/work.ts'
-import { bounceMailboxes } from '../messages.columns.ts'
+import { invalid, notFound } from '../lib/problem.ts'
+import { type ImapAccess, MailboxFailure, withMailbox } from '../net/imap.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
+import type { App, Work } from '../store/work.ts'
+import { bounceMailboxes } from './bounces.columns.ts'
 
 interface MailboxView {
   /** The URL without its password. */
@@ -68,7 +68,7 @@ const parseUrl = (text: string): Omit<ImapAccess, 'password'> => {
   }
 }
 
-const entitiesOf = (work: Work) => work.em(import('../messages.entities.ts'))
+const entitiesOf = (work: Work) => work.em(import('./bounces.entities.ts'))
 
 /** Sets or replaces the mailbox that the account's reports are read from. Its password is stored sealed. Throws Problem `invalid`. */
 export const setMailbox = async (

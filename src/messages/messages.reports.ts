@@ -1,12 +1,27 @@
-import { Problem } from '../../lib/problem.ts'
-import type { RowOf } from '../../store/column-types.ts'
-import { preparedStatement, statement } from '../../store/statement.ts'
-import { columns } from '../../store/tables.ts'
-import type { App, Work } from '../../store/work.ts'
-import { lockRecipient, suppressAndFlag } from '../../suppressions/suppressions.ts'
-import { messages } from '../messages.columns.ts'
-import type { Report } from './report.ts'
-import { countReport } from './reports.ts'
+import { Problem } from '../lib/problem.ts'
+import { countEnded } from '../results/results.rows.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
+import { utcDay } from '../store/tallies.ts'
+import type { App, Work } from '../store/work.ts'
+import { lockRecipient, suppressAndFlag } from '../suppressions/suppressions.ts'
+import { messages } from './messages.columns.ts'
+import { causeOf } from './messages.ended.ts'
+
+/** The kind of a report. `hard` is a permanent failure, `soft` a temporary one, after which the server gave up. */
+type ReportKind = 'hard' | 'soft' | 'delayed' | 'complaint' | 'other'
+
+/** What a report about a message says. */
+export interface Report {
+  kind: ReportKind
+  /** The bounce addresses (VERP) that it was sent to or names: a message id, and the stamp that proves it. */
+  stamps: { id: string; stamp: string }[]
+  /** The parts of the original's Message-ID, `<msg_…@domain>`. */
+  original: { id: string; domain: string } | null
+  /** Identifies the report; it does not depend on how the report was delivered. */
+  fingerprint: string
+}
 
 /** The outcome of a message that was read. It is `known` if the report was recorded before, or needs no action. */
 export type ReportOutcome = 'bounced' | 'delayed' | 'complained' | 'unmatched' | 'known'
@@ -91,6 +106,34 @@ const addReport = statement(
    )
    select m.email from messages m, added where m.account_id = :accountId and m.id = :id`,
 )
+
+const kindsOf = { bounced: ['hard', 'soft'], complained: ['complaint'] } as const
+
+const lockMessage = statement(
+  'lock-message-of-report',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from messages where account_id = :accountId and id = :id for no key update',
+)
+
+const countFirst = statement(
+  'count-first-report',
+  { parameters: { accountId: 'text', id: 'text', metric: 'text', kinds: '_text', now: 'timestamptz' } },
+  countEnded(`
+    select m.account_id, m.project_id, ${causeOf('m')} as cause, ${utcDay(':now::timestamptz')} as day, :metric as metric, 1 as count
+    from messages m where m.account_id = :accountId and m.id = :id and (
+      select count(*) from message_reports r where r.account_id = :accountId and r.message_id = :id and r.kind = any(:kinds)
+    ) = 1`),
+)
+
+/**
+ * Counts a message as bounced or complained once, with the first report of that kind, which this transaction has added. Locks the
+ * message: call it last.
+ */
+export const countReport = async (work: Work, id: string, metric: keyof typeof kindsOf): Promise<void> => {
+  const { sql, accountId, now } = work
+  await sql(lockMessage, { accountId, id })
+  await sql(countFirst, { accountId, id, metric, kinds: kindsOf[metric], now })
+}
 
 /** Records a report of a message, and suppresses the message's recipient if necessary. The recipient that the report names is ignored. */
 const record = async (work: Work, id: string, { kind, fingerprint }: Report): Promise<ReportOutcome> => {

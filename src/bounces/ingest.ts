@@ -4,8 +4,8 @@
  * marked as seen. The time of a report is the time of its reading, also for the three soft failures in 7 days.
  */
 
-import type { App } from '../../store/work.ts'
-import { type ReportOutcome, recordReport } from './bounces.record.ts'
+import { type ReportOutcome, recordReport } from '../messages/messages.ts'
+import type { App } from '../store/work.ts'
 import { readReport } from './report.ts'
 import { splitMessages } from './split.ts'
 

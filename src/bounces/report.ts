@@ -1,23 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Attachment } from 'postal-mime'
+import type { Report } from '../messages/messages.ts'
 
 /*
  * Reads delivery reports (RFC 3464) and abuse reports (RFC 5965). The input is untrusted: only the stamp in the recipient's address
  * proves anything, and a message that can't be parsed is no report.
  */
-
-/** The kind of a report. `hard` is a permanent failure, `soft` a temporary one, after which the server gave up. */
-type ReportKind = 'hard' | 'soft' | 'delayed' | 'complaint' | 'other'
-
-export interface Report {
-  kind: ReportKind
-  /** The bounce addresses (VERP) that it was sent to or names: a message id, and the stamp that proves it. */
-  stamps: { id: string; stamp: string }[]
-  /** The parts of the original's Message-ID, `<msg_…@domain>`. */
-  original: { id: string; domain: string } | null
-  /** Identifies the report; it does not depend on how the report was delivered. */
-  fingerprint: string
-}
 
 type Fields = ReadonlyMap<string, string>
 
@@ -41,7 +29,7 @@ const isPermanent = (fields: Fields): boolean => {
   return /^(smtp;)?\s*5\d\d\b/i.test(fields.get('diagnostic-code') ?? '')
 }
 
-const kindOfRecipient = (fields: Fields): ReportKind | null => {
+const kindOfRecipient = (fields: Fields): Report['kind'] | null => {
   const action = /^[a-z]+/i.exec(fields.get('action') ?? '')?.[0].toLowerCase()
   if (action === undefined) return null
   if (action === 'failed') return isPermanent(fields) ? 'hard' : 'soft'
@@ -49,9 +37,9 @@ const kindOfRecipient = (fields: Fields): ReportKind | null => {
 }
 
 /** Most severe first. A report has several recipients if the message was forwarded; the most severe kind counts. */
-const gravity: readonly ReportKind[] = ['hard', 'soft', 'delayed', 'other']
+const gravity: readonly Report['kind'][] = ['hard', 'soft', 'delayed', 'other']
 
-const kindOfStatus = (text: string): ReportKind | null => {
+const kindOfStatus = (text: string): Report['kind'] | null => {
   const kinds = blocksOf(text).map(kindOfRecipient)
   return gravity.find((kind) => kinds.includes(kind)) ?? null
 }
@@ -59,7 +47,7 @@ const kindOfStatus = (text: string): ReportKind | null => {
 /** Feedback types that are no complaint: a withdrawn complaint, and authentication failures (RFC 6430, RFC 6591). */
 const harmless = ['not-spam', 'auth-failure', 'dkim']
 
-const kindOfFeedback = (fields: Fields): ReportKind =>
+const kindOfFeedback = (fields: Fields): Report['kind'] =>
   harmless.includes(fields.get('feedback-type')?.toLowerCase() ?? '') ? 'other' : 'complaint'
 
 const statusTypes = ['message/delivery-status', 'message/global-delivery-status']

@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { readMailboxes, runMailboxes } from '../../../src/messages/bounces/mailboxes.read.ts'
-import { unsetMailbox } from '../../../src/messages/messages.ts'
-import { freePort } from '../../support/daemon.ts'
-import { settlesWithin } from '../../support/eventually.ts'
-import { sendingAccount } from '../../support/messages.ts'
+import { unsetMailbox } from '../../src/bounces/bounces.ts'
+import { readMailboxes, runMailboxes } from '../../src/bounces/mailboxes.read.ts'
+import { freePort } from '../support/daemon.ts'
+import { settlesWithin } from '../support/eventually.ts'
+import { sendingAccount } from '../support/messages.ts'
 import { useMailboxes } from './support.ts'
 
 const { t, account, set, show, check, readAll } = useMailboxes()

@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs'
-import { collectEarly } from '../../cli/command.ts'
-import { type CommandList, command, group } from '../../cli/define.ts'
-import { argument, changing, confirmed, present, text } from '../../cli/flags.ts'
-import { passwordQuestion, readSecret } from '../../cli/input.ts'
-import { notFound, Problem } from '../../lib/problem.ts'
-import { quantity } from '../../lib/quantity.ts'
+import { collectEarly } from '../cli/command.ts'
+import { type CommandList, command, group } from '../cli/define.ts'
+import { argument, changing, confirmed, present, text } from '../cli/flags.ts'
+import { passwordQuestion, readSecret } from '../cli/input.ts'
+import { notFound, Problem } from '../lib/problem.ts'
+import { quantity } from '../lib/quantity.ts'
 
 /** The bytes of a file, or of standard input for `-`. Throws Problem `not_found` or `usage` where they can't be read. */
 const readBytes = async function* (file: string): AsyncGenerator<Uint8Array> {
@@ -40,7 +40,7 @@ const mailboxCommands: CommandList = [
       const { url } = await require(flags, 'url')
       const { passwordFile } = flags
       const password = await readSecret(passwordFile, '--password-file', passwordQuestion(asks, url))
-      const { setMailbox } = await import('../messages.ts')
+      const { setMailbox } = await import('./bounces.ts')
       out.one(await work((w) => setMailbox(app, w, { url, password })))
     },
   }),
@@ -51,7 +51,7 @@ const mailboxCommands: CommandList = [
     summary: 'Show the mailbox and the result of the latest read',
     examples: ['svc bounces mailbox show', 'svc bounces mailbox show --json'],
     run: async ({ out, work }) => {
-      const { showMailbox } = await import('../messages.ts')
+      const { showMailbox } = await import('./bounces.ts')
       out.one(await work(showMailbox))
     },
   }),
@@ -61,7 +61,7 @@ const mailboxCommands: CommandList = [
     summary: 'Sign in and count unread messages, without reading or marking any',
     examples: ['svc bounces mailbox test', 'svc bounces mailbox test --json'],
     run: async ({ app, account, actor, out, exit }) => {
-      const { testMailbox } = await import('../messages.ts')
+      const { testMailbox } = await import('./bounces.ts')
       const tested = await testMailbox(app, (await account()).id, actor)
       out.one(tested)
       if (!tested.ok) exit(1)
@@ -75,7 +75,7 @@ const mailboxCommands: CommandList = [
     flags: confirmed(),
     run: async ({ out, work, confirm }, options) => {
       if (!(await confirm('delete the mailbox and its password', options))) return
-      const { unsetMailbox } = await import('../messages.ts')
+      const { unsetMailbox } = await import('./bounces.ts')
       out.one({ ok: true, removed: await work(unsetMailbox) })
     },
   }),
@@ -93,7 +93,7 @@ export const commands: CommandList = [
     run: async (context, file, { yes, dryRun = false }) => {
       const { app, account, actor, asks, confirm, out, progress, signal, exit } = context
       const accountId = context.isAccountNamed ? (await account()).id : null
-      const { ingestBounces } = await import('../messages.ts')
+      const { ingestBounces } = await import('./bounces.ts')
       const ingest = (isTrial: boolean) => {
         const bar = progress('messages')
         const onRead = (rows: number) => bar.update({ rows, fraction: null })
