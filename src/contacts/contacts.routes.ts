@@ -79,11 +79,9 @@ const formOf = <Shape extends z.ZodType>(isMeant: (body: unknown) => boolean, sh
 
 const Batch = z.object({
   listId: ListId,
-  contacts: z
-    .array(Item)
-    .min(1, oneToFiveHundred)
-    .max(500, oneToFiveHundred)
-    .describe('1 to 500 contacts. Every property except `email` is a column name with its value'),
+  contacts: withMaxItems(z.array(Item).min(1, oneToFiveHundred).max(500), 500, oneToFiveHundred).describe(
+    '1 to 500 contacts. Every property except `email` is a column name with its value',
+  ),
 })
 
 /** A body with `contacts` is a batch. */
