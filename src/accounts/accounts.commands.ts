@@ -129,7 +129,8 @@ const accounts: CommandList = [
       ...changing(),
     },
     run: async ({ app, out, operate, account }, ref, flags) => {
-      const { logoMaxBytes, updateAccount } = await import('./accounts.ts')
+      const { logoMaxBytes } = await import('./accounts.brand.ts')
+      const { updateAccount } = await import('./accounts.ts')
       const { logo, brandName, color, postalAddress, privacyUrl, timezone, lang } = flags
       const given = { brandName, color, postalAddress, privacyUrl, timezone, lang }
       const texts = Object.entries(given).flatMap(([name, value]) =>
@@ -158,7 +159,8 @@ const accounts: CommandList = [
     flags: changing(undefined, 'skip the question'),
     run: async (context, first, second, options) => {
       const { out, operate, account, confirm } = context
-      const { planExcess, setPlan, showAccount } = await import('./accounts.ts')
+      const { planExcess } = await import('./accounts.quotas.ts')
+      const { setPlan, showAccount } = await import('./accounts.ts')
       const [ref, plan] = second === undefined ? [(await account()).id, first] : [first, second]
       const { id, name } = await operate((operation) => showAccount(operation, ref))
       const excess = await operate((operation) => planExcess(operation, id, plan))
@@ -212,7 +214,8 @@ const accounts: CommandList = [
     },
     account: 'none',
     run: async ({ app, actor, asks, signal, out, operate, progress }, ref, options) => {
-      const { countOwned, deleteAccount, findDeletable } = await import('./accounts.ts')
+      const { countOwned, findDeletable } = await import('./accounts.ts')
+      const { deleteAccount } = await import('./accounts.delete.ts')
       const { id, name } = await operate((operation) => findDeletable(operation, ref))
       if (!options.dryRun && options.confirm !== name) {
         const { contacts = 0, deals = 0, messages = 0, webhooks = 0 } = await operate((o) => countOwned(o, id))
@@ -259,7 +262,7 @@ const plans: CommandList = [
     arguments: [argument('<plan>', '', { of: planNames })],
     account: 'none',
     run: async ({ out, operate }, name) => {
-      const { showPlan } = await import('./accounts.ts')
+      const { showPlan } = await import('./accounts.plans.ts')
       out.one(await operate((operation) => showPlan(operation, name)))
     },
   }),
@@ -288,7 +291,7 @@ const plans: CommandList = [
       if (Object.keys(change).length === 0) {
         throw new Problem('usage', 'Name at least one limit', { hint: 'svc plans set --help' })
       }
-      const { setPlanLimits } = await import('./accounts.ts')
+      const { setPlanLimits } = await import('./accounts.plans.ts')
       out.one(await operate((operation) => setPlanLimits(operation, name, change)))
     },
   }),
@@ -327,7 +330,7 @@ const keys: CommandList = [
       const { scope, expires, dryRun } = options
       const { name } = await require(options, 'name')
       const [{ createKey, planKey }, { parseTime }] = await Promise.all([
-        import('./accounts.ts'),
+        import('./accounts.keys.ts'),
         import('../lib/since.ts'),
       ])
       const now = app.now()
@@ -366,7 +369,7 @@ const keys: CommandList = [
     arguments: [argument('<id>')],
     flags: confirmed(),
     run: async ({ out, work, confirm }, id, options) => {
-      const { planRevocation, revokeKey } = await import('./accounts.ts')
+      const { planRevocation, revokeKey } = await import('./accounts.keys.ts')
       const planned = await work((w) => planRevocation(w, id))
       const { subscriptions, deliveries } = planned
       const what = `revoke ${id}, disable the webhooks that it created (${subscriptions}) and cancel their pending deliveries (${deliveries})`

@@ -1,5 +1,5 @@
 import { notFoundPage, type Page } from '../pages/page.ts'
-import { logoOf } from './accounts.ts'
+import { logoOf } from './accounts.brand.ts'
 
 /** The logo of an account, for its hosted pages and emails. */
 const logo: Page = {

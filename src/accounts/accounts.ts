@@ -13,20 +13,11 @@ import { accounts } from './accounts.columns.ts'
 import { showPlan } from './accounts.plans.ts'
 import { takeSlug } from './accounts.slug.ts'
 
-export { type Admission, admit, purgeRateWindows, requireAdmission, requirePublicWrite } from './accounts.admission.ts'
-export {
-  type Brand,
-  type BrandChange,
-  changeBrand,
-  imageTypeOf,
-  logoMaxBytes,
-  logoOf,
-  readBrand,
-  readLocale,
-} from './accounts.brand.ts'
+export { admit, requireAdmission, requirePublicWrite } from './accounts.admission.ts'
+export { type Brand, imageTypeOf, readBrand, readLocale } from './accounts.brand.ts'
 export { contactsLeft, countingContacts, readContactsLeft } from './accounts.contacts.ts'
-export { countOwned, type Deletion, deleteAccount, findDeletable, finishAccountDeletions } from './accounts.delete.ts'
-export { createKey, type KeyView, listKeys, planKey, planRevocation, revokeKey } from './accounts.keys.ts'
+export { countOwned, findDeletable } from './accounts.delete.ts'
+export { createKey, listKeys } from './accounts.keys.ts'
 export {
   abortExport,
   beginExport,
@@ -39,12 +30,11 @@ export {
   requireNoMove,
   resumeAccount,
 } from './accounts.move.ts'
-export { listPlans, type PlanView, setPlanLimits, showPlan } from './accounts.plans.ts'
+export { listPlans } from './accounts.plans.ts'
 export {
   accountUsage,
   countUse,
   nearLimits,
-  planExcess,
   type Quota,
   quotaLeft,
   quotaState,
@@ -53,21 +43,10 @@ export {
   secondsToNextMonth,
   showsCourses,
   takeEmbedUnits,
-  takeQuota,
   takeQuotas,
   takeQuotaUpTo,
 } from './accounts.quotas.ts'
-export {
-  activeAccounts,
-  allAccounts,
-  closedAccountIds,
-  countingByStatus,
-  hasAccount,
-  hasAccounts,
-  lockAccount,
-  lockActiveKey,
-  presentAccounts,
-} from './accounts.rows.ts'
+export { hasAccount, hasAccounts, lockAccount, lockActiveKey } from './accounts.rows.ts'
 export { isInScope, type Scope, scopes, scopesOf } from './accounts.scopes.ts'
 export { accountOfSlug, isReservedSlug, slugOf } from './accounts.slug.ts'
 export { noteUse } from './accounts.use.ts'

@@ -1,4 +1,4 @@
-import { allAccounts } from '../accounts/accounts.ts'
+import { allAccounts } from '../accounts/accounts.rows.ts'
 import { daysBefore } from '../lib/days.ts'
 import { defineJob } from '../store/background.ts'
 import { purgeOf } from '../store/purge.ts'

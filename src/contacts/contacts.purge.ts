@@ -1,4 +1,4 @@
-import { allAccounts } from '../accounts/accounts.ts'
+import { allAccounts } from '../accounts/accounts.rows.ts'
 import { daysBefore, monthsBefore } from '../lib/days.ts'
 import { idAt } from '../lib/ids.ts'
 import { defineJob, inBatches } from '../store/background.ts'

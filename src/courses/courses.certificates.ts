@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { activeAccounts, slugOf } from '../accounts/accounts.ts'
+import { activeAccounts } from '../accounts/accounts.rows.ts'
+import { slugOf } from '../accounts/accounts.ts'
 import { parse } from '../lib/parse.ts'
 import { notFound } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'

@@ -1,4 +1,4 @@
-import { activeAccounts } from '../accounts/accounts.ts'
+import { activeAccounts } from '../accounts/accounts.rows.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import { defineJob, inBatches } from '../store/background.ts'
 import { statement } from '../store/statement.ts'

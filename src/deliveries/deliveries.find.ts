@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { countingByStatus } from '../accounts/accounts.ts'
+import { countingByStatus } from '../accounts/accounts.rows.ts'
 import type { EmittedEvent } from '../events/events.ts'
 import { EventName } from '../events/shapes.ts'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'

@@ -1,4 +1,5 @@
-import { presentAccounts, requireHere } from '../accounts/accounts.ts'
+import { presentAccounts } from '../accounts/accounts.rows.ts'
+import { requireHere } from '../accounts/accounts.ts'
 import { isList } from '../contacts/contacts.rows.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'

@@ -1,4 +1,4 @@
-import { activeAccounts } from '../accounts/accounts.ts'
+import { activeAccounts } from '../accounts/accounts.rows.ts'
 import { cancelCalls } from '../deliveries/deliveries.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
 import { defineJob, inBatches } from '../store/background.ts'

@@ -8,8 +8,7 @@ import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { BesideResults } from '../results/results.ts'
 import type { Work } from '../store/work.ts'
-import type { MessageDetail } from './messages.find.ts'
-import type { MessageView } from './messages.ts'
+import type { MessageDetail, MessageView } from './messages.find.ts'
 
 const columns: Column<MessageView>[] = [
   ['ID', (message) => message.id],

@@ -1,4 +1,4 @@
-import { countingByStatus } from '../accounts/accounts.ts'
+import { countingByStatus } from '../accounts/accounts.rows.ts'
 import { rowIdOf } from '../contacts/contacts.rows.ts'
 import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'

@@ -1,13 +1,14 @@
 /*
- * api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process).
+ * Email. api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process). Reports say
+ * later what became of a sent message (messages.reports.ts). With what email is sent, who gets none, and what is counted,
+ * is known to senders, suppressions and results.
  */
 
 import type { MachineActions } from '../results/results.ts'
 import type { App, Work } from '../store/work.ts'
 
-export { callQuotas, requireQuota } from './api/send.quotas.ts'
 export { SendBody, SendResult } from './api/send.shapes.ts'
-export { resultOfKey, sendMessage } from './api/send.ts'
+export { sendMessage } from './api/send.ts'
 export { batchKeyPrefix, cancelledError, causeOf } from './messages.ended.ts'
 export {
   countMessagesSince,
@@ -18,9 +19,7 @@ export {
   joinMessage,
   listMessages,
   listSends,
-  type MessageDetail,
   type MessageKey,
-  type MessageView,
   type ProjectMail,
   type SendView,
   showMessage,

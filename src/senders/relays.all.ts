@@ -1,4 +1,4 @@
-import { activeAccounts } from '../accounts/accounts.ts'
+import { activeAccounts } from '../accounts/accounts.rows.ts'
 import type { RelayAccess } from '../net/smtp.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
-import { countOwned, createAccount, deleteAccount, finishAccountDeletions } from '../../src/accounts/accounts.ts'
+import { deleteAccount, finishAccountDeletions } from '../../src/accounts/accounts.delete.ts'
+import { countOwned, createAccount } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'

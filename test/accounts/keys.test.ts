@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createKey, listKeys, noteUse, revokeKey, type Scope, scopes, scopesOf } from '../../src/accounts/accounts.ts'
+import { revokeKey } from '../../src/accounts/accounts.keys.ts'
+import { createKey, listKeys, noteUse, type Scope, scopes, scopesOf } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { loadRoutes } from '../../src/app/features.ts'

@@ -1,5 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
-import { accountUsage, nearLimits, setPlanLimits, takeQuota, takeQuotaUpTo } from '../../src/accounts/accounts.ts'
+import { setPlanLimits } from '../../src/accounts/accounts.plans.ts'
+import { takeQuota } from '../../src/accounts/accounts.quotas.ts'
+import { accountUsage, nearLimits, takeQuotaUpTo } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { type TestAccount, useApp } from '../support/app.ts'

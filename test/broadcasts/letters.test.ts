@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changeBrand } from '../../src/accounts/accounts.ts'
+import { changeBrand } from '../../src/accounts/accounts.brand.ts'
 import { personalData } from '../../src/app/personal-data.ts'
 import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
 import {

@@ -1,5 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
-import { accountUsage, countOwned, deleteAccount, setPlanLimits } from '../../src/accounts/accounts.ts'
+import { deleteAccount } from '../../src/accounts/accounts.delete.ts'
+import { setPlanLimits } from '../../src/accounts/accounts.plans.ts'
+import { accountUsage, countOwned } from '../../src/accounts/accounts.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { createCourse, listMembers } from '../../src/courses/courses.ts'
 import { setBinding } from '../../src/lifecycle/lifecycle.ts'

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import { deleteAccount } from '../../src/accounts/accounts.ts'
+import { deleteAccount } from '../../src/accounts/accounts.delete.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { personalData } from '../../src/courses/courses.personal-data.ts'
 import { addLesson, createCourse, deleteCourse, publishCourse, updateLesson } from '../../src/courses/courses.ts'

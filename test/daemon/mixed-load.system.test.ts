@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { deleteAccount } from '../../src/accounts/accounts.ts'
+import { deleteAccount } from '../../src/accounts/accounts.delete.ts'
 import { createList } from '../../src/contacts/contacts.ts'
 import { upsertBatch } from '../../src/contacts/write/upsert.ts'
 import {

@@ -308,7 +308,7 @@ test('a journey moves the contact’s newest open deal in the pipeline, preferri
 
 test('an account is deleted with its pipelines and deals', async () => {
   await deal()
-  const { deleteAccount } = await import('../../src/accounts/accounts.ts')
+  const { deleteAccount } = await import('../../src/accounts/accounts.delete.ts')
   await deleteAccount(t.app, account.id, { actor: 'cli:test' })
   for (const table of ['pipelines', 'stages', 'deals', 'deal_history']) {
     expect(await t.app.sql(`select 1 from ${table} where account_id = $1`, [account.id])).toEqual([])

@@ -394,7 +394,7 @@ describe('the loop', () => {
     await emitEvents(t.app, account.id)
     const loop = startDeliveries(t.app)
     await receiver.arrived(1)
-    const { revokeKey } = await import('../../src/accounts/accounts.ts')
+    const { revokeKey } = await import('../../src/accounts/accounts.keys.ts')
     await t.app.work(account.id, 'cli:test', (work) => revokeKey(work, account.keyId))
     answer()
     await loop.stop()

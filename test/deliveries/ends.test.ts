@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { revokeKey } from '../../src/accounts/accounts.ts'
+import { revokeKey } from '../../src/accounts/accounts.keys.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { verify } from '../../src/lib/signature.ts'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { revokeKey } from '../../src/accounts/accounts.ts'
+import { revokeKey } from '../../src/accounts/accounts.keys.ts'
 import { listDeliveries } from '../../src/deliveries/deliveries.find.ts'
 import { deliveriesChannel } from '../../src/deliveries/deliveries.notices.ts'
 import { emit, isWanted } from '../../src/events/emit.ts'

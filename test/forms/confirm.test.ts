@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import { deleteAccount } from '../../src/accounts/accounts.ts'
+import { deleteAccount } from '../../src/accounts/accounts.delete.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
 import { eraseContact, leaveList } from '../../src/contacts/contacts.ts'

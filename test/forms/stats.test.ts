@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { Migration20261123230600_form_people as Counting } from '../../migrations/Migration20261123230600_form_people.ts'
-import { deleteAccount } from '../../src/accounts/accounts.ts'
+import { deleteAccount } from '../../src/accounts/accounts.delete.ts'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
 import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
 import { eraseContact, leaveList, readTimeline } from '../../src/contacts/contacts.ts'

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { admit, createKey, purgeRateWindows, revokeKey } from '../../src/accounts/accounts.ts'
+import { purgeRateWindows } from '../../src/accounts/accounts.admission.ts'
+import { revokeKey } from '../../src/accounts/accounts.keys.ts'
+import { admit, createKey } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import type { Sql } from '../../src/store/database.ts'

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createKey, setPlanLimits } from '../../src/accounts/accounts.ts'
+import { setPlanLimits } from '../../src/accounts/accounts.plans.ts'
+import { createKey } from '../../src/accounts/accounts.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { useApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'

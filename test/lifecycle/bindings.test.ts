@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { setPlanLimits } from '../../src/accounts/accounts.ts'
+import { setPlanLimits } from '../../src/accounts/accounts.plans.ts'
 import { notFound } from '../../src/lib/problem.ts'
 import {
   type LifecycleMail,

@@ -79,7 +79,7 @@ test('tallies of a deleted account are not added up, and its deletion takes ever
   await tally(id, 'things', '2026-11-01', { made: 1 })
   await t.app.sql('update accounts set deleted_at = now() where id = $1', [id])
   expect(await addUpTallies(t.app)).toBe(0)
-  const { deleteAccount } = await import('../../src/accounts/accounts.ts')
+  const { deleteAccount } = await import('../../src/accounts/accounts.delete.ts')
   await deleteAccount(t.app, id, { actor: 'test' })
   expect(await t.app.sql('select from day_counts where account_id = $1', [id])).toEqual([])
   expect(await t.app.sql('select from day_tallies where account_id = $1', [id])).toEqual([])

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { revokeKey } from '../../src/accounts/accounts.ts'
+import { revokeKey } from '../../src/accounts/accounts.keys.ts'
 import { eventTypes } from '../../src/events/events.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { routes } from '../../src/webhooks/webhooks.routes.ts'

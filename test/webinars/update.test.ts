@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { z } from 'zod'
-import { accountUsage, setPlanLimits } from '../../src/accounts/accounts.ts'
+import { setPlanLimits } from '../../src/accounts/accounts.plans.ts'
+import { accountUsage } from '../../src/accounts/accounts.ts'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList, eraseContact } from '../../src/contacts/contacts.ts'

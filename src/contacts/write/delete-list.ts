@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { activeAccounts } from '../../accounts/accounts.ts'
+import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { defineJob } from '../../store/background.ts'
 import { forceIndexOrder } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'

@@ -1,5 +1,7 @@
 import { type Answer, idempotencyKeyOf, ok, route } from '../../http/route.ts'
-import { callQuotas, requireQuota, resultOfKey, SendBody, SendResult, sendMessage } from '../messages.ts'
+import { SendBody, SendResult, sendMessage } from '../messages.ts'
+import { callQuotas, requireQuota } from './send.quotas.ts'
+import { resultOfKey } from './send.ts'
 
 const replayed = (result: SendResult): Answer => ({ ...ok(result), headers: { 'idempotent-replayed': 'true' } })
 

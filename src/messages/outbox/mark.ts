@@ -1,5 +1,4 @@
-import { postalAddressOf } from '../../accounts/accounts.rows.ts'
-import { activeAccounts } from '../../accounts/accounts.ts'
+import { activeAccounts, postalAddressOf } from '../../accounts/accounts.rows.ts'
 import { claimsJson, ownedRows } from '../../queue/claims.ts'
 import { addressesOf, keyOfDomain } from '../../senders/senders.rows.ts'
 import { typed } from '../../store/column-types.ts'

@@ -14,7 +14,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { activeAccounts } from '../../accounts/accounts.ts'
+import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { coalesceCalls } from '../../lib/coalesce.ts'
 import { isSharedFailure } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'

@@ -1,4 +1,5 @@
-import { presentAccounts, readLocale, requireHere } from '../../accounts/accounts.ts'
+import { presentAccounts } from '../../accounts/accounts.rows.ts'
+import { readLocale, requireHere } from '../../accounts/accounts.ts'
 import type { Locale } from '../../lib/dates.ts'
 import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
