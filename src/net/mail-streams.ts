@@ -2,8 +2,10 @@ import RelaxedBody from 'nodemailer/lib/dkim/relaxed-body'
 import DataStream from 'nodemailer/lib/smtp-connection/data-stream'
 
 /*
- * nodemailer looks at each byte of an email in JavaScript, once to escape dots and once to sign it: 300 ms for 14 MB. Most of a large
- * email are lines of base64, in which there is nothing to escape and nothing to normalise. Searches of Buffer find that out in 5 ms.
+ * nodemailer looks at each byte of an email in JavaScript, once to escape dots and once to sign it. Most of a large email are lines
+ * of base64, in which there is nothing to escape and nothing to normalise. Searches of Buffer find that out. The SMTP client takes
+ * 10 instead of 163 ms of CPU for an attachment of 10 MB, and 30 instead of 350 ms if it is signed (our client and the relay of
+ * bench `send`, in turns on a busy machine, 2026-11-29). A test fails if nodemailer changes what is replaced here.
  *
  * Both assume that all line ends are CRLF, as `encodeMail` writes them.
  */
@@ -44,7 +46,10 @@ const isRelaxed = (chunk: Buffer): boolean =>
   !chunk.includes(tab) &&
   !chunk.includes('\n\r')
 
-/** Whether the lines of a chunk after the byte `last` end in CRLF, and none begins with a dot: nodemailer takes twice as long to find that out. */
+/**
+ * Whether the lines of a chunk after the byte `last` end in CRLF, and none begins with a dot. The SMTP client takes 1.0 instead of
+ * 1.2 ms of CPU for an email of 14 KB with dots (as above).
+ */
 const isEscaped = (chunk: Buffer, last: number | false): boolean => {
   if ((last === cr && chunk[0] !== lf) || (chunk[0] === dot && (last === lf || last === false))) return false
   const end = chunk.length

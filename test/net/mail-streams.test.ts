@@ -1,10 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
 import RelaxedBody from 'nodemailer/lib/dkim/relaxed-body'
 import DataStream from 'nodemailer/lib/smtp-connection/data-stream'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { speedUpStreams } from '../../src/net/mail-streams.ts'
+import { createSmtpClient } from '../../src/net/smtp.ts'
+import { openSink } from '../support/smtp.ts'
 
 speedUpStreams()
 
@@ -63,4 +65,57 @@ test.each([
   ['.\ra.\n', '..\r\na.\r\n.\r\n'],
 ])('in text with dots, %j is sent as %j', async (body, sent) => {
   expect(await textOf(Readable.from([Buffer.from(body)]).pipe(new DataStream()))).toBe(sent)
+})
+
+// What the patch replaces and reads is private: a version of nodemailer that names it otherwise would be slow, or sign wrongly.
+test('nodemailer has the private parts that are replaced, and sends by them', async () => {
+  expect(Object.keys(new DataStream())).toEqual(expect.arrayContaining(['inByteCount', 'outByteCount', 'lastByte']))
+  const hashed = new RelaxedBody({})
+  const parts = ['bodyHash', '_pendingWsp', '_pendingCr', '_lineHasContent']
+  expect(Object.keys(hashed)).toEqual(expect.arrayContaining(parts))
+  expect(hashed).toHaveProperty('_hashEmptyLines')
+
+  const escaping = vi.spyOn(DataStream.prototype as unknown as { _transform(chunk: Buffer): void }, '_transform')
+  const hashing = vi.spyOn(RelaxedBody.prototype as unknown as { updateHash(chunk: Buffer): void }, 'updateHash')
+  const sink = await openSink()
+  const client = createSmtpClient({ addresses: async () => [{ address: '127.0.0.1', family: 4 }] })
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const relay = {
+    host: '127.0.0.1',
+    port: sink.port,
+    isSecure: false,
+    isTlsOptional: true,
+    username: null,
+    password: null,
+  }
+  const content = Buffer.from(lines(1000))
+  const sent = await client.send(
+    relay,
+    {
+      from: { name: 'Shop', address: 'hello@shop.example' },
+      to: 'ada@people.example',
+      replyTo: null,
+      subject: 'Hello',
+      html: '',
+      text: 'Hello',
+      calendar: null,
+      messageId: '<msg_1@shop.example>',
+      date: new Date(),
+      bounceTo: 'hello@shop.example',
+      headers: {},
+      attachments: [{ filename: 'a', contentType: 'application/octet-stream', contentId: null, lines: [content] }],
+      dkim: {
+        domain: 'shop.example',
+        selector: 'svc1',
+        privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+      },
+    },
+    async () => true,
+  )
+  client.close()
+  expect(sent).toMatchObject({ kind: 'accepted' })
+  const bytesOf = ({ mock }: { mock: { calls: [chunk: Buffer, ...unknown[]][] } }) =>
+    mock.calls.reduce((sum, [chunk]) => sum + chunk.length, 0)
+  expect(bytesOf(escaping)).toBeGreaterThan(content.length)
+  expect(bytesOf(hashing)).toBeGreaterThan(content.length)
 })
