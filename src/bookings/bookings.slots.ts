@@ -66,8 +66,9 @@ const maxCachedMidnights = 10_000
 const midnights = new Map<string, number | null>()
 
 /**
- * Returns a local day's midnight in epoch ms, or null if the clocks change on that day. The result is cached, since zone lookups
- * dominate a view's cost.
+ * Returns a local day's midnight in epoch ms, or null if the clocks change on that day. The result is cached:
+ * a view of 60 days takes 0.13 instead of 0.27 ms of CPU for its start times, of about 1.2 ms in all (bench `engagement`,
+ * 2026-11-29).
  */
 const midnightOf = (day: number, timezone: string): number | null => {
   if (midnights.size >= maxCachedMidnights) midnights.clear()

@@ -5,17 +5,6 @@ import { accessOf, dkimSelector, domainContext, relayOfUrl } from '../../senders
 import type { App } from '../../store/work.ts'
 import type { ClaimedMessage, Content } from './outbox.claim.ts'
 
-const maxCached = 5000
-
-/** Returns a function that opens sealed secrets and caches the results. */
-const createOpener = ({ box }: Pick<App, 'box'>) => {
-  const opened = new Map<string, string>()
-  return (sealed: string, context: string): string => {
-    if (opened.size >= maxCached) opened.clear()
-    return opened.getOrInsertComputed(`${context} ${sealed}`, () => box.open(sealed, context))
-  }
-}
-
 /** Returns the envelope sender that identifies the message in delivery reports (VERP). Only this installation can make `stamp`. */
 const verp = (bounceAddress: string, id: string, stamp: string): string => {
   const at = bounceAddress.lastIndexOf('@')
@@ -29,12 +18,12 @@ interface Composed {
 
 /** Returns a function that renders a claimed message and opens the credentials of its relay. */
 export const createComposer = (app: App) => {
-  const open = createOpener(app)
+  const { box } = app
   const { smtpUrl, publicUrl } = app.config
 
   const relayOf = ({ accountId, relay }: ClaimedMessage): RelayAccess | null => {
     if (!relay) return smtpUrl === null ? null : relayOfUrl(smtpUrl)
-    return accessOf(relay, (sealed) => open(sealed, accountId))
+    return accessOf(relay, (sealed) => box.open(sealed, accountId))
   }
 
   const addressOf = async ({ accountId, postalAddress }: Content): Promise<string | null> =>
@@ -93,7 +82,7 @@ export const createComposer = (app: App) => {
         dkim:
           sealedKey === null
             ? null
-            : { domain, selector: dkimSelector, privateKey: open(sealedKey, domainContext(accountId, domain)) },
+            : { domain, selector: dkimSelector, privateKey: box.open(sealedKey, domainContext(accountId, domain)) },
       },
     }
   }
