@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { Color, Lang } from '../lib/common-shapes.ts'
 import type { Locale } from '../lib/dates.ts'
+import { given } from '../lib/given.ts'
 import { type ImageSize, imageSize } from '../lib/image-size.ts'
 import { parse } from '../lib/parse.ts'
 import { invalid } from '../lib/problem.ts'
@@ -111,9 +112,8 @@ const logoValues = (logo: Buffer | null) => {
 
 /** Changes the named values of an account's brand. Throws Problem `invalid`. */
 export const changeBrand = async (operation: Operation, accountId: string, change: BrandChange): Promise<Brand> => {
-  const { logo, ...given } = change
-  const named = { ...parse(BrandChange, given), ...(logo !== undefined && logoValues(logo)) }
-  const values = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined))
+  const { logo, ...rest } = change
+  const values = given({ ...parse(BrandChange, rest), ...(logo !== undefined && logoValues(logo)) })
   const account = { sql: operation.sql, accountId }
   await lockAccount(account)
   const [em, { Brand }] = await operation.em(import('./accounts.entities.ts'))

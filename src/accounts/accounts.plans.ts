@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { given } from '../lib/given.ts'
 import { parse } from '../lib/parse.ts'
 import { noSuch } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
@@ -58,8 +59,7 @@ export const setPlanLimits = async (
   const [em, { Plan }] = await operation.em(import('./accounts.entities.ts'))
   const plan = await em.findOne(Plan, { name })
   if (!plan) throw planNotFound(name)
-  for (const [limitName, value] of Object.entries(parse(PlanChange, change)))
-    if (value !== undefined) Object.assign(plan, { [limitName]: value })
+  Object.assign(plan, given(parse(PlanChange, change)))
   await em.flush()
   return showPlan(operation, name)
 }

@@ -1,3 +1,4 @@
+import { given } from '../lib/given.ts'
 import { newId } from '../lib/ids.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import { dropBatch, pauseBatch, resumeBatch } from '../messages/messages.ts'
@@ -55,8 +56,7 @@ export const updateBroadcast = async (work: Work, ref: string, changes: Broadcas
   const [em, { Broadcast }] = await work.em(import('./broadcasts.entities.ts'))
   const broadcast = await em.findOneOrFail(Broadcast, { id })
   const { audience, project: _, ...values } = await valuesOf(work, changes, broadcast)
-  const given = Object.entries({ ...audience, ...values }).filter(([, value]) => value !== undefined)
-  Object.assign(broadcast, Object.fromEntries(given))
+  Object.assign(broadcast, given({ ...audience, ...values }))
   await em.flush()
   return showBroadcast(work, id)
 }

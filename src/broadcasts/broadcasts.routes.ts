@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
 import { epochMs } from '../lib/common-shapes.ts'
+import { given } from '../lib/given.ts'
 import { idText } from '../lib/text.ts'
 import { SendResult } from '../messages/messages.ts'
 import { machineActions } from '../results/results.ts'
@@ -232,7 +233,7 @@ type Given = Partial<z.output<typeof Body>> | z.output<typeof Changes>
 const inputOf = (body: Given) => {
   const { listId, listIds, segmentId, segmentIds, excludeListIds, excludeSegmentIds, ...rest } = body
   const { projectId, topicId: topic, scheduledAt: at, ...plain } = rest
-  const input = {
+  return given({
     ...plain,
     list: several(listId, listIds),
     segment: several(segmentId, segmentIds),
@@ -241,8 +242,7 @@ const inputOf = (body: Given) => {
     project: projectId,
     topic,
     at: typeof at === 'number' ? new Date(at) : at,
-  }
-  return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
+  })
 }
 
 const TestShape = z

@@ -1,5 +1,6 @@
 import { addColumns, extendColumns, findList, requireList } from '../contacts/contacts.ts'
 import { type Checked, type Fault, faultText, recordOf, requireFiles, shapeFaults } from '../lib/file-faults.ts'
+import { given } from '../lib/given.ts'
 import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
 import { parse } from '../lib/parse.ts'
@@ -146,8 +147,6 @@ export interface FormChange {
   origins?: readonly string[] | undefined
 }
 
-const changed = <T>(value: T | undefined, before: T): T => (value === undefined ? before : value)
-
 /**
  * Changes a form (id or name), and returns it. Submissions that have not begun their transaction follow the change; sent confirmation
  * links stay valid, for the list that they were sent for. Throws Problem `not_found` for the form or its new list, `conflict` if the
@@ -157,13 +156,8 @@ export const updateForm = async (work: Work, ref: string, change: FormChange): P
   await lockForms(work)
   const current = await findForm(work, ref)
   const fields = change.fields?.map((name) => current.fields.find((field) => field.name === name) ?? name)
-  const file = parse(FormFile, {
-    name: changed(change.name, current.name),
-    list: changed(change.list, current.listId),
-    fields: changed<readonly unknown[]>(fields, current.fields),
-    doubleOptIn: changed(change.doubleOptIn, current.doubleOptIn),
-    origins: changed(change.origins, current.origins),
-  })
+  const { listId: list, ...before } = draftOf(current)
+  const file = parse(FormFile, { list, ...before, ...given({ ...change, fields }) })
   // The list of a form may have been deleted: then the form can still be renamed.
   const usesList = change.list !== undefined || change.fields !== undefined
   const listId = usesList ? await resolveList(work, file) : current.listId

@@ -53,9 +53,3 @@ export const pageShape = {
   limit: z.int().min(1).max(mostRows).default(20),
   cursor: z.string().max(1000).optional().describe('nextCursor of the page before'),
 }
-
-type Asked<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
-
-/** Leaves out properties without a value. */
-export const given = <T extends object>(input: T): Asked<T> =>
-  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Asked<T>

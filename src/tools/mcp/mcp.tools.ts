@@ -29,6 +29,7 @@ import {
   showRun,
   triggerJourney,
 } from '../../journeys/journeys.ts'
+import { given } from '../../lib/given.ts'
 import { idAt } from '../../lib/ids.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict } from '../../lib/problem.ts'
@@ -50,7 +51,7 @@ import { listWebhooks } from '../../webhooks/webhooks.ts'
 import { findWebinar, listWebinars, webinarStats } from '../../webinars/webinars.ts'
 import { maskedUrl } from './mcp.answers.ts'
 import { boundedPage, shortened } from './mcp.bounds.ts'
-import { given, listShape, pageShape, type Tool, tool } from './mcp.tool.ts'
+import { listShape, pageShape, type Tool, tool } from './mcp.tool.ts'
 
 /*
  * The tools of `svc mcp` (docs/mcp.md). Their inputs are the shapes that validate the API and the commands. No answer contains the
