@@ -159,7 +159,7 @@ ${picker('Another time', html`<button>Move my booking</button>`)}
 .zones button[aria-pressed=true] {
   box-shadow: inset 0 0 0 2px var(--act); background: color-mix(in srgb, var(--act) 9%, transparent)
 }
-.day-head { display: flex; gap: .75rem; align-items: start; justify-content: space-between; margin: 0 0 .75rem }
+.day-head { display: flex; gap: .75rem; align-items: start; justify-content: space-between; min-height: 3rem; margin: 0 0 .75rem }
 .booking .day-head h3 { margin: 0 }
 .clocks { display: flex; flex: none; padding: .125rem; border-radius: .5rem; box-shadow: inset 0 0 0 1px var(--edge) }
 .clocks button { min-height: 1.75rem; padding: 0 .5rem; border-radius: .375rem; font-size: .8rem; font-weight: 400 }

@@ -60,7 +60,8 @@ button + p { margin-top: 1rem }
 .award h2 { margin-top: 0 }
 `
 
-const lessonStyle = `${style}${videoStyle}.lesson { margin: 1.25rem 0 1.75rem; line-height: 1.6 }
+const lessonStyle = `${style}${videoStyle}.up a::before { content: '‹ ' / '' }
+.lesson { margin: 1.25rem 0 1.75rem; line-height: 1.6 }
 .lesson h2 { font-size: 1.25rem }
 .lesson h3 { margin: 1.5rem 0 .5rem; font-size: 1.1rem }
 .lesson h4, .lesson h5, .lesson h6 { margin: 1.25rem 0 .5rem; font-size: 1rem }
@@ -245,7 +246,7 @@ export const lessonView = (
     title: `${lesson.title} – ${course.title}`,
     style: lessonStyle,
     ...(video && { loads: video }),
-    body: html`<p><a href="?session=${session}">${course.title}</a></p>
+    body: html`<p class="up"><a href="?session=${session}">${course.title}</a></p>
 <h1>${lesson.title}</h1>
 <p class="quiet">Lesson ${number(place + 1, lang)} of ${number(lessons.length, lang)}</p>
 ${video && videoPlayer(video, `Video: ${lesson.title}`)}

@@ -213,6 +213,20 @@ describePages('the console of svc dev', (openPage) => {
     await shows('0 caught')
   })
 
+  test('the key / goes to the search, and its help has searches to try, on every screen', async () => {
+    call(404, '/api/v1/deals')
+    await go('/calls')
+    await page.keyboard.press('/')
+    await page.keyboard.type('status:2xx')
+    await page.keyboard.press('Enter')
+    await shows('Nothing matches')
+    await page.getByRole('button', { name: 'How to search' }).click()
+    await expectGoodOnEveryScreen(page, 'console-search')
+    await page.getByRole('link', { name: 'status:4xx' }).click()
+    await shows('/api/v1/deals')
+    expect(faultsOf(page)).toEqual([])
+  })
+
   test('it works without scripts, including its forms', async () => {
     const plain = await openPage({ javaScriptEnabled: false })
     await plain.goto(`${c.console.url}/mail`)

@@ -218,6 +218,8 @@ const takeFurther = async (page: Page, scripted: Page, go: (url: string, name: s
     '9d',
     '--description',
     about,
+    '--cover',
+    logo,
   )
   await scripted.goto(`${dev.url}/webinar/${next.id}`)
   await picture(scripted, 'brand-webinar')
@@ -242,6 +244,9 @@ const takeAll = async (browser: Browser): Promise<void> => {
   await picture(scripted, 'docs', false)
   await scripted.goto(`${dev.url}/docs#sendEmail`)
   await picture(scripted, 'docs-open', false)
+  await scripted.setViewportSize({ width: 320, height: 900 })
+  await press(scripted, 'Contents')
+  await picture(scripted, 'docs-menu', false)
   // The first email loads what sends them.
   await call('POST', '/send', { to: 'first@example.com', subject: 'First', html: 'Hello', text: 'Hello' })
   await call('POST', '/send', {

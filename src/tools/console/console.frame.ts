@@ -75,6 +75,7 @@ export const searchForm = (path: string, search: string): Html =>
 ${search !== '' && html`<a href="${path}">Clear</a>`}
 <div id="syntax" popover>
 <h2>How to search</h2>
+<p class="quiet">The key / goes to the search.</p>
 <dl>${searchSyntax.map(syntaxRow(path))}</dl>
 </div>
 </form>`

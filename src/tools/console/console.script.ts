@@ -104,6 +104,13 @@ source.addEventListener('error', () => {
   connection.textContent = 'Not connected: svc dev has stopped. Reconnecting…'
 })
 
+document.addEventListener('keydown', (event) => {
+  const search = document.getElementById('search')
+  if (!search || event.key !== '/' || event.ctrlKey || event.metaKey || event.target.matches('input')) return
+  event.preventDefault()
+  search.focus()
+})
+
 if (pause) {
   pause.hidden = false
   pause.addEventListener('click', () => {
