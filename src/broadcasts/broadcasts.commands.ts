@@ -382,7 +382,7 @@ export const commands: CommandList = [
     arguments: [argument('<broadcast>', 'id or name')],
     flags: { follow: present('wait until all are sent, with a progress bar') },
     run: async (context, ref, flags) => {
-      const [{ resultsOfBroadcast, showBroadcastInDetail }, { machineActions }] = await Promise.all([
+      const [{ openContestOf, resultsOfBroadcast, showBroadcastInDetail }, { machineActions }] = await Promise.all([
         import('./broadcasts.ts'),
         import('../results/results.ts'),
       ])
@@ -395,7 +395,14 @@ export const commands: CommandList = [
       const before = await show()
       if (flags.follow) await follow(context, before[0].id)
       const [view, { stats, ...compared }] = flags.follow ? await show() : before
-      printWithResults(out, await out.named(view), stats, compared)
+      const contest = out.isTerminal && view.winner === null ? await work((w) => openContestOf(w, view.id)) : null
+      const shown = {
+        ...(await out.named(view)),
+        ...(contest && {
+          winner: `the most ${contest.by}, ${span(contest.afterMs)} after the first ${contest.share} %`,
+        }),
+      }
+      printWithResults(out, shown, stats, compared)
     },
   }),
 

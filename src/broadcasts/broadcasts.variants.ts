@@ -113,6 +113,12 @@ export type BroadcastDetail = BroadcastView & {
   winner?: string | null
 }
 
+/** Returns how the subject for the rest of the recipients will be chosen; null if it is chosen, or all get variants. */
+export const openContestOf = async (work: Work, id: string): Promise<Variants['contest']> => {
+  const [row] = await work.sql(readVariants, { accountId: work.accountId, id })
+  return row?.winner === null ? (row.variants?.contest ?? null) : null
+}
+
 /** As `showBroadcast`, with the results of variants. */
 export const showBroadcastInDetail = async (work: Work, ref: string): Promise<BroadcastDetail> => {
   const view = await showBroadcast(work, ref)

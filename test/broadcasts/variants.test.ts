@@ -16,6 +16,7 @@ import { foldResults } from '../../src/results/fold.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
+import { svc } from '../support/cli.ts'
 import { useSink } from '../support/smtp.ts'
 
 const sink = useSink()
@@ -108,6 +109,9 @@ test('a share gets variants, and after the time the rest gets the one with the b
   expect(await steps(who, id)).toMatchObject({ isMore: false, waitMs: expect.any(Number) })
   expect(await messages(who, id)).toHaveLength(share.length)
   expect(await show(who, id)).toMatchObject({ status: 'sending', winner: null })
+  const shown = (extra: object) => svc(t, ['broadcasts', 'show', id, '--account', who.account.id, '--no-color'], extra)
+  expect((await shown({ tty: {} })).text).toMatch(/winner +the most clicked, 4 h after the first 20 %/)
+  expect((await shown({})).stdout).not.toContain('the most clicked')
   await t.advance(120_000)
   await steps(who, id)
   const all = await messages(who, id)

@@ -2,8 +2,9 @@ import type { Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { setBinding } from '../../src/lifecycle/lifecycle.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
+import { harbourPng } from '../../src/tools/dev/picture.ts'
 import { remindDue } from '../../src/webinars/reminders/reminders.due.ts'
-import { endWebinar, listAttendees, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
+import { endWebinar, listAttendees, setCover, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 import {
@@ -88,7 +89,10 @@ describePages('the join page', (openPage) => {
 
   test('the page to register leads to thanks with a calendar, and shows one time to visitors in the zone of the host', async () => {
     const { id, scheduledAt } = await prepare({ capacity: 9, description: 'Bring <b>tea</b>.' })
+    await work((w) => setCover(w, id, harbourPng))
     await open(`/webinar/${id}`)
+    const cover = "document.querySelector('img.cover')"
+    expect(await page.evaluate(`${cover}.decode().then(() => ${cover}.naturalWidth)`)).toBeGreaterThan(100)
     await says(/your time \(America\/New York\)$/)
     await page.getByRole('timer', { name: /^Starts in/ }).waitFor()
     await says('5+ seats left')
