@@ -22,7 +22,7 @@ a { text-underline-offset: .15em }
 .side a { display: flex; align-items: baseline; justify-content: space-between; gap: .5rem; padding: .3rem .6rem; margin: 0 -.6rem; border-radius: .4rem; color: var(--ink); text-decoration: none }
 .side a:hover { background: var(--soft) } .side [aria-current] { background: var(--soft); font-weight: 600 }
 .side .brand { display: flex; align-items: center; justify-content: space-between } .side .brand a { font-weight: 700; font-size: 1.05rem } .menu { display: none; min-height: 2.25rem; padding: .25rem .75rem } .side .group { margin-top: .25rem } .side .group a { font-weight: 600 }
-.side .method, .side .kind { flex: none; font-size: .6875rem; min-width: 0; padding: 0; border: 0; background: none } .side .kind { color: var(--quiet) }
+.side .method, .side .kind { flex: none; margin: 0; font-size: .6875rem; min-width: 0; padding: 0; border: 0; background: none } .side .kind { color: var(--quiet) }
 .search { position: relative; margin: .5rem 0 !important } .search label { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
 .search kbd { position: absolute; right: .75rem; top: .7rem; font: .8rem ui-monospace, monospace; color: var(--quiet) } .search input:focus ~ kbd { display: none }
 .content { padding: 0 1.25rem 4rem; min-width: 0 }

@@ -57,6 +57,18 @@ test('email is found by subject, by address and by its text, case-insensitively'
   expect((await get('/mail?q=%22%3E%3Cscript%3E')).text).toContain('No email matches “&quot;&gt;&lt;script&gt;”')
 })
 
+test('what a search has found is deleted, and nothing else', async () => {
+  await c.mail({ subject: 'Your order', to: 'ada@people.example' })
+  await c.mail({ subject: 'Your invoice', to: 'bob@people.example' })
+  const { text } = await get('/mail?q=to:bob')
+  expect(text).toContain('>Delete the 1 found<')
+  expect(text).toContain('<input type="hidden" name="q" value="to:bob">')
+  expect((await post('/mail/clear', { q: 'to:bob', back: '/mail' })).status).toBe(303)
+  const left = (await get('/mail')).text
+  expect([left.includes('Your order'), left.includes('Your invoice')]).toEqual([true, false])
+  expect(left).toContain('>Clear all 1<')
+})
+
 test('email beyond one page continues on the next page', async () => {
   for (let n = 0; n < 102; n++) await c.mail({ subject: `Mail number ${n}.` })
   const first = (await get('/mail')).text

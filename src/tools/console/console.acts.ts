@@ -14,6 +14,8 @@ interface Ports {
   dataDir: string
   clock: ConsoleClock
   now(): Date
+  /** Returns the ids of the emails that match a search. */
+  findMails(search: string): Promise<string[]>
   /** Checks the links of an email. */
   checkLinks(id: string): Promise<void>
 }
@@ -56,7 +58,7 @@ const moveClock = async ({ clock, now }: Ports, by: string): Promise<boolean> =>
 
 const change = async (path: string, form: URLSearchParams, ports: Ports): Promise<boolean> => {
   if (path === '/mail/clear') {
-    removeCaught(ports.dataDir, caughtIds(ports.dataDir))
+    removeCaught(ports.dataDir, await ports.findMails(form.get('q') ?? ''))
     return true
   }
   if (path === '/mail/delete') {

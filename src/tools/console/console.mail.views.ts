@@ -55,11 +55,13 @@ ${backTo(path)}
 </fieldset>
 </form>`
 
-const clearForm = (path: string, total: number): Html =>
-  html`<form id="clear" method="post" action="/mail/clear" data-live="mail">
-${backTo(path)}
-${total > 0 && html`<button id="clear-button" class="danger">Clear all ${number.format(total)}</button>`}
+const clearForm = (path: string, { total, found }: MailPage, search: string): Html => {
+  const label = search ? `Delete the ${number.format(found)} found` : `Clear all ${number.format(total)}`
+  return html`<form id="clear" method="post" action="/mail/clear" data-live="mail">
+${backTo(path)}${search && html`<input type="hidden" name="q" value="${search}">`}
+${found > 0 && html`<button id="clear-button" class="danger">${label}</button>`}
 </form>`
+}
 
 const countText = ({ total, found }: MailPage, search: string): string =>
   search ? `${number.format(found)} of ${number.format(total)} found` : `${number.format(total)} caught`
@@ -86,7 +88,7 @@ export const mailsView = (page: MailPage, search: string, surroundings: Surround
 <div class="bar">
 ${searchForm('/mail', search)}
 ${surroundings.mail && modeForm(surroundings)}
-${clearForm('/mail', page.total)}
+${clearForm('/mail', page, search)}
 </div>
 <div id="no-mail" data-live="mail">${page.found === 0 && nothingFound(search)}</div>
 ${mailList(page, surroundings.now, search)}

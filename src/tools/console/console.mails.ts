@@ -83,6 +83,16 @@ export const openMails = (dataDir: string) => {
     for (const id of digests.keys()) if (!there.has(id)) digests.delete(id)
   }
 
+  /** Returns the ids of the emails that match a search, newest first. Only a search reads all emails. */
+  const find = async (search: string): Promise<string[]> => {
+    const ids = caughtIds(dataDir).reverse()
+    forgetGone(ids)
+    const matches = parseSearch(search)
+    if (!matches) return ids
+    const all = await Promise.all(ids.map(digest))
+    return all.flatMap((one) => (one && matches(one.searched) ? [one.id] : []))
+  }
+
   return {
     /** Returns a text that changes whenever an email is added or removed. */
     state(): string {
@@ -90,19 +100,17 @@ export const openMails = (dataDir: string) => {
       return `${ids.length} ${ids.at(-1) ?? ''}`
     },
 
+    find,
+
     /** Returns emails newest first, older than `before`. `search` as in `parseSearch`. */
     async list(limit: number, { search = '', before = '' } = {}): Promise<MailPage> {
-      const ids = caughtIds(dataDir).reverse()
-      forgetGone(ids)
-      const matches = parseSearch(search)
-      // Only a search reads all emails.
-      const all = matches && (await Promise.all(ids.map(digest))).filter((one) => one && matches(one.searched))
-      const fitting = all ? all.map((one) => one!.id) : ids
+      const total = caughtIds(dataDir).length
+      const fitting = await find(search)
       const from = before ? fitting.findIndex((id) => id < before) : 0
       const shown = from < 0 ? [] : fitting.slice(from, from + limit)
       const mails = (await Promise.all(shown.map(digest))).filter((one) => one !== null)
       const isLast = from < 0 || from + limit >= fitting.length
-      return { mails, total: ids.length, found: fitting.length, next: isLast ? null : shown.at(-1)! }
+      return { mails, total, found: fitting.length, next: isLast ? null : shown.at(-1)! }
     },
 
     /** Returns an email; null if there is none of that id. */

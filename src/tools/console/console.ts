@@ -176,7 +176,8 @@ export const openConsole = async (options: ConsoleOptions): Promise<Console> => 
     const path = request.url ?? ''
     if (path.startsWith('/hook/')) return response.writeHead(404).end()
     const body = await readBody(request, formLimit)
-    const answer = await act(request, path, body, { dataDir, clock: options.clock, now, checkLinks: checkMail })
+    const ports = { dataDir, clock: options.clock, now, findMails: mails.find, checkLinks: checkMail }
+    const answer = await act(request, path, body, ports)
     response.writeHead(answer.status, { ...consoleHeaders, ...answer.headers }).end(answer.text)
   }
 
