@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { placeOf } from './proxy.ts'
 
 export interface AnswerThief {
   url: string
@@ -18,12 +19,11 @@ const executionMs = 300
 
 /** A proxy in front of the PostgreSQL of `target` that drops responses to statements that the server has executed. */
 export const openAnswerThief = async (target: string): Promise<AnswerThief> => {
-  const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
   let wanted: { text: string; after: string } | null = null
   let stolen = 0
   const server = createServer((client) => {
-    const upstream = connect(Number(port), hostname)
+    const upstream = connect(placeOf(target))
     let hasBegun = false
     for (const socket of [client, upstream]) {
       sockets.add(socket)

@@ -31,12 +31,17 @@ interface Link {
   isSilent: boolean
 }
 
-/** Listens on a loopback port (`at`, if given) and forwards to the host and port of `target` (a URL), or to the Unix socket of a database. */
-export const openProxy = async (target: string, at = 0): Promise<TcpProxy> => {
+/** Returns where the server of a URL listens: at a host and port, or at the Unix socket of a database. */
+export const placeOf = (target: string) => {
   const { hostname, port } = new URL(target)
-  const place = hostname.startsWith('%2F')
+  return hostname.startsWith('%2F')
     ? { path: `${decodeURIComponent(hostname)}/.s.PGSQL.${port}` }
     : { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port), noDelay: true }
+}
+
+/** Listens on a loopback port (`at`, if given) and forwards to the host and port of `target` (a URL), or to the Unix socket of a database. */
+export const openProxy = async (target: string, at = 0): Promise<TcpProxy> => {
+  const place = placeOf(target)
   const links = new Set<Link>()
   let admission: 'pass' | 'hold' | 'refuse' = 'pass'
 
