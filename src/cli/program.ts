@@ -32,10 +32,11 @@ export const buildProgram = (
     .option('--no-pager', 'print long lists as they are, not by PAGER')
     .option('--no-color', 'print without colour (or NO_COLOR)')
     .helpCommand(true)
-    // Nouns are listed without arguments, verbs with theirs.
+    // Nouns are listed without arguments, verbs with theirs. All have options: without naming them, the texts have the space to wrap.
     .configureHelp({
       showGlobalOptions: true,
-      subcommandTerm: (c) => (c.parent === program ? c.name() : Help.prototype.subcommandTerm(c)),
+      subcommandTerm: (c) =>
+        c.parent === program ? c.name() : Help.prototype.subcommandTerm(c).replace(' [options]', ''),
       // A noun's summary is for two columns.
       subcommandDescription: (c) => c.description(),
       formatHelp: (command, helper) => formatHelp(program, command, helper),

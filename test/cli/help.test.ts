@@ -77,3 +77,16 @@ describe.each(leaves.map((command) => [fullCommand(command), command] as const))
     expect(command.description()).not.toMatch(/^(What|The|A|An|It|Back|Its|Who) /)
   })
 })
+
+test('the help of no command is wider than 80 columns, except for its examples', () => {
+  const all = [...program.commands, ...leaves]
+  expect(all.length).toBeGreaterThan(150)
+  const wide = all.flatMap((command) =>
+    helpOf(command)
+      .replace(/\nExamples:\n(?: {2}.*\n)+/, '')
+      .split('\n')
+      .filter((line) => line.length > 80)
+      .map((line) => `${fullCommand(command)}: ${line}`),
+  )
+  expect(wide).toEqual([])
+})
