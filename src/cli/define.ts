@@ -5,7 +5,7 @@
 
 import type { Command } from 'commander'
 import type { Context, RunOptions } from './command.ts'
-import type { Argument, ArgumentValues, ClosedSet, Flag, Flags, FlagValues } from './flags.ts'
+import type { Argument, ArgumentValues, Flag, Flags, FlagValues, Place } from './flags.ts'
 
 interface Item {
   /** The words after `svc`, such as `deals list`. */
@@ -55,26 +55,25 @@ export const command = <const A extends readonly Argument[] = [], F extends Flag
 /** Defines a noun or a group of verbs. */
 export const group = (definition: Group): Group => definition
 
-/** Closed sets by command and place: `deals list --status`, `events send <type>`. */
-const closedSets = new Map<string, { of: ClosedSet; isMany: boolean }>()
+type KnownPlace = Place & Pick<Flag<unknown>, 'value'>
 
-/** Returns the closed set of a flag (`--status`) or argument (`<type>`) of a registered command; undefined if it takes any text. */
+/** Flags and arguments by command and place: `deals list --status`, `events send <type>`. */
+const places = new Map<string, KnownPlace>()
+
+/** Returns a flag (`--status`) or argument (`<type>`) of a registered command, or {} for any other. */
+export const placeAt = (path: string, place: string): Partial<KnownPlace> => places.get(`${path} ${place}`) ?? {}
+
+/** Returns the closed set of a flag or argument of a registered command; undefined if it takes any text. */
 export const closedSetAt = (
   path: string,
   place: string,
 ): { load: () => Promise<readonly string[]>; isMany: boolean } | undefined => {
-  const found = closedSets.get(`${path} ${place}`)
-  if (!found) return undefined
-  const { of, isMany } = found
-  return { load: async () => (typeof of === 'function' ? of() : of), isMany }
+  const { of, isMany = false } = placeAt(path, place)
+  return of && { load: async () => (typeof of === 'function' ? of() : of), isMany }
 }
 
 /** Returns the places of the closed sets of all registered commands. */
-export const closedPlaces = (): string[] => [...closedSets.keys()]
-
-const keepClosedSet = (path: string, place: string, { of, isMany = false }: Pick<Argument, 'of' | 'isMany'>): void => {
-  if (of) closedSets.set(`${path} ${place}`, { of, isMany })
-}
+export const closedPlaces = (): string[] => [...places].filter(([, { of }]) => of).map(([place]) => place)
 
 /** Returns the flag of a property: `--reply-to` for `replyTo`. */
 export const longFlag = (name: string): string =>
@@ -86,12 +85,12 @@ const addFlag = (to: Command, path: string, name: string, flag: Flag<unknown>): 
   const flags = [short, value ? `${long} ${value}` : long].filter(Boolean).join(', ')
   if (parse) to.option(flags, description, parse as (text: string, earlier: unknown) => unknown, defaultValue)
   else to.option(flags, description, defaultValue as string | undefined)
-  keepClosedSet(path, long, flag)
+  places.set(`${path} ${long}`, flag)
 }
 
 const addArgument = (to: Command, path: string, argument: Argument): void => {
   to.argument(argument.name, argument.description)
-  keepClosedSet(path, `<${argument.name.replaceAll(/[<>[\].]/g, '')}>`, argument)
+  places.set(`${path} <${argument.name.replaceAll(/[<>[\].]/g, '')}>`, argument)
 }
 
 /** Whether a command is the default verb of its noun, which commander has no public property for. */

@@ -6,12 +6,19 @@
 /** The values of a closed set, or a function that imports them, so that `--help` does not load their module. */
 export type ClosedSet = readonly string[] | (() => Promise<readonly string[]>)
 
-interface Place {
+export interface Place {
   description: string
   /** The values that it takes, for questions, completion and suggestions. The operation checks the value. */
   of?: ClosedSet
   /** Whether it takes several values of the set, separated by commas. */
   isMany?: boolean
+  /**
+   * What its values are ids or names of, such as `stages`, if neither its name nor its value says so as `--list <id>` and
+   * `--to <stage>` do. It is null if they name nothing that exists.
+   */
+  noun?: string | null
+  /** Whether its value may be the name of something new as well. */
+  mayBeNew?: boolean
 }
 
 /** A flag whose value has that type; it includes undefined if the flag may be left out. */
@@ -31,7 +38,7 @@ export interface Flag<Value> extends Place {
 
 export type Flags = Readonly<Record<string, Flag<unknown>>>
 
-type Extra = Partial<Pick<Flag<string>, 'short' | 'of' | 'isMany' | 'default'>>
+type Extra = Partial<Pick<Flag<string>, 'short' | 'of' | 'isMany' | 'noun' | 'mayBeNew' | 'default'>>
 
 /** A flag with a value, such as `--name <name>`. It is undefined if it is left out and has no default. */
 export const text = <E extends Extra = Record<never, never>>(
@@ -54,9 +61,10 @@ export const present = (description: string): Flag<boolean | undefined> => ({ de
 export const absent = (description: string): Flag<boolean> => ({ description, isNegated: true })
 
 /** A flag that may be repeated. */
-export const repeated = (value: string, description: string): Flag<string[]> => ({
+export const repeated = (value: string, description: string, extra?: Pick<Place, 'noun'>): Flag<string[]> => ({
   value,
   description,
+  ...extra,
   default: [],
   parse: (text, earlier: string[]) => [...earlier, text],
 })

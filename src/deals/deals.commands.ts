@@ -105,7 +105,7 @@ const createCommand = command({
     title: text('<title>', 'the title of the deal'),
     email: text('<email>', 'the contact, in the list where it was changed last'),
     list: text('<id|name>', 'the contact’s list'),
-    row: text('<id>', 'the contact’s rowId in --list, instead of --email'),
+    row: text('<id>', 'the contact’s rowId in --list, instead of --email', { noun: 'rows' }),
     value: text('<amount>', 'such as 1250.50'),
     currency: text('<code>', 'three letters (default: USD)'),
     pipeline: text('<id|name>', 'the pipeline (default: that of --stage, else the default one)'),

@@ -61,7 +61,9 @@ const pipelineCommands: CommandList = [
     ],
     flags: {
       name: text('<name>', 'its name, unique in the account'),
-      stage: repeated('<name:kind>', 'a stage in board order, such as Lead:open; kind is open, won or lost'),
+      stage: repeated('<name:kind>', 'a stage in board order, such as Lead:open; kind is open, won or lost', {
+        noun: null,
+      }),
     },
     run: async ({ out, require, work }, flags) => {
       const { name } = await require(flags, 'name')
@@ -130,7 +132,10 @@ const stageChangeCommands: CommandList = [
       'svc pipelines stages reorder Sales New Demo Proposal',
       'svc pipelines stages reorder Sales Qualified New --dry-run',
     ],
-    arguments: [argument('<pipeline>', 'id or name'), argument('<stages...>', 'ids or names, first one first')],
+    arguments: [
+      argument('<pipeline>', 'id or name'),
+      argument('<stages...>', 'ids or names, first one first', { noun: 'stages' }),
+    ],
     flags: changing(),
     run: async ({ out, work }, ref, stages) => {
       const { reorderStages } = await import('./deals.ts')

@@ -192,7 +192,7 @@ const triggerFlags = {
     '<name=value|@file>',
     'merge data of each run, used before fields of the contact: a field, or a JSON file (repeatable)',
   ),
-  after: text('<rowId>', 'continue an interrupted command after this contact'),
+  after: text('<rowId>', 'continue an interrupted command after this contact', { noun: 'rows' }),
   ...confirmed('show how many would enter'),
 }
 

@@ -13,6 +13,8 @@ const columns: Column<BindingView>[] = [
   ['SENDER', (binding) => binding.sender],
 ]
 
+const subject = argument('<subject>', 'course:<id> or webinar:<id>', { noun: 'courses or webinars' })
+
 /** `svc bindings`. */
 export const commands: CommandList = [
   command({
@@ -35,10 +37,11 @@ export const commands: CommandList = [
       'svc bindings set course:crs_01m82xtxmmvg2qj0qr50gtn6ay enrolled Welcome',
     ],
     arguments: [
-      argument('<subject>', 'course:<id> or webinar:<id>'),
+      subject,
       argument(
         '<event>',
         'enrolled, completed or reminder of a course; registered, reminder, attended or missed of a webinar',
+        { noun: null },
       ),
       argument('<project>', 'id or name'),
     ],
@@ -60,7 +63,7 @@ export const commands: CommandList = [
       'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --dry-run',
       'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --yes',
     ],
-    arguments: [argument('<subject>', 'course:<id> or webinar:<id>'), argument('<event>')],
+    arguments: [subject, argument('<event>', '', { noun: null })],
     flags: changing(),
     run: async ({ out, work }, subject, event) => {
       const { unsetBinding } = await import('./lifecycle.ts')

@@ -166,7 +166,7 @@ const domains: CommandList = [
     path: 'domains add',
     summary: 'Add a domain and show the DNS records that it needs',
     examples: ['svc domains add shop.example', 'svc domains add shop.example --json'],
-    arguments: [argument('<domain>')],
+    arguments: [argument('<domain>', '', { noun: null })],
     run: async ({ app, account, actor, out }, name) => {
       const { addDomain } = await import('./domains.ts')
       const domain = await addDomain(app, (await account()).id, actor, name)

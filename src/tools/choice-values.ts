@@ -2,15 +2,14 @@ import { findIdByEnd, hasIds, onlyId } from '../app/find-ids.ts'
 import type { Choice } from '../cli/ask.ts'
 import type { Choices, ChoicesOf, Given } from '../cli/choices.ts'
 import type { Context } from '../cli/command.ts'
-import { closedSetAt } from '../cli/define.ts'
+import { closedSetAt, placeAt } from '../cli/define.ts'
 import { moneyText } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 
 /*
- * The values of flags and arguments, for questions on a terminal and for suggestions after a mistyped value. Flags and
- * arguments of one name have the same choices in every command; an `<id>` has the choices of its noun. A value that has an
- * id may be given by the end of it.
+ * The values of flags and arguments, for questions on a terminal and for suggestions after a mistyped value. What they name
+ * follows from the definition of the command. A value that has an id may be given by the end of it.
  */
 
 /** Offers the newest entries of lists of unbounded length. */
@@ -318,60 +317,20 @@ const loaders = {
 
 type Noun = keyof typeof loaders
 
-const byPlace: Readonly<Record<string, Noun>> = {
-  '--course': 'courses',
-  '--exclude-list': 'lists',
-  '--exclude-segment': 'segments',
-  '--list': 'lists',
-  '--move-deals-to': 'stages',
-  '--pipeline': 'pipelines',
-  '--plan': 'plans',
-  '--project': 'projects',
-  '--run': 'runs',
-  '--segment': 'segments',
-  '--sender': 'senders',
-  '--stage': 'stages',
-  '--topic': 'topics',
-  '--webhook': 'webhooks',
-  '<account>': 'accounts',
-  '<broadcast>': 'broadcasts',
-  '<course>': 'courses',
-  '<domain>': 'domains',
-  '<form>': 'forms',
-  '<journey>': 'journeys',
-  '<lesson>': 'lessons',
-  '<list>': 'lists',
-  '<pipeline>': 'pipelines',
-  '<plan>': 'plans',
-  '<project>': 'projects',
-  '<registration>': 'registrations',
-  '<run>': 'runs',
-  '<segment>': 'segments',
-  '<send>': 'sends',
-  '<stage>': 'stages',
-  '<stages>': 'stages',
-  '<topic>': 'topics',
-  '<webinar>': 'webinars',
-  'bindings set <subject>': 'courses or webinars',
-  'bindings unset <subject>': 'courses or webinars',
-  'courses lessons move --before': 'lessons',
-  'deals move --to': 'stages',
-  'mail show <id>': 'caught emails',
-}
+const isNoun = (word: string): word is Noun => Object.hasOwn(loaders, word)
 
-/** Places that take a new name. */
-const mayBeNew = /^(domains add <domain>|pipelines create --stage)$/
-/** Places that take a new name as well as a known one. */
-const mayBeCreated = /^contacts import --list$/
-
-const nounOf = (command: string, place: string): Noun | undefined => {
+/**
+ * Returns what the values of a flag or an argument are ids or names of: `lists` for `--exclude-list`, `stages` for `--to <stage>`,
+ * and for `<id>` the noun of the command.
+ */
+const nounOf = (command: string, place: string, { noun, value }: ReturnType<typeof placeAt>) => {
+  if (noun !== undefined) return noun
   const own = command.split(' ')[0]!
-  const isId = /^<(ids?|id\|email)>$/.test(place)
-  return byPlace[`${command} ${place}`] ?? byPlace[place] ?? (isId && own in loaders ? (own as Noun) : undefined)
+  if (/^<(ids?|id\|email)>$/.test(place)) return isNoun(own) ? own : null
+  // A switch has no value.
+  if (place.startsWith('--') && value === undefined) return null
+  return [place, value].map((text = '') => `${text.split(/\W+/).findLast(Boolean)}s`).find(isNoun)
 }
-
-/** Places that take the id of a contact's row: addresses are easier to choose, so these are never asked for. */
-const takesRow = /^(deals create --row|journeys trigger --after)$/
 
 /** Returns how values of a noun are found by the end of an id. */
 const finderOf = (noun: string): Pick<Choices, 'findByEnd'> => {
@@ -382,11 +341,12 @@ const finderOf = (noun: string): Pick<Choices, 'findByEnd'> => {
 
 /** Returns the choices of a flag or an argument; undefined if it takes any text. */
 export const choicesOf: ChoicesOf = (command, place) => {
-  const key = `${command} ${place}`
-  if (mayBeNew.test(key)) return undefined
-  if (takesRow.test(key)) return { load: async () => [], ...finderOf('rows') }
-  const noun = nounOf(command, place)
-  if (noun) return { load: loaders[noun], ...finderOf(noun), ...(!mayBeCreated.test(key) && { noun }) }
+  // The question for the account belongs to no command.
+  const found = placeAt(command, place)
+  const noun = nounOf(command, place, found)
+  // An address is easier to choose than the id of its row, so nothing is offered and asked for.
+  if (noun === 'rows') return { load: async () => [], ...finderOf(noun) }
+  if (noun) return { load: loaders[noun as Noun], ...finderOf(noun), ...(!found.mayBeNew && { noun }) }
   const closed = closedSetAt(command, place)
   return closed && { load: async () => (await closed.load()).map((value) => ({ value })), isMany: closed.isMany }
 }

@@ -32,7 +32,7 @@ const rejectColumns: Column<Reject>[] = [
 ]
 
 const importFlags = {
-  list: text('<id|name>', 'the list to import into'),
+  list: text('<id|name>', 'the list to import into', { mayBeNew: true }),
   createList: present('create the list if it does not exist'),
   map: text('<map>', 'map columns to fields: "E-mail=email,First=first_name"; other columns keep their names'),
   encoding: text('<name>', 'encoding of the file, such as latin1 (default: utf-8; detected on a terminal)', {

@@ -125,7 +125,7 @@ export const commands: CommandList = [
     path: 'mail show',
     summary: 'Show a caught email: its headers, then its text',
     examples: ['svc mail show msg_01m82xtqaxrmrt3v4050vc411s', 'svc mail show msg_01m82xtqaxrmrt3v4050vc411s --open'],
-    arguments: [argument('<id>', 'its id, or that of the send (svc sends)')],
+    arguments: [argument('<id>', 'its id, or that of the send (svc sends)', { noun: 'caught emails' })],
     flags: { raw: present('the same as --source'), ...letterFlags('print the raw message') },
     app: 'none',
     aheadMs,
