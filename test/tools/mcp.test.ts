@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createDeal, createPipeline } from '../../src/deals/deals.ts'
+import { loadCommands } from '../../src/tools/commands.ts'
 import { bounded, boundedPage, maxAnswerChars } from '../../src/tools/mcp/mcp.bounds.ts'
 import { tools } from '../../src/tools/mcp/mcp.tools.ts'
 import { svc } from '../support/cli.ts'
@@ -212,6 +213,11 @@ test('every tool stays in its account, answers without secrets, and refuses what
   for (const hidden of [made.secret, made.account.key, made.other.id, made.other.name, theirs, t.env.SVC_SECRET!])
     expect(all).not.toContain(hidden)
   expect(logged()).toBe('')
+})
+
+test('every tool has the name of a command', async () => {
+  const commands = (await loadCommands()).flat().map(({ path }) => path)
+  expect(tools.map(({ name }) => name.replace('_', ' ')).filter((path) => !commands.includes(path))).toEqual([])
 })
 
 test('the inputs are described for models by the shapes that check them', async () => {

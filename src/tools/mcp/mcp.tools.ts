@@ -70,14 +70,23 @@ const pageOf = ({ limit, cursor }: { limit: number; cursor?: string | undefined 
 const { status: deliveryStatus, webhook: deliveryWebhook, type: eventType } = DeliveryFilter.shape
 const ids = z.array(id('delivery')).min(1).max(100)
 
-const contacts: Tool[] = [
+/** A tool that lists all things of a noun, without pages. */
+const whole = (noun: string, title: string, description: string, list: (work: Work) => Promise<object[]>): Tool =>
   tool({
-    name: 'lists_list',
-    title: 'List the lists',
-    description: 'All lists of contacts with their columns and exact numbers of contacts.',
+    name: `${noun}_list`,
+    title,
+    description,
     input: z.object(listShape),
-    run: async ({ work }) => ({ lists: await work(listLists) }),
-  }),
+    run: async ({ work }) => ({ [noun]: await work(list) }),
+  })
+
+const contacts: Tool[] = [
+  whole(
+    'lists',
+    'List the lists',
+    'All lists of contacts with their columns and exact numbers of contacts.',
+    listLists,
+  ),
   tool({
     name: 'contacts_list',
     title: 'List contacts',
@@ -189,13 +198,12 @@ const masked = <Row extends object>(row: Row): Row =>
 const cancelFilter = (chosen: readonly string[]) => ({ ids: [...chosen], status: 'pending' as const })
 
 const webhooks: Tool[] = [
-  tool({
-    name: 'webhooks_list',
-    title: 'List webhook subscriptions',
-    description: 'Where events are posted, with the last success and the last failure of each.',
-    input: z.object(listShape),
-    run: async ({ work }) => ({ webhooks: (await work(listWebhooks)).map(masked) }),
-  }),
+  whole(
+    'webhooks',
+    'List webhook subscriptions',
+    'Where events are posted, with the last success and the last failure of each.',
+    async (work) => (await listWebhooks(work)).map(masked),
+  ),
   tool({
     name: 'deliveries_list',
     title: 'List webhook deliveries',
@@ -270,13 +278,12 @@ const webhooks: Tool[] = [
 const journeyNamed = { journey: ref('journey') }
 
 const journeys: Tool[] = [
-  tool({
-    name: 'journeys_list',
-    title: 'List journeys',
-    description: 'Automated steps for contacts, most recently updated first, with what starts them.',
-    input: z.object(listShape),
-    run: async ({ work }) => ({ journeys: await work((w) => listJourneys(w)) }),
-  }),
+  whole(
+    'journeys',
+    'List journeys',
+    'Automated steps for contacts, most recently updated first, with what starts them.',
+    (w) => listJourneys(w),
+  ),
   tool({
     name: 'journeys_show',
     title: 'Show a journey',
@@ -356,13 +363,7 @@ const startedByMove = async (
 }
 
 const deals: Tool[] = [
-  tool({
-    name: 'pipelines_list',
-    title: 'List pipelines',
-    description: 'Pipelines and their stages in the order of the board.',
-    input: z.object(listShape),
-    run: async ({ work }) => ({ pipelines: await work(listPipelines) }),
-  }),
+  whole('pipelines', 'List pipelines', 'Pipelines and their stages in the order of the board.', listPipelines),
   tool({
     name: 'deals_list',
     title: 'List deals',
@@ -425,13 +426,7 @@ const deals: Tool[] = [
 ]
 
 const marketing: Tool[] = [
-  tool({
-    name: 'segments_list',
-    title: 'List segments',
-    description: 'Named filters of the contacts of a list.',
-    input: z.object(listShape),
-    run: async ({ work }) => ({ segments: await work(listSegments) }),
-  }),
+  whole('segments', 'List segments', 'Named filters of the contacts of a list.', listSegments),
   tool({
     name: 'segments_show',
     title: 'Show a segment',
@@ -443,20 +438,8 @@ const marketing: Tool[] = [
         return { segment: { ...segment, count: await countSegment(w, segment) } }
       }),
   }),
-  tool({
-    name: 'topics_list',
-    title: 'List topics',
-    description: 'Kinds of marketing email. Recipients can unsubscribe from each.',
-    input: z.object(listShape),
-    run: async ({ work }) => ({ topics: await work(listTopics) }),
-  }),
-  tool({
-    name: 'projects_list',
-    title: 'List projects',
-    description: 'Designs of emails with their versions.',
-    input: z.object(listShape),
-    run: async ({ work }) => ({ projects: await work(listProjects) }),
-  }),
+  whole('topics', 'List topics', 'Kinds of marketing email. Recipients can unsubscribe from each.', listTopics),
+  whole('projects', 'List projects', 'Designs of emails with their versions.', listProjects),
   tool({
     name: 'projects_show',
     title: 'Show a project with its results',
@@ -468,13 +451,7 @@ const marketing: Tool[] = [
         return { project, stats: await resultsOf(w, project.id) }
       }),
   }),
-  tool({
-    name: 'forms_list',
-    title: 'List signup forms',
-    description: 'Hosted signup forms with their fields and lists.',
-    input: z.object(listShape),
-    run: async ({ work }) => ({ forms: await work(listForms) }),
-  }),
+  whole('forms', 'List signup forms', 'Hosted signup forms with their fields and lists.', listForms),
   tool({
     name: 'forms_show',
     title: 'Show a signup form',
@@ -482,13 +459,9 @@ const marketing: Tool[] = [
     input: z.object({ form: ref('form') }),
     run: async ({ work }, input) => ({ form: await work((w) => findForm(w, input.form)) }),
   }),
-  tool({
-    name: 'webinars_list',
-    title: 'List webinars',
-    description: 'Webinars, newest first, with their state, time and registrations.',
-    input: z.object(listShape),
-    run: async ({ work }) => ({ webinars: await work((w) => listWebinars(w)) }),
-  }),
+  whole('webinars', 'List webinars', 'Webinars, newest first, with their state, time and registrations.', (w) =>
+    listWebinars(w),
+  ),
   tool({
     name: 'webinars_show',
     title: 'Show a webinar',
@@ -500,13 +473,7 @@ const marketing: Tool[] = [
         return { webinar, stats: await webinarStats(w, webinar.id) }
       }),
   }),
-  tool({
-    name: 'courses_list',
-    title: 'List courses',
-    description: 'Courses with their state.',
-    input: z.object(listShape),
-    run: async ({ work }) => ({ courses: await work(listCourses) }),
-  }),
+  whole('courses', 'List courses', 'Courses with their state.', listCourses),
   tool({
     name: 'courses_show',
     title: 'Show a course',
