@@ -16,12 +16,11 @@ const resealed: Record<string, (k: number) => string> = {
 /** Parameters that do not follow from the text of a statement, by its name and their names or numbers, for set k. */
 export const given: Record<string, (k: number) => Record<string | number, unknown>> = {
   'add-contacts': () => ({
-    3: ['new@m.example'],
-    4: [idOf('row', 500)],
-    6: ['valid'],
-    8: '{}',
-    10: 'active',
-    11: [null],
+    emails: ['new@m.example'],
+    rowIds: [idOf('row', 500)],
+    results: ['valid'],
+    fields: '{}',
+    statuses: ['active'],
   }),
   'blank-deliveries-of-calls': (k) => ({ 2: [idOf('run', k)] }),
   'cancel-erased-calls': (k) => ({ 2: [idOf('run', k)] }),
