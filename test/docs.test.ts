@@ -68,6 +68,29 @@ const brokenBy = (file: string, anchor: string | undefined): string | null => {
 
 const reference = /\bdocs\/[\w./-]+\.md(?:#([\w-]+))?/g
 
+/** Returns the fragments among the sentences of a doc comment: "null: everything.", "`at`: since when.", "SQL condition: …". */
+const fragmentsOf = (comment: string): string[] =>
+  comment
+    .slice(3, -2)
+    .replaceAll(/\n[ \t]*\*/g, ' ')
+    .split(/(?<=[.!?])[ ]/)
+    .map((sentence) => sentence.trim())
+    .filter((sentence) =>
+      /^(?:`\w+`|''|[Nn]ull|undefined|true|false|[Aa]bsent|[Dd]efault|SQL(?: \w+)*): |; null: /.test(sentence),
+    )
+
+test('doc comments are sentences, without colons in place of verbs', () => {
+  expect(
+    fragmentsOf('/** An id. `at`: since when.\n * null: now. SQL from item: it. It is null: none. */'),
+  ).toHaveLength(3)
+  const found = code
+    .filter((file) => file.startsWith('src') && file !== 'src/client/api.ts')
+    .flatMap((file) =>
+      (read(file).match(/\/\*\*[\s\S]*?\*\//g) ?? []).flatMap(fragmentsOf).map((text) => `${file}: ${text}`),
+    )
+  expect(found).toEqual([])
+})
+
 test('every reference of code to docs/ leads to a file and to a heading', () => {
   const found = code
     .filter((file) => file !== self)

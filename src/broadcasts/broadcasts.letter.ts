@@ -8,7 +8,10 @@ import type { Letter } from './broadcasts.entities.ts'
 /** The columns that say what a draft chooses of its letter. */
 export const choiceColumns = ['projectId', 'subject', 'variants', 'sender', 'replyTo'] as const
 
-/** What a draft chooses of its letter. null: the name of the project, the account's default sender, that sender's reply-to. */
+/**
+ * What a draft chooses of its letter. A null stands for the name of the project, the account's default sender, and that sender's
+ * reply-to.
+ */
 export type LetterChoice = Row<typeof broadcasts, (typeof choiceColumns)[number]>
 
 const choiceOf = ({ sender, replyTo }: LetterChoice): FromChoice => ({

@@ -34,11 +34,11 @@ type QueryOf<O> = O extends { parameters: { query?: infer Query } } ? NonNullabl
 export interface CallOptions {
   /** Cancels the call, also between two attempts: the promise rejects with the signal's reason. */
   signal?: AbortSignal
-  /** The time for one attempt. Default: that of the client. */
+  /** The time for one attempt. The default is that of the client. */
   timeoutMs?: number
-  /** The time for all attempts and the waits between them. Default: that of the client. */
+  /** The time for all attempts and the waits between them. The default is that of the client. */
   deadlineMs?: number
-  /** How often a failed call is made again, at most. Default: that of the client. */
+  /** How often a failed call is made again, at most. The default is that of the client. */
   retries?: number
 }
 

@@ -12,6 +12,6 @@ export const relayColumns = columns(
 /** A relay as it is stored; its password is sealed with the account's id as context. */
 export type StoredRelay = RowOf<typeof relayColumns.types>
 
-/** SQL expression: the `StoredRelay` of an account as JSON; null if it has none. */
+/** Returns the SQL expression of the `StoredRelay` of an account as JSON. It is null if the account has none. */
 export const relayOf = (account: string): string =>
   `(select row_to_json(r) from (select ${relayColumns.list} from relays r where r.account_id = ${account} limit 1) r)`

@@ -1,8 +1,10 @@
-/** SQL expression: the addresses of an account's senders, as an array. */
+/** Returns the SQL expression of the addresses of an account's senders, as an array. */
 export const addressesOf = (account: string): string =>
   `array(select s.email from senders s where s.account_id = ${account})`
 
-/** SQL query: the sealed DKIM key (`sealed_key`) of an account's verified domain; no row if there is none. */
+/**
+ * Returns the SQL query of the sealed DKIM key (`sealed_key`) of an account's verified domain. It has no row if there is none.
+ */
 export const keyOfDomain = (account: string, domain: string): string =>
   `select sealed_key from domains where account_id = ${account} and domain = ${domain} and status = 'verified' limit 1`
 

@@ -21,6 +21,9 @@ export const suppressedReason = (account: string, email: string, type: string, t
 export const isTopic = (account: string, id: string): string =>
   `exists (select from topics where account_id = ${account} and id = ${id} and deleted_at is null)`
 
-/** SQL query: the addresses that get no marketing of a topic ('': of no topic), as `email`. */
+/**
+ * Returns the SQL query of the addresses that get no marketing of a topic, as `email`. The topic is empty for marketing without
+ * one.
+ */
 export const leftOf = (account: string, topic: string): string =>
   `select email from suppressions where account_id = ${account} and topic_id in ('', ${topic})`

@@ -32,7 +32,7 @@ const WebinarSchema = defineEntity({
     coverType: p.text().nullable(),
     /** The beginning of its SHA-256, for its URL. */
     coverHash: p.text().nullable(),
-    /** In pixels. It is null if its header has no size. */
+    /** The width of the cover in pixels. It is null if its header has no size. */
     coverWidth: p.integer().nullable(),
     coverHeight: p.integer().nullable(),
     /** The SEQUENCE of its calendar entry: grows when it moves or is cancelled, and when a seat is cancelled. */

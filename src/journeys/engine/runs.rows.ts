@@ -9,7 +9,7 @@ export const due = 'greatest(due_at, retry_at)'
 export const isRunDue = `
   select ${due} <= svc_now() and not ${isHeld('journeys')} from journey_runs where ${open} order by ${due} limit 1`
 
-/** SQL: excludes the runs of accounts that are being deleted, or are exported. */
+/** The SQL condition that excludes the runs of accounts that are being deleted, or are exported. */
 export const isAlive = `account_id <> all(array${closedAccountIds})`
 
 /** The queue of journey runs, for depths and metrics. */

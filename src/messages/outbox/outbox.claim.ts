@@ -81,7 +81,7 @@ export interface Content {
   /** The sealed DKIM key of its domain; null if the domain is not verified. */
   sealedKey: string | null
   domain: string
-  /** The account's postal address, for marketing email of projects. undefined: not loaded. */
+  /** The account's postal address, for marketing email of projects. It is undefined if it was not loaded. */
   postalAddress?: string | null
 }
 

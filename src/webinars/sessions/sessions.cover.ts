@@ -10,7 +10,10 @@ import { webinars } from '../webinars.columns.ts'
 /** The maximum size of a cover in bytes. */
 export const coverMaxBytes = 500 * 1024
 
-/** Sets the picture on the pages of a webinar; null: the drawn one. Throws Problem `invalid` for a file that is no image. */
+/**
+ * Sets the picture on the pages of a webinar. With null they show the drawn one. Throws Problem `invalid` for a file that is no
+ * image.
+ */
 export const setCover = async (work: Work, id: string, cover: Buffer | null): Promise<void> => {
   const coverType = cover && imageTypeOf('cover', cover, coverMaxBytes)
   const size = cover && coverType ? imageSize(cover, coverType) : null
