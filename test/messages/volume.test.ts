@@ -102,16 +102,18 @@ test('a suppressed message whose volume is locked delays no other, and its volum
   await t.app.work(who.account.id, 'cli:test', (work) =>
     suppressAddresses(work, ['person0@people.example'], 'unsubscribed'),
   )
-  const { promise: release, resolve } = Promise.withResolvers<void>()
+  const [locked, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const held = t.app.work(who.account.id, 'cli:test', async (work) => {
-    await work.sql({ text: `select from quota_uses where account_id = '${who.account.id}' for update` } as never)
-    await release
+    await work.sql('select from quota_uses where account_id = $1 for update', [who.account.id])
+    locked.resolve()
+    await release.promise
   })
+  await locked.promise
   await startSending()
   await eventually(async () => (await tallyMessages(t.app, other.account.id)).sent === 2)
   await eventually(async () => (await tallyMessages(t.app, who.account.id)).sent === 1)
   expect((await tallyMessages(t.app, who.account.id)).suppressed).toBeUndefined()
-  resolve()
+  release.resolve()
   await held
   await eventually(async () => (await tallyMessages(t.app, who.account.id)).suppressed === 1)
   expect(await usedBy(who.account.id)).toBe(1)
