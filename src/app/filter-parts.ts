@@ -7,19 +7,20 @@ import { noSuch, Problem } from '../lib/problem.ts'
 import { terms as termsOfMessages } from '../messages/messages.terms.ts'
 import type { FilterParts } from '../segments/segments.ts'
 import { findProject } from '../studio/studio.ts'
-import { terms as termsOfSuppressions } from '../suppressions/suppressions.terms.ts'
+import { terms as termsOfSuppressions, termsOfTopics } from '../suppressions/suppressions.terms.ts'
 import { terms as termsOfWebinars } from '../webinars/webinars.terms.ts'
 
 /** What filters may name besides contacts. In `in <name>`, a project comes before broadcasts, which by default have its name. */
 export const filterParts: FilterParts = {
   terms: [
     ...termsOfMessages,
+    ...termsOfSuppressions,
     ...termsOfEngagement,
     ...termsOfActivity,
     ...termsOfDeals,
     ...termsOfWebinars,
     ...termsOfCourses,
-    ...termsOfSuppressions,
+    ...termsOfTopics,
   ],
   async findScope(work, ref) {
     const project = await findProject(work, ref).catch((error) => {

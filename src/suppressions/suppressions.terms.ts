@@ -2,7 +2,7 @@ import type { Term } from '../segments/segments.ts'
 import { suppressionReasons } from './suppressions.add.ts'
 import { findTopic } from './topics.find.ts'
 
-/** Why an address gets no marketing, and the topics that it has not left. */
+/** Why an address gets no marketing. */
 export const terms: readonly Term[] = [
   {
     name: 'suppression',
@@ -16,6 +16,10 @@ export const terms: readonly Term[] = [
       value: 's.reason',
     }),
   },
+]
+
+/** The topics that an address has not left. */
+export const termsOfTopics: readonly Term[] = [
   {
     name: 'topic',
     kind: 'name',
