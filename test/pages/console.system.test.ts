@@ -217,7 +217,7 @@ describePages('the console of svc dev', (openPage) => {
     call(404, '/api/v1/deals')
     await go('/calls')
     await page.keyboard.press('/')
-    await page.keyboard.type('status:2xx')
+    await page.keyboard.type('status:5xx')
     await page.keyboard.press('Enter')
     await shows('Nothing matches')
     await page.getByRole('button', { name: 'How to search' }).click()
