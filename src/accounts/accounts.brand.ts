@@ -1,11 +1,10 @@
-import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { Color, Lang } from '../lib/common-shapes.ts'
 import type { Locale } from '../lib/dates.ts'
 import { given } from '../lib/given.ts'
-import { type ImageSize, imageSize } from '../lib/image-size.ts'
+import { imageFacts } from '../lib/image.ts'
+import type { ImageSize } from '../lib/image-size.ts'
 import { parse } from '../lib/parse.ts'
-import { invalid } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { Timezone } from '../lib/timezone.ts'
 import type { Sql } from '../store/database.ts'
@@ -45,21 +44,6 @@ export type BrandChange = z.input<typeof BrandChange> & { logo?: Buffer | null }
 
 /** The maximum size of a logo in bytes. */
 export const logoMaxBytes = 200 * 1024
-
-const types: readonly [type: string, matches: (start: string) => boolean][] = [
-  ['image/png', (start) => start.startsWith('89504e470d0a1a0a')],
-  ['image/jpeg', (start) => start.startsWith('ffd8ff')],
-  ['image/webp', (start) => /^52494646.{8}57454250/.test(start)],
-]
-
-/** Returns the media type of an image by its first bytes. `name` is that of the property. Throws Problem `invalid`. */
-export const imageTypeOf = (name: string, image: Buffer, maxBytes: number): string => {
-  if (image.length > maxBytes) throw invalid(`${name} must have at most ${maxBytes / 1024} KB`)
-  const start = image.subarray(0, 12).toString('hex')
-  const [type] = types.find(([, matches]) => matches(start)) ?? []
-  if (type === undefined) throw invalid(`${name} must be a PNG, JPEG or WebP image`)
-  return type
-}
 
 const shownColumns = columns(brands, [
   'brandName',
@@ -104,10 +88,8 @@ export const readLocale = async (reader: { sql: Sql; accountId: string }, timezo
 
 /** Returns the columns of a logo. Throws Problem `invalid`. */
 const logoValues = (logo: Buffer | null) => {
-  const logoType = logo && imageTypeOf('logo', logo, logoMaxBytes)
-  const size = logo && logoType ? imageSize(logo, logoType) : null
-  const logoHash = logo && hash('sha256', logo).slice(0, 12)
-  return { logo, logoType, logoHash, logoWidth: size?.width ?? null, logoHeight: size?.height ?? null }
+  const { type = null, hash = null, width = null, height = null } = logo ? imageFacts('logo', logo, logoMaxBytes) : {}
+  return { logo, logoType: type, logoHash: hash, logoWidth: width, logoHeight: height }
 }
 
 /** Changes the named values of an account's brand. Throws Problem `invalid`. */

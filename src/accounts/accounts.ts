@@ -14,7 +14,7 @@ import { showPlan } from './accounts.plans.ts'
 import { takeSlug } from './accounts.slug.ts'
 
 export { admit, requireAdmission, requirePublicWrite } from './accounts.admission.ts'
-export { type Brand, imageTypeOf, readBrand, readLocale } from './accounts.brand.ts'
+export { type Brand, readBrand, readLocale } from './accounts.brand.ts'
 export { contactsLeft, countingContacts, readContactsLeft } from './accounts.contacts.ts'
 export { countOwned, findDeletable } from './accounts.delete.ts'
 export { createKey, listKeys } from './accounts.keys.ts'

@@ -1,5 +1,6 @@
 import type { TriggerData } from '../lib/merge-data.ts'
 import { typed } from '../store/column-types.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 
@@ -9,7 +10,7 @@ const readActivities = statement(
     row: { id: 'text', name: 'text', data: typed<TriggerData | null>('jsonb'), at: 'int8' },
     parameters: { accountId: 'text', email: 'text' },
   },
-  `select id, name, data, (extract(epoch from at) * 1000)::int8 as at from activities
+  `select id, name, data, ${epochMs('at')} as at from activities
    where account_id = :accountId and email = :email order by id`,
 )
 

@@ -71,7 +71,7 @@ const call = async (context: Context, method: string, path: string, { data }: { 
   throw new Problem(kindOf(answer.status), `${verb} ${pathOf(path)} returned ${answer.status}`, hint)
 }
 
-/** `svc api`: one call to a running daemon. */
+/** The command `svc api`: one call to a running daemon. */
 export const commands: CommandList = [
   command({
     path: 'api',

@@ -14,7 +14,7 @@ const columns: Column<BookingView>[] = [
   ['EMAIL', (booking) => booking.attendee.email],
 ]
 
-/** `svc bookings` */
+/** The commands `svc bookings`. */
 export const commands: CommandList = [
   command({
     path: 'bookings list',

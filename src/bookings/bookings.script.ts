@@ -10,8 +10,8 @@ try { is12 = (localStorage.getItem(clockKey) ?? (hour12 ? '12' : '24')) === '12'
 
 /**
  * Script of a booking block: replaces the list of days by months as a grid, and shows times in the visitor's zone and clock, with
- * switches to the host's zone and to the other clock. Every time is formatted by `Intl` from its instant, so changes of the clocks in either zone are
- * right. The times that it offers are radio buttons of the same form.
+ * switches to the host's zone, to any other zone and to the other clock. Every time is formatted by `Intl` from its instant, so
+ * changes of the clocks in either zone are right. The times that it offers are radio buttons of the same form.
  */
 export const bookingScript = `
 ${clockScript}

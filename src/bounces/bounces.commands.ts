@@ -81,7 +81,7 @@ const mailboxCommands: CommandList = [
   }),
 ]
 
-/** `svc bounces`: delivery reports and complaints. */
+/** The commands `svc bounces`: delivery reports and complaints. */
 export const commands: CommandList = [
   command({
     path: 'bounces ingest',

@@ -221,7 +221,7 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
   out.next(`svc broadcasts send ${draft.id}`)
 }
 
-/** `svc broadcasts`. */
+/** The commands `svc broadcasts`. */
 export const commands: CommandList = [
   command({
     path: 'broadcasts create',

@@ -99,7 +99,7 @@ const providerCommands: CommandList = [
   }),
 ]
 
-/** `svc payments`: payments and the payment provider. */
+/** The commands `svc payments`: payments and the payment provider. */
 export const commands: CommandList = [
   command({
     path: 'payments list',

@@ -52,7 +52,7 @@ const parseEmail = async (given: string): Promise<string> => {
   return parse(z.object({ email: EmailInput }), { email: given }).email
 }
 
-/** `svc contacts export --email`: prints one JSON document in every format, indented on a terminal. */
+/** The command `svc contacts export --email`: prints one JSON document in every format, indented on a terminal. */
 const exportPerson = async (
   { app, out, work }: Context,
   given: string,
@@ -99,7 +99,7 @@ const ofFirst = (first: ReadonlyMap<string, TimelineEntry>, entry: TimelineEntry
   return first.get(day) === entry ? day : ''
 }
 
-/** `svc contacts show --timeline` */
+/** The command `svc contacts show --timeline`. */
 const showTimeline = async ({ app, out, work }: Context, given: string, limit: string | undefined): Promise<void> => {
   const [{ withSuppression }, { readTimeline }, { pageRequest }] = await Promise.all([
     import('./contacts.find.ts'),
@@ -406,7 +406,7 @@ const accessLog: CommandList = [
   }),
 ]
 
-/** `svc lists`, `svc contacts` and `svc access-log`. */
+/** The commands `svc lists`, `svc contacts` and `svc access-log`. */
 export const commandsOf = (narrow: Narrow): CommandList => [
   ...lists,
 

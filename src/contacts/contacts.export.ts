@@ -64,7 +64,7 @@ interface ExportOptions {
 
 /**
  * Writes a whole list to `sink` with back-pressure, and leaves it open; with `condition` only the contacts that meet it. Calls
- * `onRows` with the number of rows so far. If it `isSafe`, CSV cells that a spreadsheet would run as formulas are quoted as text.
+ * `onRows` with the number of rows so far. With `isSafe`, CSV cells that a spreadsheet would run as formulas are quoted as text.
  */
 export const writeExport = (
   app: Exporter,

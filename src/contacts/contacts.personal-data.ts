@@ -1,10 +1,9 @@
 import { notFound, shown } from '../lib/problem.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { App, PersonalDataPart, Work } from '../store/work.ts'
 import { readContacts } from './contacts.find.ts'
 import type { Contact } from './contacts.view.ts'
-
-const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
 const findingsOf = statement(
   'export-findings',

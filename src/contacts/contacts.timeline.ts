@@ -1,4 +1,5 @@
 import { noSuch } from '../lib/problem.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { readContacts } from './contacts.find.ts'
@@ -35,7 +36,7 @@ export const timelinePart = (name: string, rows: string): TimelinePart => {
       parameters: { accountId: 'text', email: 'text', limit: 'int8' },
     },
     `select e.* from (
-       select (extract(epoch from r.at) * 1000)::int8 as at, r.kind, r.title, r.id from (${rows}) r
+       select ${epochMs('r.at')} as at, r.kind, r.title, r.id from (${rows}) r
      ) e order by e.at desc, e.id collate "C" desc, e.kind collate "C" desc limit :limit`,
   )
   return { read: ({ sql, accountId }, email, limit) => sql(readEntries, { accountId, email, limit }) }

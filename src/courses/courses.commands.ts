@@ -354,7 +354,7 @@ const memberCommands: CommandList = [
   }),
 ]
 
-/** `svc courses` */
+/** The commands `svc courses`. */
 export const commands: CommandList = [
   ...courseCommands,
   ...memberCommands,

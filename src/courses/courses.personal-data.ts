@@ -1,7 +1,6 @@
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
-
-const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
 const readEnrolments = statement(
   'enrolments-of-email',

@@ -4,7 +4,7 @@ import { hasScreen } from '../cli/screen.ts'
 import { pageRequest } from '../lib/page-request.ts'
 import { drawBoard } from './board.draw.commands.ts'
 
-/** `svc deals board` */
+/** The command `svc deals board`. */
 export const boardCommand = command({
   path: 'deals board',
   summary: 'Show a pipeline as a board: m moves a deal, q quits. In a pipe: list its deals',

@@ -183,7 +183,7 @@ const deleteCommand = command({
   },
 })
 
-/** `svc deals` */
+/** The commands `svc deals`. */
 export const commands: CommandList = [
   ...readCommands,
   boardCommand,

@@ -68,7 +68,7 @@ const report = async ({ out }: Context, { done, failures }: Awaited<ReturnType<t
   out.note(dryRun ? `${counted}; ${moved} deal.stage_changed would fire. Nothing was changed.` : `${counted}.`)
 }
 
-/** `svc deals move` */
+/** The command `svc deals move`. */
 export const moveCommand = command({
   path: 'deals move',
   summary: 'Move deals to another stage of their pipeline',

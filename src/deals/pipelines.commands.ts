@@ -233,7 +233,7 @@ const oneStageCommands: CommandList = [
   }),
 ]
 
-/** `svc pipelines` */
+/** The commands `svc pipelines`. */
 export const commands: CommandList = [
   ...pipelineCommands,
 

@@ -6,6 +6,7 @@
  */
 
 import { addressPattern } from '../lib/erased.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
@@ -66,8 +67,6 @@ const ofEvents = (table: string) => `
 const ofCallers = (table: string) => `
   select d.* from ${table} d where d.account_id = :accountId and d.body is not null and split_part(d.key, ':', 1) = any(:ids::text[])
     and d.id >= 'dlv_' || (select min(substr(id, 5, 10)) from unnest(:ids::text[]) as c(id))`
-
-const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
 const idsOfAccount = { accountId: 'text', ids: '_text' } as const
 

@@ -9,6 +9,7 @@ import { noSuch } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { pendingDeliveries } from './deliveries.columns.ts'
@@ -49,8 +50,6 @@ export interface DeliveryDetail extends DeliveryView {
   history: DeliveryAttempt[]
   event: EmittedEvent
 }
-
-const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
 const attempted = `jsonb_array_length(d.attempts) as attempts, (d.attempts -> -1 ->> 'status')::int as "lastStatus",
   d.attempts -> -1 ->> 'error' as "lastError"`

@@ -101,7 +101,7 @@ const connect = async (pgdata: string, server: Postmaster, password: string): Pr
     await client.connect()
     await checkRun(client, server)
     await client.query('select pg_advisory_lock_shared($1)', [presenceKey])
-    // Again: a server that stops ends the session of its last user, which held the lock, perhaps before this one.
+    // Checked again: a server that is stopping may have ended the session of its last user, which held the lock, before this one.
     await checkRun(client, server)
     return { url, pgdata, client }
   } catch (error) {

@@ -239,7 +239,7 @@ const scoreCommands: CommandList = [
   }),
 ]
 
-/** `svc liveview`, `svc score`, `svc contacts score`, `svc projects responses` and `svc projects webhook`. */
+/** The commands `svc liveview`, `svc score`, `svc contacts score`, `svc projects responses` and `svc projects webhook`. */
 export const commandsOf = (loadBlocks: () => Promise<readonly BlockKind[]>): CommandList => [
   responseCommand,
   ...webhookCommands,

@@ -1,4 +1,5 @@
 import { typed } from '../store/column-types.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 
@@ -18,14 +19,14 @@ const readInteractions = statement(
     parameters: { accountId: 'text', email: 'text' },
   },
   `select id, kind, nullif(block_id, '') as "blockId", value, is_bot as "isBot", message_id as "messageId",
-     project_id as "projectId", (extract(epoch from at) * 1000)::int8 as at
+     project_id as "projectId", ${epochMs('at')} as at
    from interactions where account_id = :accountId and email = :email order by id`,
 )
 
 const readScore = statement(
   'lead-score-of-address',
   { row: { points: 'float8', at: 'int8' }, parameters: { accountId: 'text', email: 'text' } },
-  `select points, (extract(epoch from at) * 1000)::int8 as at from lead_scores where account_id = :accountId and email = :email`,
+  `select points, ${epochMs('at')} as at from lead_scores where account_id = :accountId and email = :email`,
 )
 
 /** The interactions and the lead score of an address, in the export of its personal data. */

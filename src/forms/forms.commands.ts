@@ -207,7 +207,7 @@ const deleteCommand = command({
   },
 })
 
-/** `svc forms`. */
+/** The commands `svc forms`. */
 export const commands: CommandList = [
   createCommand,
   updateCommand,

@@ -398,7 +398,7 @@ const endRunCommand = command({
   },
 })
 
-/** `svc journeys` */
+/** The commands `svc journeys`. */
 export const commands: CommandList = [
   applyCommand,
   ...readCommands,

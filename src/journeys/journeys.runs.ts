@@ -2,14 +2,13 @@ import { z } from 'zod'
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { notFound, shown } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { runStatuses } from './definition/definition.schema.ts'
 import { pathOf } from './definition/walk.ts'
 import { journeyRuns, journeyStepLog } from './journeys.columns.ts'
-
-const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
 const stored = columns(
   journeyRuns,

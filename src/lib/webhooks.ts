@@ -11,7 +11,7 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 export interface ReceivedWebhook {
   /** `ok`, or the reason to refuse the delivery with 401. */
   verdict: Verdict
-  /** It is not authenticated unless the verdict is `ok`. It is empty if it is missing. */
+  /** It is authenticated only if the verdict is `ok`. It is empty if the header is missing. */
   id: string
   type: string
   /** The parsed body, `{ id, type, createdAt, data }`, or null if it is not JSON. */

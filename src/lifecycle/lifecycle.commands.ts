@@ -15,7 +15,7 @@ const columns: Column<BindingView>[] = [
 
 const subject = argument('<subject>', 'course:<id> or webinar:<id>', { noun: 'courses or webinars' })
 
-/** `svc bindings`. */
+/** The commands `svc bindings`. */
 export const commands: CommandList = [
   command({
     path: 'bindings list',

@@ -304,7 +304,7 @@ const cancel: CommandList = [
   }),
 ]
 
-/** `svc send` and `svc sends`. */
+/** The commands `svc send` and `svc sends`. */
 export const commands: CommandList = [
   ...send,
 

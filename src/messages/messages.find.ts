@@ -7,6 +7,7 @@ import { noSuch, notFound } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, type Row, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
@@ -25,8 +26,6 @@ interface MessageFilter {
   email: string | null
   sinceId: string | null
 }
-
-export const epochMs = (column: string): string => `(extract(epoch from ${column}) * 1000)::int8`
 
 /** Returns the SQL join of the message `m` that the column `message_id` of `owner` names. */
 export const joinMessage = (owner: string) =>

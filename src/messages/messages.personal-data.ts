@@ -1,8 +1,9 @@
 import { addressPattern } from '../lib/erased.ts'
 import { typed } from '../store/column-types.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { PersonalDataPart } from '../store/work.ts'
-import { detailList, detailTypes, epochMs } from './messages.find.ts'
+import { detailList, detailTypes } from './messages.find.ts'
 
 const messagesTo = statement(
   'export-messages',

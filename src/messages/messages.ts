@@ -1,7 +1,7 @@
 /*
  * Email. api/ is POST /send, outbox/ the queue of messages (sender.ts sends for POST /send in its own process). Reports say
- * later what became of a sent message (messages.reports.ts). With what email is sent, who gets none, and what is counted,
- * is known to senders, suppressions and results.
+ * later what became of a sent message (messages.reports.ts). The features senders, suppressions and results know how email
+ * is sent, who gets none, and what is counted.
  */
 
 import type { MachineActions } from '../results/results.ts'

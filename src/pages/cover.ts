@@ -3,11 +3,11 @@ import type { ImageSize } from '../lib/image-size.ts'
 import { type Html, html } from './html.ts'
 
 /*
- * The picture of a webinar or a course: an own one, or else one drawn in the colour of the account, which follows from its id and
- * loads nothing.
+ * The picture of a webinar or a course: the image that was set for it, or else a drawing in the colour of the account, which
+ * follows from its id and loads nothing.
  */
 
-/** An own picture. `path` is from the public URL. */
+/** An image that was set. `path` begins at the public URL. */
 export interface CoverImage {
   path: string
   size: ImageSize | null

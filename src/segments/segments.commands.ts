@@ -12,7 +12,7 @@ const columns: Column<SegmentView>[] = [
   ['CREATED', (segment) => new Date(segment.createdAt)],
 ]
 
-/** `svc segments`. */
+/** The commands `svc segments`. */
 export const commands: CommandList = [
   command({
     path: 'segments create',

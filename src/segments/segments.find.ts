@@ -2,6 +2,7 @@ import { isList } from '../contacts/contacts.rows.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
@@ -16,7 +17,7 @@ export interface SegmentView {
   listDeleted?: true
 }
 
-const columns = `id, name, list_id as "listId", filter as "where", (extract(epoch from created_at) * 1000)::int8 as "createdAt",
+const columns = `id, name, list_id as "listId", filter as "where", ${epochMs('created_at')} as "createdAt",
   ${isList('list_id')} as "hasList"`
 
 const types = { id: 'text', name: 'text', listId: 'text', where: 'text', createdAt: 'int8', hasList: 'bool' } as const

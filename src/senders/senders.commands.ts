@@ -240,7 +240,7 @@ const domains: CommandList = [
   }),
 ]
 
-/** `svc relay`, `svc senders` and `svc domains`. */
+/** The commands `svc relay`, `svc senders` and `svc domains`. */
 export const commands: CommandList = [
   ...relay,
 

@@ -1,4 +1,4 @@
-/* With which relay, sender and DKIM key an account's email is sent. */
+/* How an account's email is sent: its relay, its senders, and its domains with their DKIM keys. */
 
 export { dkimSelector, domainContext, listDomains } from './domains.ts'
 export { accessOf, relayOfUrl } from './relays.access.ts'

@@ -34,7 +34,7 @@ const flat = ({
   }
 }
 
-/** `svc stats` (docs/reference/cli.md#statistics). */
+/** The command `svc stats` (docs/reference/cli.md#statistics). */
 export const commands: CommandList = [
   command({
     path: 'stats',

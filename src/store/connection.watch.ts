@@ -4,18 +4,18 @@ import { Unanswered } from './faults.ts'
 
 /*
  * A network path can go silent while its connections stay open: nothing arrives, nothing fails. The watch of a database finds such
- * connections and gives them up. Twice a second it looks at each connection:
+ * connections and drops them. Twice a second it looks at each connection:
  *
  * | the connection                                  | what the watch does |
  * |-------------------------------------------------|---------------------|
- * | is past its deadline                            | gives it up |
+ * | is past its deadline                            | drops it |
  * | is outside the pool, and was unused for 10 s    | probes it with an empty statement, which has 5 s |
  * | is in the pool, and unused                      | nothing: the pool probes it before its next use (database.ts) |
  * | runs a statement, and bytes have moved          | notes the progress |
- * | runs a statement, without progress for 10 s     | asks the server on a new connection, and gives it up if the server does not work on it |
- * | … for 30 s, and the server can't be asked       | gives it up |
+ * | runs a statement, without progress for 10 s     | asks the server on a new connection, and drops it if the server does not work on the statement |
+ * | … for 30 s, and the server can't be asked       | drops it |
  *
- * To give a connection up is to close its socket: its statement fails at once. The server may still have the session, with its locks.
+ * To drop a connection is to close its socket: its statement fails at once. The server may still have the session, with its locks.
  * The watch asks it to end such sessions every 5 s until it has answered.
  *
  * The watch's time counts its ticks: a process that was suspended does not mistake its own pause for the server's silence. Statements
@@ -61,19 +61,19 @@ export interface Watch extends Clock {
   add(connection: Connection): void
 }
 
-/** Opens the watch of a database. `dial` opens a connection for a question to the server. Does not keep the process alive. */
+/** Opens the watch of a database. `dial` opens a connection on which the watch asks the server. The watch does not keep the process alive. */
 export const openWatch = (dial: () => Promise<Connection>): Watch => {
   const connections = new Set<Connection>()
   /** When the server was last asked about the statement of a connection. */
   const askedAt = new WeakMap<Connection, number>()
-  /** Tokens of sessions that were given up, and that the server may still have. */
+  /** Tokens of dropped sessions that the server may still have. */
   const abandoned = new Set<string>()
   let now = 0
   let timer: NodeJS.Timeout | undefined
   let isAsking = false
   let nextEndAt = 0
 
-  const giveUp = (connection: Connection): void => {
+  const drop = (connection: Connection): void => {
     connection.drop(new Unanswered())
     abandoned.add(connection.token)
   }
@@ -101,22 +101,22 @@ export const openWatch = (dial: () => Promise<Connection>): Watch => {
     if (connection.progressAt !== null && connection.hasMoved()) connection.progressAt = now
   }
 
-  const isToAsk = (connection: Connection): boolean =>
+  const shouldAsk = (connection: Connection): boolean =>
     !connection.isLost && silenceOf(connection) >= askMs && now - (askedAt.get(connection) ?? -askMs) >= askMs
 
   const check = (connection: Connection): void => {
-    if (connection.endsAt <= now) giveUp(connection)
+    if (connection.endsAt <= now) drop(connection)
     else if (connection.progressAt !== null) noteProgress(connection)
     else if (connection.isSession) probeUnused(connection)
   }
 
-  const giveUpWithoutWork = async (asking: Connection, silent: readonly Connection[]): Promise<void> => {
+  const dropWithoutWork = async (asking: Connection, silent: readonly Connection[]): Promise<void> => {
     const suspects = await withoutWork(asking, silent)
     if (suspects.length === 0) return
     await sleep(arrivalMs)
     for (const one of suspects) {
       noteProgress(one)
-      if (silenceOf(one) >= askMs) giveUp(one)
+      if (silenceOf(one) >= askMs) drop(one)
     }
   }
 
@@ -134,10 +134,10 @@ export const openWatch = (dial: () => Promise<Connection>): Watch => {
     try {
       asking = await dial()
       asking.endsAt = now + probeMs
-      if (silent.length > 0) await giveUpWithoutWork(asking, silent)
+      if (silent.length > 0) await dropWithoutWork(asking, silent)
       await endAbandoned(asking)
     } catch {
-      for (const one of silent) if (silenceOf(one) >= unaskedMs) giveUp(one)
+      for (const one of silent) if (silenceOf(one) >= unaskedMs) drop(one)
     }
     isAsking = false
     asking?.end().catch(() => {})
@@ -148,7 +148,7 @@ export const openWatch = (dial: () => Promise<Connection>): Watch => {
     const present = [...connections].filter(({ isLost }) => !isLost)
     for (const connection of present) check(connection)
     if (isAsking) return
-    const silent = present.filter(isToAsk)
+    const silent = present.filter(shouldAsk)
     if (silent.length > 0 || (abandoned.size > 0 && now >= nextEndAt)) void ask(silent)
   }
 

@@ -15,7 +15,7 @@ const write = async (file: string, content: string): Promise<void> => {
   }
 }
 
-/** `svc projects render` */
+/** The command `svc projects render`. */
 export const renderCommand = command({
   path: 'projects render',
   summary: 'Render a project and print the email as HTML; signed links are placeholders',

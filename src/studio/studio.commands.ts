@@ -119,7 +119,7 @@ const deleteCommand = command({
   },
 })
 
-/** `svc projects` */
+/** The commands `svc projects`. */
 export const commandsOf = (readResults: ReadResults): CommandList => [
   applyCommand,
   ...readCommands(readResults),

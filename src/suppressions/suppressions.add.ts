@@ -30,7 +30,7 @@ const insertReasons = preparedStatement(
 
 /**
  * Suppresses normalised addresses for a reason. Returns those that were not suppressed for it before, and notifies the listeners
- * of them in the same transaction. `since` says for each address since when; it is null or absent for now.
+ * of them in the same transaction. `since` has the time of each suppression; if it is null or absent, that is the current time.
  */
 export const suppressAddresses = async (
   work: Work,

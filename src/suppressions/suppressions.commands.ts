@@ -47,7 +47,7 @@ const parseAddress = async (text: string): Promise<string> => {
   return parse(emailAddress(), text, 'email')
 }
 
-/** `svc suppressions`. */
+/** The commands `svc suppressions`. */
 export const commands: CommandList = [
   command({
     path: 'suppressions list',

@@ -43,7 +43,7 @@ interface Row {
   email: string
   /** The topic that it left. It is null for everything, and for another reason. */
   topicId: string | null
-  /** Why the address is suppressed, if there is no topic. `at` says since when, in epoch ms; it is null for now. */
+  /** Why the address is suppressed, if there is no topic. `at` is the time of the suppression in epoch ms, or null for the current time. */
   optOuts: readonly { reason: SuppressionReason; at: number | null }[]
   /** Topics that it left, by name (`--from`). */
   left: readonly string[]

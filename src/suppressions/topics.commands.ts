@@ -12,7 +12,7 @@ const columns: Column<TopicView>[] = [
   ['CREATED', (topic) => new Date(topic.createdAt)],
 ]
 
-/** `svc topics`. */
+/** The commands `svc topics`. */
 export const commands: CommandList = [
   command({
     path: 'topics create',

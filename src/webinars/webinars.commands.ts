@@ -438,7 +438,7 @@ const freeCommand = command({
   },
 })
 
-/** `svc webinars` */
+/** The commands `svc webinars`. */
 export const commands: CommandList = [
   ...readCommands,
   attendeeCommand,

@@ -1,8 +1,7 @@
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 import { firstSeen, lastSeen, minutesSeen } from './attendance/attendees.ts'
-
-const epochMs = (column: string) => `(extract(epoch from ${column}) * 1000)::int8`
 
 const readRegistrations = statement(
   'registrations-of-email',

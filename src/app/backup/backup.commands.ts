@@ -125,7 +125,7 @@ const restore = async (
   }
 }
 
-/** `svc db backup` and `svc db restore` (docs/reference/cli.md#backup-and-restore). */
+/** The commands `svc db backup` and `svc db restore` (docs/reference/cli.md#backup-and-restore). */
 export const commands: CommandList = [
   command({
     path: 'db backup',

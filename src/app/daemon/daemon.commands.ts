@@ -73,7 +73,7 @@ const placeOf = async () => {
   return { place: `embedded in ${dataDir}`, exists: (await findCluster(dataDir)) !== undefined }
 }
 
-/** `svc serve`, `svc jobs`, `svc db`, `svc openapi`: running the daemon and its database. */
+/** The commands `svc serve`, `svc jobs`, `svc db`, `svc openapi`: running the daemon and its database. */
 export const commands: CommandList = [
   command({
     path: 'serve',

@@ -20,7 +20,7 @@ const rowsOf = (job: JobView): Row[] =>
     ? [{ ...job, process: idle(job), connectedAt: null }]
     : job.processes.map((process) => ({ ...job, ...process }))
 
-/** `svc jobs status` (docs/reference/cli.md#running). */
+/** The command `svc jobs status` (docs/reference/cli.md#running). */
 export const commands: CommandList = [
   command({
     path: 'jobs status',

@@ -85,7 +85,7 @@ const importFrom = async (context: Context, file: string, flags: Flags): Promise
   }
 }
 
-/** `svc accounts export` and `svc accounts import` (docs/reference/cli.md#moving-an-account). */
+/** The commands `svc accounts export` and `svc accounts import` (docs/reference/cli.md#moving-an-account). */
 export const commands: CommandList = [
   command({
     path: 'accounts export',

@@ -11,7 +11,7 @@ const columns: Column<Setting>[] = [
   ['SOURCE', (setting) => setting.source],
 ]
 
-/** `svc config` (docs/reference/cli.md#status-doctor-and-config). */
+/** The command `svc config` (docs/reference/cli.md#status-doctor-and-config). */
 export const commands: CommandList = [
   command({
     path: 'config',

@@ -8,7 +8,7 @@ const columns: Column<Check>[] = [
   ['FOUND', (check) => check.message],
 ]
 
-/** `svc doctor` (docs/reference/cli.md#status-doctor-and-config). */
+/** The command `svc doctor` (docs/reference/cli.md#status-doctor-and-config). */
 export const commands: CommandList = [
   command({
     path: 'doctor',

@@ -19,7 +19,7 @@ const print = async ({ out }: Context, queues: readonly QueueState[], name: stri
   out.one(queues[0]!, Object.fromEntries(columns.map(([heading, cell]) => [heading.toLowerCase(), cell(queues[0]!)])))
 }
 
-/** `svc queues` (docs/reference/cli.md#queues). */
+/** The commands `svc queues` (docs/reference/cli.md#queues). */
 export const commands: CommandList = [
   command({
     path: 'queues show',

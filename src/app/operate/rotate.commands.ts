@@ -76,7 +76,7 @@ const rotate = async (context: Context, flags: Flags): Promise<void> => {
   }
 }
 
-/** `svc secret rotate`. */
+/** The command `svc secret rotate`. */
 export const commands: CommandList = [
   command({
     path: 'secret rotate',

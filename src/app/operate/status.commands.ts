@@ -61,7 +61,7 @@ const forPeople = (app: Pick<OpenApp, 'systemNow'>, status: Status): Record<stri
   return { ...shown(status), ...(aheadMs > 0 && { clock: `${span(aheadMs)} ahead: svc clock reset` }) }
 }
 
-/** `svc status [--watch]` (docs/reference/cli.md#status-doctor-and-config). */
+/** The command `svc status [--watch]` (docs/reference/cli.md#status-doctor-and-config). */
 export const commands: CommandList = [
   command({
     path: 'status',

@@ -307,7 +307,7 @@ const resume = async (context: Context, id: string, given: string | undefined, r
   }
 }
 
-/** `svc contacts import` */
+/** The command `svc contacts import`. */
 export const importCommand = command({
   path: 'contacts import',
   summary: 'Import contacts from a CSV file, in batches of 500 rows that stay if the import is interrupted',

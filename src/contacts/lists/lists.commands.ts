@@ -12,7 +12,7 @@ const listColumns: Column<ContactListView>[] = [
   ['UPDATED', (list) => new Date(list.updatedAt)],
 ]
 
-/** `svc lists` */
+/** The commands `svc lists`. */
 export const lists: CommandList = [
   command({
     path: 'lists create',

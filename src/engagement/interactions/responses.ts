@@ -4,6 +4,7 @@ import type { PageRequest } from '../../lib/page-request.ts'
 import { joinMessage, sourceOfMessage } from '../../messages/messages.ts'
 import { defineJob, inBatches } from '../../store/background.ts'
 import { typed } from '../../store/column-types.ts'
+import { epochMs } from '../../store/epoch-ms.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findProject, leavesOf, loadProject } from '../../studio/studio.ts'
@@ -38,7 +39,7 @@ const readResponses = statement(
   },
   `select i.id, i.kind, nullif(i.block_id, '') as "blockId", i.value, i.email, i.message_id as "messageId",
      ${sourceOfMessage} as source,
-     (extract(epoch from i.at) * 1000)::int8 as at
+     ${epochMs('i.at')} as at
    from interactions i ${joinMessage('i')}
    where i.account_id = :accountId and i.project_id = :projectId and (:before::text is null or i.id < :before) and not i.is_bot
    order by i.id desc limit :limit`,

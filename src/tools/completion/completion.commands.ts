@@ -6,7 +6,7 @@ import type { Shell } from './completion.scripts.ts'
 
 const shells: readonly Shell[] = ['bash', 'zsh', 'fish']
 
-/** `svc completion bash|zsh|fish`, and the hidden command that their scripts call at each tab (docs/reference/cli.md#status-doctor-and-config). */
+/** The command `svc completion bash|zsh|fish`, and the hidden command that their scripts call at each tab (docs/reference/cli.md#status-doctor-and-config). */
 export const commandsOf = (loadCommands: (args: readonly string[]) => Promise<CommandList[]>): CommandList => [
   command({
     path: 'completion',

@@ -2,7 +2,7 @@ import { type CommandList, command } from '../../cli/define.ts'
 import { present } from '../../cli/flags.ts'
 import { printable } from '../../cli/output.ts'
 
-/** `svc mcp` (docs/mcp.md). */
+/** The command `svc mcp` (docs/mcp.md). */
 export const commands: CommandList = [
   command({
     path: 'mcp',

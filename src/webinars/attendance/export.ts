@@ -29,7 +29,7 @@ const lines = async function* (load: Load, head: string, lineOf: (attendee: Atte
 }
 
 /**
- * Writes all attendees to `sink`, page by page with back-pressure, and leaves it open. If it `isSafe`, CSV cells that a
+ * Writes all attendees to `sink`, page by page with back-pressure, and leaves it open. With `isSafe`, CSV cells that a
  * spreadsheet would run as formulas are quoted as text.
  */
 export const writeAttendees = (

@@ -1,6 +1,4 @@
-import { hash } from 'node:crypto'
-import { imageTypeOf } from '../../accounts/accounts.ts'
-import { imageSize } from '../../lib/image-size.ts'
+import { imageFacts } from '../../lib/image.ts'
 import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
@@ -15,21 +13,15 @@ export const coverMaxBytes = 500 * 1024
  * image.
  */
 export const setCover = async (work: Work, id: string, cover: Buffer | null): Promise<void> => {
-  const coverType = cover && imageTypeOf('cover', cover, coverMaxBytes)
-  const size = cover && coverType ? imageSize(cover, coverType) : null
+  const {
+    type = null,
+    hash = null,
+    width = null,
+    height = null,
+  } = cover ? imageFacts('cover', cover, coverMaxBytes) : {}
+  const values = { cover, coverType: type, coverHash: hash, coverWidth: width, coverHeight: height }
   const [em, { Webinar }] = await work.em(import('../webinars.entities.ts'))
-  await em.nativeUpdate(
-    Webinar,
-    { id },
-    {
-      cover,
-      coverType,
-      coverHash: cover && hash('sha256', cover).slice(0, 12),
-      coverWidth: size?.width ?? null,
-      coverHeight: size?.height ?? null,
-      updatedAt: work.now,
-    },
-  )
+  await em.nativeUpdate(Webinar, { id }, { ...values, updatedAt: work.now })
 }
 
 const ids = types(webinars, 'accountId', 'id')

@@ -4,7 +4,7 @@ import { ownPath } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
 import { type CoverRow, coverPath } from '../sessions/sessions.cover.ts'
 
-/** Returns the cover of a webinar, its style, and its URL if it is an own picture. */
+/** Returns the cover of a webinar, its style, and the URL of its image, which is null for a drawing. */
 export const coverLook = (
   app: App,
   { accountId, id, coverHash, coverWidth: width, coverHeight: height }: CoverRow & { accountId: string; id: string },
