@@ -186,11 +186,11 @@ test('a deletion waits for a draft that is being made, and is refused then', asy
     return draft
   })
   await isMade
-  const removing = work((w) => deleteTopic(w, 'News'))
+  const refused = expect(work((w) => deleteTopic(w, 'News'))).rejects.toMatchObject({ kind: 'conflict' })
   await untilLocked(t.app.database, 1)
   release()
   expect(await making).toMatchObject({ topicId: news })
-  await expect(removing).rejects.toMatchObject({ kind: 'conflict' })
+  await refused
 })
 
 test('a topic of another account, and an unknown one, are refused, and no draft is made', async () => {

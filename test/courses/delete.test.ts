@@ -109,9 +109,9 @@ test('an enrolment and a webinar that wait for the deletion find no course; thos
   const enrolment = enrol(t, account, id, 'bob@people.example')
   const webinar = makeWebinar(t, account, { courseId: id })
   await untilLocked(t.app.database, 3)
+  const ended = Promise.allSettled([deletion, enrolment, webinar])
   await session.query('commit')
-  const ends = await Promise.allSettled([deletion, enrolment, webinar])
-  expect(ends).toMatchObject([
+  expect(await ended).toMatchObject([
     { status: 'fulfilled' },
     { status: 'rejected', reason: { kind: 'not_found' } },
     { status: 'rejected', reason: { kind: 'not_found' } },
@@ -137,8 +137,9 @@ test('changes, lessons and bindings that wait for the deletion find no course, a
     work((w) => setBinding(t.app, w, `course:${id}`, 'enrolled', 'Welcome')),
   ]
   await untilLocked(t.app.database, 5)
+  const ended = Promise.allSettled([deletion, ...late])
   await session.query('commit')
-  const [deleted, ...ends] = await Promise.allSettled([deletion, ...late])
+  const [deleted, ...ends] = await ended
   expect(deleted.status).toBe('fulfilled')
   const missing = { status: 'rejected', reason: { kind: 'not_found' } }
   expect(ends).toMatchObject([missing, missing, missing, missing])
@@ -158,11 +159,9 @@ test('a binding of a webinar that is being deleted finds none', async () => {
   await untilLocked(t.app.database, 1)
   const binding = work((w) => setBinding(t.app, w, `webinar:${id}`, 'registered', 'Welcome'))
   await untilLocked(t.app.database, 2)
+  const ended = Promise.allSettled([deletion, binding])
   await session.query('commit')
-  expect(await Promise.allSettled([deletion, binding])).toMatchObject([
-    { status: 'fulfilled' },
-    { status: 'rejected', reason: { kind: 'not_found' } },
-  ])
+  expect(await ended).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: { kind: 'not_found' } }])
   expect(await work(listBindings)).toEqual([])
 })
 

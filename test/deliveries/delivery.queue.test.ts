@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { openApp } from '../../src/app/app.ts'
+import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { claimDeliveries } from '../../src/deliveries/queue/claim.statement.ts'
 import {
@@ -309,15 +309,27 @@ describe('the loop', () => {
     await subscribe(t.app, account.id, receiver.url)
     const second = await openApp(readConfig(t.env))
     const freedBefore = Object.fromEntries(t.app.counters.counts('freedClaims')).deliveries!
-    const loops = [startDeliveries(t.app), startDeliveries(second)]
+    let failures = 0
+    const counting = (app: OpenApp): OpenApp => ({
+      ...app,
+      http: {
+        ...app.http,
+        async post(...args) {
+          const outcome = await app.http.post(...args)
+          if (!outcome.ok) failures++
+          return outcome
+        },
+      },
+    })
+    const loops = [startDeliveries(counting(t.app)), startDeliveries(counting(second))]
     for (let i = 0; i < 6; i++) await emitEvents(t.app, account.id, 500)
     await eventually(async () => (await counts()).delivered === 3000)
     await Promise.all(loops.map((loop) => loop.stop()))
     const freed = [t.app, second].map(({ counters }) => Object.fromEntries(counters.counts('freedClaims')).deliveries)
     await second.close()
     expect(new Set(keys()).size).toBe(3000)
-    // A worker whose connection is silent for seconds, as on a busy machine, loses its claims.
-    expect(receiver.requests.length - 3000).toBeLessThanOrEqual(freed[0]! + freed[1]! - freedBefore)
+    // On a busy machine a post may time out, and a worker whose connection is silent for seconds loses its claims.
+    expect(receiver.requests.length - 3000).toBeLessThanOrEqual(failures + freed[0]! + freed[1]! - freedBefore)
   })
 
   test('finishes the posts in progress when it stops, and releases the rest without counting a failure', async () => {
