@@ -39,6 +39,8 @@ export const textLocks = {
   calendar: 'calendar ',
   /** An account's results of email: exclusive while changes are added up, shared while a person's are corrected. */
   results: 'results ',
+  /** A person in an account's results, by account and address: held while the person's results are corrected. */
+  resultsOfPerson: 'person ',
   /** The names of an account's lists: held while one is added or changed. */
   lists: 'lists:',
   projects: 'projects:',

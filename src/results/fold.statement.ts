@@ -15,16 +15,6 @@ const forMetrics = (sqlOf: (metric: PersonMetric) => string, separator = ', '): 
 
 const columns = forMetrics((metric) => metric)
 
-/*
- * An upsert returns only the row that it has written, not whether a metric was in it before. So it writes the metrics that are new into
- * the row's `news`, as a set of bits.
- */
-const bitOf = (metric: PersonMetric): number => 2 ** personMetrics.indexOf(metric)
-const newsOf = (isNew: (metric: PersonMetric) => string): string =>
-  forMetrics((metric) => `case when ${isNew(metric)} then ${bitOf(metric)} else 0 end`, ' + ')
-/** SQL condition, inside the upsert into `message_people p`. */
-const isNewInRow = (metric: PersonMetric): string => `(p.${metric} is null and excluded.${metric} is not null)`
-
 /** The changes of this batch. Those that another transaction has locked stay. */
 const taken = `
   taken as (
@@ -78,32 +68,32 @@ const fact = `
     group by 1, 2, 3, 5
   )`
 
-/** Writes these rows, and returns those with a metric that they did not have. */
-const news = `
-  news as (
-    insert into message_people as p (account_id, email, scope, link, ${columns}, news)
-    select :accountId, email, scope, link, ${columns}, ${newsOf((metric) => `${metric} is not null`)}
+/** Writes the metrics that these rows did not have. */
+const written = `
+  written as (
+    insert into message_people as p (account_id, email, scope, link, ${columns})
+    select :accountId, email, scope, link, ${columns}
     from fact
     order by email, scope, link
     on conflict (account_id, email, scope, link) do update
-    set ${forMetrics((metric) => `${metric} = coalesce(p.${metric}, excluded.${metric})`)}, news = ${newsOf(isNewInRow)}
-    where ${forMetrics(isNewInRow, ' or ')}
-    returning email, scope, link, news
+    set ${forMetrics((metric) => `${metric} = coalesce(p.${metric}, excluded.${metric})`)}
+    where ${forMetrics((metric) => `(p.${metric} is null and excluded.${metric} is not null)`, ' or ')}
   )`
 
-/** Each new metric of a person. In the account, `before` is the person's previous day with that metric in this batch. */
+/**
+ * Each metric that a person did not have before this statement. In the account, `before` is the person's previous day with that metric
+ * in this batch.
+ */
 const person = `
   person as materialized (
     select f.email, case when f.is_account then '' else f.scope end as scope, f.link, f.url, m.metric, m.day,
       case when f.is_account
         then lag(m.day) over (partition by f.email, f.link, m.metric, f.is_account order by m.day)
       end as before
-    from news n
-    join fact f on f.email = n.email and f.scope = n.scope and f.link = n.link
-    cross join lateral (
-      values ${forMetrics((metric) => `('${metric}', ${bitOf(metric)}, f.${metric})`)}
-    ) m(metric, bit, day)
-    where n.news & m.bit > 0
+    from fact f
+    left join message_people k on k.account_id = :accountId and k.email = f.email and k.scope = f.scope and k.link = f.link
+    cross join lateral (values ${forMetrics((metric) => `('${metric}', f.${metric}, k.${metric})`)}) m(metric, day, known)
+    where m.day is not null and m.known is null
   )`
 
 /** The person's previous day with that metric from earlier batches. */
@@ -146,10 +136,13 @@ const folded = `
     set count = message_results.count + excluded.count
   )`
 
-/** Adds up at most `batchSize` changes of the account, with `person` (an address) only those by this person; returns their number. */
+/**
+ * Adds up at most `batchSize` changes of the account, with `person` (an address) only those by this person; returns their number. The
+ * caller has the lock of the account's results or of the person: two that run at once would both count a person who is new to them.
+ */
 export const foldBatch = statement(
   'fold-result-changes',
   { row: { count: 'int8' }, parameters: { accountId: 'text', person: 'text?' } },
-  `with ${[taken, latest, placed, fact, news, person, change, folded].join(',')}
+  `with ${[taken, latest, placed, fact, written, person, change, folded].join(',')}
   select count(*) as count from taken`,
 )

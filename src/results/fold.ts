@@ -32,19 +32,20 @@ const lockToFold = statement(
   `select pg_try_advisory_xact_lock(${lockKey('results', ':accountId')}) as "isMine"`,
 )
 
-const lockToCorrect = statement(
+/** Locks a person's results, to correct them. */
+export const lockToCorrect = statement(
   'lock-results-to-correct',
-  { row: { pg_advisory_xact_lock_shared: 'void' }, parameters: { accountId: 'text' } },
-  `select pg_advisory_xact_lock_shared(${lockKey('results', ':accountId')})`,
+  { row: { account: 'void', person: 'void' }, parameters: { accountId: 'text', email: 'text' } },
+  `select pg_advisory_xact_lock_shared(${lockKey('results', ':accountId')}) as account,
+     pg_advisory_xact_lock(${lockKey('resultsOfPerson', ':accountId || :email')}) as person`,
 )
 
-/** Keeps `foldResults` from the account until the end of the transaction. */
-export const holdResults = async ({ sql, accountId }: Work): Promise<void> => {
-  await sql(lockToCorrect, { accountId })
-}
-
-/** Adds up the changes by one person. The caller holds the results. */
+/**
+ * Adds up the changes by one person. Until the end of the transaction, `foldResults` skips the account, and other corrections of the
+ * person wait.
+ */
 export const foldPerson = async ({ sql, accountId }: Work, email: string): Promise<void> => {
+  await sql(lockToCorrect, { accountId, email })
   while ((await sql(foldBatch, { accountId, person: email }))[0]!.count === batchSize);
 }
 

@@ -2,7 +2,7 @@ import { type RowOf, typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import { foldPerson, holdResults } from './fold.ts'
+import { foldPerson } from './fold.ts'
 import { messagePeople } from './results.columns.ts'
 import { type PersonMetric, personMetrics } from './results.rows.ts'
 
@@ -92,8 +92,8 @@ const writeRows = statement(
      where p.account_id = :accountId and p.email = :email and p.scope = g.scope and p.link = ''
        and coalesce(g.opened, g.clicked, g.answered, g.unsubscribed) is null
    )
-   insert into message_people (account_id, email, scope, link, opened, clicked, answered, unsubscribed, news)
-   select :accountId, :email, scope, '', opened, clicked, answered, unsubscribed, 0 from given g
+   insert into message_people (account_id, email, scope, link, opened, clicked, answered, unsubscribed)
+   select :accountId, :email, scope, '', opened, clicked, answered, unsubscribed from given g
    where coalesce(g.opened, g.clicked, g.answered, g.unsubscribed) is not null
    on conflict (account_id, email, scope, link) do update
    set opened = excluded.opened, clicked = excluded.clicked, answered = excluded.answered, unsubscribed = excluded.unsubscribed`,
@@ -115,7 +115,6 @@ const change = async ({ sql, accountId }: Work, changes: readonly Change[]): Pro
 
 /** Deletes what the results store about an address. The person is not counted any more; messages and clicks are. */
 export const erasePerson = async (work: Work, email: string): Promise<void> => {
-  await holdResults(work)
   await foldPerson(work, email)
   await change(work, difference(await work.sql(deleteRows, { accountId: work.accountId, email }), []))
 }
@@ -143,7 +142,6 @@ export const recountPerson = async (
   readActions: () => Promise<readonly RecipientAction[]>,
 ): Promise<void> => {
   const { sql, accountId } = work
-  await holdResults(work)
   await foldPerson(work, email)
   const before = await sql(lockRows, { accountId, email })
   const counted = new Map<string, PersonRow>()

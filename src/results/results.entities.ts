@@ -73,8 +73,8 @@ const MessagePersonSchema = defineEntity({
     clicked: p.date().nullable(),
     answered: p.date().nullable(),
     unsubscribed: p.date().nullable(),
-    /** Which of them the latest statement set, as bits. */
-    news: p.smallint(),
+    /** Not used any more: only daemons of the version before write it. */
+    news: p.smallint().default(0),
   },
 })
 export class MessagePerson extends MessagePersonSchema.class {}

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { beforeEach, expect, test } from 'vitest'
 import { Migration20261123231200_message_results as Counting } from '../../migrations/Migration20261123231200_message_results.ts'
+import { Migration20261129120000_news_of_people as NewsOfPeople } from '../../migrations/Migration20261129120000_news_of_people.ts'
 import { ingestBounces } from '../../src/bounces/bounces.ts'
 import { createBroadcast, NewBroadcast, testBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
@@ -15,7 +16,8 @@ import {
   recordResults,
   suppressedResult,
 } from '../../src/messages/outbox/outbox.record.ts'
-import { foldResults, runResults } from '../../src/results/fold.ts'
+import { batchSize, foldBatch } from '../../src/results/fold.statement.ts'
+import { foldPerson, foldResults, lockToCorrect, runResults } from '../../src/results/fold.ts'
 import { mailStats } from '../../src/results/results.ts'
 import type { Work } from '../../src/store/work.ts'
 import { suppressAddresses } from '../../src/suppressions/suppressions.ts'
@@ -102,9 +104,11 @@ const contact = (email: string) => work((w) => writeContacts(w, listId, [{ email
 const migrateAgain = () =>
   t.app.database.transaction(async (sql) => {
     await sql('drop table message_results, message_result_changes, message_people')
-    const migration = new Counting(undefined as never, undefined as never)
-    migration.up()
-    for (const query of migration.getQueries()) await sql(String(query))
+    for (const Later of [Counting, NewsOfPeople]) {
+      const migration = new Later(undefined as never, undefined as never)
+      migration.up()
+      for (const query of migration.getQueries()) await sql(String(query))
+    }
   })
 
 const today = () => t.app.now().toISOString().slice(0, 10)
@@ -285,6 +289,28 @@ test('an erasure waits for an answer that is being recorded, and removes it too'
     )
   expect(await stats(cause.broadcast)).toMatchObject({ sent: 1, opened: 0, answered: 0 })
   await check([[today(), today()]])
+})
+
+test('two corrections of one person at once count the person once', async () => {
+  const email = 'ada@people.example'
+  await queue(email, 'broadcast')
+  await sendAll()
+  const clicks = batchSize + 500
+  await t.app.sql(
+    `insert into message_result_changes (account_id, project_id, cause, day, metric, count, email, url)
+     select $1, $2, $3, current_date, 'clicked', 1, $4, $5 from generate_series(1, ${clicks})`,
+    [account.id, account.projectId, cause.broadcast, email, harbour],
+  )
+  let second: Promise<void> | undefined
+  await work(async (w) => {
+    await w.sql(lockToCorrect, { accountId: account.id, email })
+    await w.sql(foldBatch, { accountId: account.id, person: email })
+    second = work((other) => foldPerson(other, email))
+    await untilLocked(t.app, 1)
+    await foldPerson(w, email)
+  })
+  await second
+  expect(await stats(cause.broadcast)).toMatchObject({ opened: 1, clicked: 1, links: [{ clicks, people: 1 }] })
 })
 
 test('a withdrawn answer does not count, unless there is another one', async () => {
