@@ -4,8 +4,8 @@ import { MailboxFailure, withMailbox } from '../net/imap.ts'
 import { createBell, repeatUntil } from '../queue/loop.ts'
 import { defineJob } from '../store/background.ts'
 import type { RowOf } from '../store/column-types.ts'
-import { isUnavailable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { isUnavailable, sqlOn } from '../store/database.ts'
+import { type Statement, statement } from '../store/statement.ts'
 import type { App, Report } from '../store/work.ts'
 import { accessOf, mailboxColumns } from './mailboxes.ts'
 import { maxMessageBytes } from './split.ts'
@@ -67,6 +67,20 @@ const findUnread = statement(
 const findDue = (app: App, accountId: string | null): Promise<DueMailbox[]> =>
   app.sql(findUnread, { before: new Date(app.now().getTime() - everyMs + slackMs), accountId })
 
+const lockOf = `${lockClasses.mailbox}, hashtext(:accountId)`
+
+const tryMailboxLock = statement(
+  'try-mailbox-lock',
+  { row: { isMine: 'bool' }, parameters: { accountId: 'text' } },
+  `select pg_try_advisory_lock(${lockOf}) as "isMine"`,
+)
+
+const unlockMailbox = statement(
+  'unlock-mailbox',
+  { row: { pg_advisory_unlock: 'bool' }, parameters: { accountId: 'text' } },
+  `select pg_advisory_unlock(${lockOf})`,
+)
+
 const noteRead = statement(
   'note-mailbox-read',
   { parameters: { accountId: 'text', readAt: 'timestamptz', error: 'text?' } },
@@ -83,8 +97,8 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
   const guard = await app.database.connect()
   // The mailboxes are read in parallel, but the connection that holds their locks runs one statement at a time.
   let last: Promise<unknown> = Promise.resolve()
-  const query = (text: string, accountId: string) => {
-    const answer = last.catch(() => {}).then(() => guard.query(text, [lockClasses.mailbox, accountId]))
+  const onGuard = <Row extends object>(query: Statement<Row, { accountId: string }>, accountId: string) => {
+    const answer = last.catch(() => {}).then(() => sqlOn(guard)(query, { accountId }))
     last = answer
     return answer
   }
@@ -99,8 +113,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
     }
   }
   const read = async (accountId: string) => {
-    const { rows } = await query('select pg_try_advisory_lock($1, hashtext($2)) as mine', accountId)
-    if (!rows[0].mine) return
+    if (!(await onGuard(tryMailboxLock, accountId))[0]!.isMine) return
     try {
       // Another process may have read it since it was found due.
       const [mailbox] = await findDue(app, accountId)
@@ -109,7 +122,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
       if (signal.aborted) return
       await app.sql(noteRead, { accountId, readAt: app.now(), error })
     } finally {
-      await query('select pg_advisory_unlock($1, hashtext($2))', accountId)
+      await onGuard(unlockMailbox, accountId)
     }
   }
   try {

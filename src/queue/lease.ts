@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import { lockClasses } from '../lib/locks.ts'
-import type { Database, Sql } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
+import { type Database, type Sql, sqlOn } from '../store/database.ts'
+import { composedStatement, statement } from '../store/statement.ts'
 import { holdsChannel, isHeld, type QueueName } from './holds.ts'
 import { type Looks, reportLooks } from './looks.ts'
 
@@ -60,19 +61,21 @@ interface Lease {
   close(isEmpty: (id: number) => Promise<boolean>): Promise<void>
 }
 
-interface BeatRow {
-  isAlive: boolean
-  isDue: boolean
-  isHeld: boolean
-  looks: Record<string, boolean | null>
-  others: OtherWorker[]
-}
-
 interface OtherWorker {
   id: number
   seenAt: string
   hasSession: boolean
 }
+
+const beatRow = {
+  isAlive: 'bool',
+  isDue: 'bool',
+  isHeld: 'bool',
+  looks: typed<Record<string, boolean | null>>('json'),
+  others: typed<OtherWorker[]>('json'),
+} as const
+
+type BeatRow = RowOf<typeof beatRow>
 
 /** Returns SQL for the rest of a query after `select`: the session that holds the lock of the worker with this id. */
 export const sessionOfWorker = (id: string) => `
@@ -95,15 +98,21 @@ const objectOf = (looks: Looks): string =>
     .map(([scheduler, hasWork]) => `'${scheduler}', (${hasWork})`)
     .join(', ')})`
 
-const beating = (queue: QueueName, isDue: string, looks: Looks) => `
+/** Returns the statement of a heartbeat, which stays prepared under its name. */
+const beating = (name: string, queue: QueueName, isDue: string, looks: Looks) =>
+  composedStatement(
+    name,
+    { row: beatRow, parameters: { id: 'int4', job: 'text' } },
+    `
   with me as (
-    update workers set seen_at = clock_timestamp() where id = $1 returning id
+    update workers set seen_at = clock_timestamp() where id = :id returning id
   )
   select (select count(*) from me) = 1 as "isAlive", ${isDue} as "isDue",
     ${isHeld(queue)} as "isHeld", ${objectOf(looks)} as looks, coalesce((
     select json_agg(json_build_object('id', w.id, 'seenAt', w.seen_at, 'hasSession', exists (select ${sessionOfWorker('w.id')})))
-    from workers w where w.job = $2 and w.id <> $1
-  ), '[]') as others`
+    from workers w where w.job = :job and w.id <> :id
+  ), '[]') as others`,
+  )
 
 /**
  * Watches the other workers of a job. A worker is dead if two checks in a row find no session, or if its heartbeat has not
@@ -142,22 +151,55 @@ export interface LeaseOf {
   queue: QueueName
 }
 
+const byId = { id: 'int4' } as const
+
+const tryWorkerLock = statement(
+  'try-worker-lock',
+  { row: { isLocked: 'bool' }, parameters: byId },
+  `select pg_try_advisory_lock(${lockClass}, :id) as "isLocked"`,
+)
+
+const takeWorkerLock = statement(
+  'take-worker-lock',
+  { row: { pg_advisory_lock: 'void' }, parameters: byId },
+  `select pg_advisory_lock(${lockClass}, :id)`,
+)
+
+const nextWorkerId = statement('next-worker-id', { row: byId }, `select nextval('workers_id_seq')::int as id`)
+
+const findWorker = statement('find-worker', { parameters: byId }, 'select from workers where id = :id')
+
+const insertWorker = statement(
+  'insert-worker',
+  { parameters: { id: 'int4', job: 'text' } },
+  'insert into workers (id, job, seen_at) values (:id, :job, clock_timestamp())',
+)
+
+const endFormerSession = statement(
+  'end-former-session',
+  { row: { pg_terminate_backend: 'bool' }, parameters: { id: 'int4', pid: 'int4' } },
+  `select pg_terminate_backend(l.pid, ${takeoverMs}) ${sessionOfWorker(':id::int')} and l.pid = :pid`,
+)
+
+const deleteWorker = statement('delete-worker', { parameters: byId }, 'delete from workers where id = :id')
+
+const deleteDead = statement(
+  'delete-dead-workers',
+  { parameters: { ids: '_int4' } },
+  `delete from workers w where id = any(:ids) and not exists (select ${sessionOfWorker('w.id')})`,
+)
+
 /** Whether the session got the lock of the worker with this id. */
-const tryLock = async (session: pg.Client, id: number): Promise<boolean> => {
-  const { rows } = await session.query('select pg_try_advisory_lock($1, $2) as locked', [lockClass, id])
-  return rows[0].locked
-}
+const tryLock = async (sql: Sql, id: number): Promise<boolean> => (await sql(tryWorkerLock, { id }))[0]!.isLocked
 
 /** Whether the worker's row exists. */
-const hasRow = async (session: pg.Client, id: number): Promise<boolean> =>
-  (await session.query('select from workers where id = $1', [id])).rows.length > 0
+const hasRow = async (sql: Sql, id: number): Promise<boolean> => (await sql(findWorker, { id })).length > 0
 
 /** Inserts a worker with a new id, and locks it. */
-const insertWorker = async (session: pg.Client, job: string): Promise<number> => {
-  const { rows } = await session.query(`select nextval('workers_id_seq')::int as id`)
-  const id: number = rows[0].id
-  await session.query('select pg_advisory_lock($1, $2)', [lockClass, id])
-  await session.query('insert into workers (id, job, seen_at) values ($1, $2, clock_timestamp())', [id, job])
+const addWorker = async (sql: Sql, job: string): Promise<number> => {
+  const { id } = (await sql(nextWorkerId))[0]!
+  await sql(takeWorkerLock, { id })
+  await sql(insertWorker, { id, job })
   return id
 }
 
@@ -168,22 +210,17 @@ interface Former {
 }
 
 /** Ends the former session if the server still has it, and locks its worker. Returns whether it did. */
-const takeOver = async (session: pg.Client, { id, pid }: Former): Promise<boolean> => {
-  const ending = `select pg_terminate_backend(l.pid, ${takeoverMs}) ${sessionOfWorker('$1')} and l.pid = $2`
-  const { rows } = await session.query(ending, [id, pid])
-  return rows.length > 0 && (await tryLock(session, id))
-}
+const takeOver = async (sql: Sql, { id, pid }: Former): Promise<boolean> =>
+  (await sql(endFormerSession, { id, pid })).length > 0 && (await tryLock(sql, id))
 
 /** Returns the id of the worker of a new session: the former one, unless its row is deleted or another session holds its lock. */
-const register = async (session: pg.Client, job: string, former: Former | null): Promise<number> => {
+const register = async (sql: Sql, job: string, former: Former | null): Promise<number> => {
   if (former) {
-    const isOurs = (await tryLock(session, former.id)) || (await takeOver(session, former))
-    if (isOurs && (await hasRow(session, former.id))) return former.id
+    const isOurs = (await tryLock(sql, former.id)) || (await takeOver(sql, former))
+    if (isOurs && (await hasRow(sql, former.id))) return former.id
   }
-  return insertWorker(session, job)
+  return addWorker(sql, job)
 }
-
-const deleteDead = `delete from workers w where id = any($1) and not exists (select ${sessionOfWorker('w.id')})`
 
 /** A worker with its session, which is replaced when it is lost. */
 class WorkerLease implements Lease {
@@ -192,8 +229,8 @@ class WorkerLease implements Lease {
   readonly #channels: readonly string[]
   readonly #events: LeaseEvents
   readonly #looks: Looks
-  readonly #looking: pg.QueryConfig
-  readonly #plain: pg.QueryConfig
+  readonly #looking: ReturnType<typeof beating>
+  readonly #plain: ReturnType<typeof beating>
   readonly #observer = createObserver()
   readonly #deafen: () => void
   #client: pg.Client | undefined
@@ -218,9 +255,9 @@ class WorkerLease implements Lease {
     this.#channels = [holdsChannel, ...channels]
     this.#events = events
     this.#looks = events.looks ?? {}
-    const textWith = (looks: Looks) => beating(queue, events.isDue ?? 'false', looks)
-    this.#looking = { name: 'look', text: textWith(this.#looks) }
-    this.#plain = { name: 'beat', text: textWith({}) }
+    const isDue = events.isDue ?? 'false'
+    this.#looking = beating('look', queue, isDue, this.#looks)
+    this.#plain = beating('beat', queue, isDue, {})
     this.#deafen = database.notices.hear(({ channel, payload }) => {
       if (this.#channels.includes(channel)) this.#noticed(channel, payload)
     })
@@ -247,7 +284,7 @@ class WorkerLease implements Lease {
     // From here on nothing may be claimed: the row is about to be deleted.
     this.#id = null
     try {
-      if (former && (await isEmpty(former.id))) await session.query('delete from workers where id = $1', [former.id])
+      if (former && (await isEmpty(former.id))) await sqlOn(session)(deleteWorker, { id: former.id })
     } catch {
       // The row stays for the next worker, which finds it dead.
     }
@@ -287,7 +324,7 @@ class WorkerLease implements Lease {
     await session.query('set enable_seqscan = off')
     await session.query(`set lock_timeout = ${lookLockMs}`)
     for (const channel of this.#channels) await session.query(`listen ${channel}`)
-    this.#id = await register(session, this.#job, this.#former)
+    this.#id = await register(sqlOn(session), this.#job, this.#former)
     this.#former = { id: this.#id, pid: (session as unknown as { processID: number }).processID }
     this.#delayMs = firstDelayMs
   }
@@ -317,8 +354,7 @@ class WorkerLease implements Lease {
   async #ask(session: pg.Client, isLooking: boolean): Promise<number> {
     const sentAt = performance.now()
     const { id } = this.#former!
-    const { rows } = await session.query({ ...(isLooking ? this.#looking : this.#plain), values: [id, this.#job] })
-    const answer: BeatRow = rows[0]
+    const answer = (await sqlOn(session)(isLooking ? this.#looking : this.#plain, { id, job: this.#job }))[0]!
     if (!answer.isAlive) {
       // Other workers declared this one dead and freed its claims: it starts again under a new id.
       this.#former = null
@@ -378,7 +414,7 @@ class WorkerLease implements Lease {
     if (this.#isBurying) return
     this.#isBurying = true
     try {
-      if (await this.#events.died(dead)) await session.query(deleteDead, [dead])
+      if (await this.#events.died(dead)) await sqlOn(session)(deleteDead, { ids: [...dead] })
     } catch {
       // The database is unavailable: the next heartbeat tries again.
     } finally {

@@ -1,5 +1,6 @@
 import { joinTarget } from '../deliveries/deliveries.ts'
 import { lockClasses } from '../lib/locks.ts'
+import { sqlOn } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 import { deleteWebhook } from './webhooks.ts'
@@ -8,7 +9,25 @@ import { deleteWebhook } from './webhooks.ts'
  * A listener is alive while a session holds the advisory lock of its URL, which is unique: it contains port and token. The lock is
  * taken before the subscription is created, so that another listener never takes the subscription for orphaned.
  */
-const lockOf = `${lockClasses.listener}, hashtext($1)`
+const lockOf = `${lockClasses.listener}, hashtext(:url)`
+
+const lockListener = statement(
+  'lock-listener',
+  { row: { pg_advisory_lock: 'void' }, parameters: { url: 'text' } },
+  `select pg_advisory_lock(${lockOf})`,
+)
+
+const tryListenerLock = statement(
+  'try-listener-lock',
+  { row: { isLocked: 'bool' }, parameters: { url: 'text' } },
+  `select pg_try_advisory_lock(${lockOf}) as "isLocked"`,
+)
+
+const unlockListener = statement(
+  'unlock-listener',
+  { row: { pg_advisory_unlock: 'bool' }, parameters: { url: 'text' } },
+  `select pg_advisory_unlock(${lockOf})`,
+)
 
 export interface ListenerLock {
   /** Takes the lock if this session does not have it, also after a lost connection. Rejects while the database is unavailable. */
@@ -27,7 +46,7 @@ export const openListenerLock = (database: App['database'], url: string): Listen
     opened.once('end', () => {
       client = null
     })
-    await opened.query(`select pg_advisory_lock(${lockOf})`, [url])
+    await sqlOn(opened)(lockListener, { url })
     client = opened
     return opened
   }
@@ -36,10 +55,9 @@ export const openListenerLock = (database: App['database'], url: string): Listen
       await (await connected()).query('select')
     },
     async whileFree(other, run) {
-      const session = await connected()
-      const { rows } = await session.query(`select pg_try_advisory_lock(${lockOf}) as taken`, [other])
-      if (!rows[0].taken) return false
-      await run().finally(() => session.query(`select pg_advisory_unlock(${lockOf})`, [other]))
+      const sql = sqlOn(await connected())
+      if (!(await sql(tryListenerLock, { url: other }))[0]!.isLocked) return false
+      await run().finally(() => sql(unlockListener, { url: other }))
       return true
     },
     release: async () => {

@@ -83,22 +83,25 @@ const placeOf = (text: string) => `(() => {
 })()`
 
 describePages('a block of HTML', (openPage) => {
-  test.each(attacks)('can do nothing but show its content: %s', async (attack) => {
-    const page = await openPage()
-    await page.route('**/*', (route) => route.abort())
-    await page.setContent(await rendered('<p>usual</p>'))
-    const usual = [await page.evaluate(placeOf('After')), await page.evaluate(placeOf('Unsubscribe'))]
-    expect(usual[0]).toContain('TD')
-    await page.setContent(await rendered(attack))
-    for (const event of ['click', 'mouseover', 'focus', 'toggle', 'error'])
-      await page.evaluate(
-        `for (const one of document.querySelectorAll('body *')) one.dispatchEvent(new Event('${event}'))`,
-      )
-    for (const link of await page.locator('a[href^="javascript"], a[href^="data"], [onclick], script').all())
-      expect(await link.evaluate('(one) => one.outerHTML')).toBe('')
-    expect([await page.evaluate(placeOf('After')), await page.evaluate(placeOf('Unsubscribe'))]).toEqual(usual)
-    expect(faultsOf(page).filter((fault) => !/Failed to load resource/.test(fault))).toEqual([])
-    expect(requestsOf(page).filter((url) => !url.startsWith('https://x.example/'))).toEqual([])
-    await page.close()
-  })
+  test.each(attacks.map((attack) => [attack.slice(0, 60), attack]))(
+    'can do nothing but show its content: %s',
+    async (_, attack) => {
+      const page = await openPage()
+      await page.route('**/*', (route) => route.abort())
+      await page.setContent(await rendered('<p>usual</p>'))
+      const usual = [await page.evaluate(placeOf('After')), await page.evaluate(placeOf('Unsubscribe'))]
+      expect(usual[0]).toContain('TD')
+      await page.setContent(await rendered(attack))
+      for (const event of ['click', 'mouseover', 'focus', 'toggle', 'error'])
+        await page.evaluate(
+          `for (const one of document.querySelectorAll('body *')) one.dispatchEvent(new Event('${event}'))`,
+        )
+      for (const link of await page.locator('a[href^="javascript"], a[href^="data"], [onclick], script').all())
+        expect(await link.evaluate('(one) => one.outerHTML')).toBe('')
+      expect([await page.evaluate(placeOf('After')), await page.evaluate(placeOf('Unsubscribe'))]).toEqual(usual)
+      expect(faultsOf(page).filter((fault) => !/Failed to load resource/.test(fault))).toEqual([])
+      expect(requestsOf(page).filter((url) => !url.startsWith('https://x.example/'))).toEqual([])
+      await page.close()
+    },
+  )
 })

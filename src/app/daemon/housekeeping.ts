@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allAccounts } from '../../accounts/accounts.rows.ts'
 import { singleLocks } from '../../lib/locks.ts'
-import { isUnavailable } from '../../store/database.ts'
+import { isUnavailable, sqlOn } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { Report } from '../../store/work.ts'
 import type { OpenApp } from '../app.ts'
@@ -53,6 +53,12 @@ const apart =
     }
   }
 
+const tryHousekeepingLock = statement(
+  'try-housekeeping-lock',
+  { row: { isMine: 'bool' } },
+  `select pg_try_advisory_lock(${singleLocks.housekeeping}) as "isMine"`,
+)
+
 const { jobs: loadSteps } = threads.find((thread) => thread.name === 'housekeeping')!
 
 /** Runs a step within its limits. Rejects if it fails or is abandoned. */
@@ -87,8 +93,7 @@ export const runHousekeeping = async (
   guard.once('end', () => lost.abort())
   const ending = AbortSignal.any([signal, lost.signal])
   try {
-    const { rows } = await guard.query('select pg_try_advisory_lock($1) as mine', [singleLocks.housekeeping])
-    if (!rows[0].mine) return
+    if (!(await sqlOn(guard)(tryHousekeepingLock))[0]!.isMine) return
     for (const job of await loadSteps()) {
       if (ending.aborted) return
       let hasFailed = false
