@@ -27,7 +27,7 @@ const unpack = async (): Promise<string> => {
 }
 
 test('daemons of the version before and of this one work side by side through the migration: nothing is refused, lost or sent twice', {
-  timeout: limit(120_000),
+  timeout: limit(600_000),
   ...skipUnless(canContinue, 'there is no earlier version in the history whose daemons continue beside this schema'),
 }, async () => {
   const old = await unpack()

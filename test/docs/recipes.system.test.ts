@@ -147,7 +147,7 @@ const completeJob = async () => {
 }
 
 test('the checks that the recipes name report what was forgotten, and pass when nothing was', {
-  timeout: limit(180_000),
+  timeout: limit(600_000),
 }, async () => {
   const page = await readFile(join(root, 'docs/CONTRIBUTING.md'), 'utf8')
   const sections = recipes.map((heading) => page.split(`\n## ${heading}\n`)[1]!.split('\n## ')[0]!)
