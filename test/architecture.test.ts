@@ -361,6 +361,8 @@ test('tables are found in statements and fragments, not in sentences, comments a
 const ownLimits = [
   // Milliseconds: `timeout: 2d` is a journey's.
   /\btimeout: [\d_]+\b/i,
+  // Less than the limit that each test has (test/support/slowness.ts).
+  /^ *(?:test|it|describe)\b.*\btimeout: limit\((?:[12]?\d)?\d_?\d{3}\)|^ {2}timeout: limit\((?:[12]?\d)?\d_?\d{3}\),$/,
   // The last argument of a test or a hook.
   /^ *(?:test|it|describe|before|after)(?:Each|All)?\b.*\}, [\d_]+\)/,
   /\bvi\.wait(?:For|Until)\(/,
@@ -396,6 +398,8 @@ test('no test has a limit of its own, except through limit()', () => {
     'await vi.waitFor(() => {})',
     'await expect.poll(state, { timeout: 5_000 }).toBe(1)',
     'page.setDefaultTimeout(5000)',
+    "test('a', { timeout: limit(30_000) }, async () => {})",
+    "test('a', {\n  timeout: limit(180_000),\n}, async () => {})",
   ]
   expect(found.filter((text) => ownLimitsIn(text).length !== 1)).toEqual([])
   expect(
