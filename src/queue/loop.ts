@@ -66,6 +66,33 @@ export const createBell = () => {
 
 type Bell = ReturnType<typeof createBell>
 
+export const alarmStepMs = 250
+/** Polls find what is due later: they add little to such a wait. */
+const longestAlarmMs = 60_000
+
+/** Returns alarms, which call `ring`. All of one step share a timer, so there are at most 241 timers. */
+export const createAlarms = (ring: () => void) => {
+  const timers = new Map<number, NodeJS.Timeout>()
+  return {
+    /** Rings after `waitMs`, at most `alarmStepMs` later. A wait of more than a minute is left to polls. */
+    set(waitMs: number): void {
+      if (waitMs > longestAlarmMs) return
+      const nowMs = performance.now()
+      const step = Math.ceil((nowMs + waitMs) / alarmStepMs)
+      if (timers.has(step)) return
+      const end = () => {
+        timers.delete(step)
+        ring()
+      }
+      timers.set(step, setTimeout(end, Math.ceil(step * alarmStepMs - nowMs)))
+    },
+    clear(): void {
+      for (const timer of timers.values()) clearTimeout(timer)
+      timers.clear()
+    },
+  }
+}
+
 /** Resolves once `running` has settled, or after `ms`: the database may be unavailable. */
 export const within = async (ms: number, running: Promise<unknown>): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -16,6 +16,7 @@ import { postTimeoutMs } from '../../src/deliveries/queue/post.ts'
 import { runDeliveries } from '../../src/deliveries/queue/queue.ts'
 import type { PostOutcome } from '../../src/net/http.ts'
 import { findClaims } from '../../src/queue/claims.ts'
+import { alarmStepMs } from '../../src/queue/loop.ts'
 import { isUnavailable } from '../../src/store/database.ts'
 import type { Statement } from '../../src/store/statement.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
@@ -62,6 +63,8 @@ const answered = {
   stopped: false,
 }
 const failed = { ...answered, ok: false, status: 500, error: 'answered 500' }
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!
 
 /** Claims what is due, as a process that has just started does. */
 const claim = async (capacity: Partial<ClaimCapacity> = {}, worker = 1) => {
@@ -330,6 +333,30 @@ describe('the loop', () => {
     expect(new Set(keys()).size).toBe(3000)
     // On a busy machine a post may time out, and a worker whose connection is silent for seconds loses its claims.
     expect(receiver.requests.length - 3000).toBeLessThanOrEqual(failures + freed[0]! + freed[1]! - freedBefore)
+  })
+
+  test('retries leave when they are due, not with the next heartbeat', async () => {
+    const paths = Array.from({ length: 12 }, (_, i) => `/${i}`)
+    const ids = new Map<string, string>()
+    for (const path of paths) ids.set((await subscribe(t.app, account.id, receiver.url + path)).id, path)
+    const loop = startDeliveries(t.app)
+    const usual: number[] = []
+    for (let round = 1; round <= 5; round++) {
+      const from = Date.now()
+      await emitEvents(t.app, account.id)
+      usual.push((await receiver.arrived(12 * round))[12 * round - 1]!.arrivedAtMs - from)
+    }
+    receiver.always({ status: 500 })
+    await emitEvents(t.app, account.id)
+    const failed = async () => (await deliveries()).filter(({ status, tries }) => status === 'pending' && tries === 1)
+    await eventually(async () => (await failed()).length === 12)
+    const due = new Map((await failed()).map(({ webhookId, dueAt }) => [ids.get(webhookId)!, dueAt!.getTime()]))
+    receiver.always({})
+    const retries = (await receiver.arrived(84)).slice(72)
+    const late = retries.map(({ path, arrivedAtMs }) => arrivedAtMs - due.get(path)!)
+    await loop.stop()
+    expect(Math.min(...late)).toBeGreaterThanOrEqual(0)
+    expect(median(late)).toBeLessThan(alarmStepMs + 4 * median(usual))
   })
 
   test('finishes the posts in progress when it stops, and releases the rest without counting a failure', async () => {

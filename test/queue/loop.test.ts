@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest'
-import { createBell, repeat } from '../../src/queue/loop.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { alarmStepMs, createAlarms, createBell, repeat } from '../../src/queue/loop.ts'
 
 /** Repeats a turn that fails twice and then succeeds; resolves with the reported errors. */
 const reportedOf = async (error: Error): Promise<unknown[]> => {
@@ -76,4 +76,24 @@ test('a wait never ends early, so one search finds the work that is due then', a
     await wait(4.9)
     expect(performance.now()).toBeGreaterThanOrEqual(endsAt)
   }
+})
+
+test('alarms ring after their wait, once for all of a step, and not for a wait of more than a minute', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const rings: number[] = []
+  const begin = performance.now()
+  const alarms = createAlarms(() => rings.push(performance.now() - begin))
+  for (const waitMs of [10_000, 10_000, 10_001, 8_000, 60_001, 3_600_000]) alarms.set(waitMs)
+  vi.advanceTimersByTime(7_999)
+  expect(rings).toEqual([])
+  vi.advanceTimersByTime(4_000_000)
+  expect(rings.length).toBeGreaterThanOrEqual(2)
+  expect(rings.length).toBeLessThanOrEqual(3)
+  for (const waitMs of [8_000, 10_000, 10_001])
+    expect(rings.some((ring) => ring >= waitMs && ring <= waitMs + alarmStepMs)).toBe(true)
+  alarms.set(1000)
+  alarms.clear()
+  vi.advanceTimersByTime(60_000)
+  expect(rings.length).toBeLessThanOrEqual(3)
 })

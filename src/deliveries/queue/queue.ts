@@ -1,5 +1,6 @@
 import { type Adapter, type Engine, runQueue } from '../../queue/engine.ts'
 import type { Looks } from '../../queue/looks.ts'
+import { createAlarms } from '../../queue/loop.ts'
 import { defineJob } from '../../store/background.ts'
 import type { App, Report } from '../../store/work.ts'
 import { deliveriesChannel, readNotice } from '../deliveries.notices.ts'
@@ -37,9 +38,13 @@ const openDeliveries = (
   let searchAt = 0
   let unsureUntil = 0
 
-  const recorder = createRecorder(app, report, (claimed) => {
-    queue.untrack(claimed)
-    if (endpoints.recorded(claimed, performance.now())) queue.ring()
+  const alarms = createAlarms(queue.ring)
+  const recorder = createRecorder(app, report, {
+    recorded(claimed) {
+      queue.untrack(claimed)
+      if (endpoints.recorded(claimed, performance.now())) queue.ring()
+    },
+    retried: alarms.set,
   })
 
   const deliver = async (claimed: ClaimedDelivery) => {
@@ -127,6 +132,7 @@ const openDeliveries = (
       queue.giveBack(endpoints.back('all', performance.now()))
       await Promise.all(posting)
       await recorder.close()
+      alarms.clear()
     },
   }
 }

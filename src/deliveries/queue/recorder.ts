@@ -29,22 +29,29 @@ const unrecordable = (result: Result): Result => ({
   attempt: { ...result.attempt, error: result.attempt.error && 'The reason could not be recorded', snippet: '' },
 })
 
+interface RecorderEvents {
+  /** The claim's result is written, or it belongs to another worker by now. */
+  recorded(claimed: ClaimedDelivery): void
+  /** A failed attempt is written: the next one is due after `waitMs`. */
+  retried(waitMs: number): void
+}
+
 /**
- * Collects results and writes them in batches. `recorded` is called with each claim whose result is written, or which belongs to
- * another worker by now. A result that the database refuses twice is written without the receiver's text; if that fails too, it
+ * Collects results and writes them in batches. A result that the database refuses twice is written without the receiver's text; if that fails too, it
  * keeps its permit and is tried again with growing waits.
  */
-export const createRecorder = (app: App, report: Report, recorded: (claimed: ClaimedDelivery) => void): Recorder => {
+export const createRecorder = (app: App, report: Report, { recorded, retried }: RecorderEvents): Recorder => {
   const summaries = createSummaries(app.sql, report)
   /** Results without the receiver's text, and the last wait of each before a try, in ms. */
   const refused = new WeakMap<Result, number>()
 
   const settle = (batch: readonly Result[], { written, locked }: Recorded): readonly Result[] => {
     for (const { result, row } of written) {
-      const { status, attempt } = result
+      const { status, attempt, waitMs } = result
       app.counters.count('deliveries', status === 'pending' ? 'retried' : status)
       app.counters.observe('delivery', attempt.durationMs)
       if (row.dueAt !== null) summaries.retry(result.claimed.targetId, row.dueAt)
+      if (waitMs !== null) retried(waitMs)
     }
     const open = new Set(locked)
     for (const result of batch) if (!open.has(result)) recorded(result.claimed)
