@@ -174,7 +174,7 @@ const audienceOf = ({ list, where, segment, all, excludeList, excludeSegment }: 
 /** Returns the flags about subjects that were given. */
 const subjectsOf = ({ subject, share, winner, after }: FlagValues<typeof describedFlags>) => ({
   subject: subject.length > 0 ? subject : undefined,
-  share,
+  share: share && Number(share),
   winner,
   after,
 })
@@ -205,7 +205,7 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
   const { createBroadcast, planBroadcast, sendBroadcast } = operations
   const { name, topic, sender, replyTo, rate } = flags
   const at = await timeOf(context, flags.at)
-  const letter = { name, topic, sender, replyTo, at, rate, ...subjectsOf(flags) }
+  const letter = { name, topic, sender, replyTo, at, rate: rate && Number(rate), ...subjectsOf(flags) }
   const input = parse(operations.NewBroadcast, { ...letter, ...audienceOf(flags), ...asked })
   if (flags.send || flags.dryRun) {
     const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
@@ -274,7 +274,8 @@ export const commands: CommandList = [
       const [topic, sender] = [orNone(flags.topic), orNone(flags.sender)]
       const { subject: subjects, ...contest } = subjectsOf(flags)
       const subject = subjects?.length === 1 ? orNone(subjects[0]) : subjects
-      const [replyTo, at, rate] = [orNone(flags.replyTo), await timeOf(context, orNone(flags.at)), orNone(flags.rate)]
+      const [replyTo, at, pace] = [orNone(flags.replyTo), await timeOf(context, orNone(flags.at)), orNone(flags.rate)]
+      const rate = pace && Number(pace)
       const given = { name, ...audience, ...without, project, topic, subject, ...contest, sender, replyTo, at, rate }
       if (Object.values(given).every((value) => value === undefined)) throw new Problem('usage', 'Nothing to change')
       const changes = parse(BroadcastChanges, given)

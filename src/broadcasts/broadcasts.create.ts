@@ -52,7 +52,7 @@ export const NewBroadcast = z.object({
     .transform((given) => (Array.isArray(given) ? given : [given]))
     .optional(),
   /** The percentage of recipients who get variants. The rest gets the variant that is best after a time. */
-  share: z.coerce.number('must be a percentage from 1 to 99').int().min(1).max(99).optional(),
+  share: z.number('must be a percentage from 1 to 99').int().min(1).max(99).optional(),
   winner: z.enum(winners).optional(),
   /** Such as `4h`, counted from when the last of the share was queued. */
   after: text(20)
@@ -71,7 +71,7 @@ export const NewBroadcast = z.object({
     .transform((value) => new Date(value))
     .optional(),
   /** Messages per minute. */
-  rate: z.coerce
+  rate: z
     .number('must be a whole number of emails per minute')
     .int('must be a whole number of emails per minute')
     .min(1)

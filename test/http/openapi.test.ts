@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { z } from 'zod'
 import { loadRoutes } from '../../src/app/features.ts'
 import { type EventType, eventTypes } from '../../src/events/events.ts'
 import { eventShape } from '../../src/events/shapes.ts'
@@ -45,6 +46,43 @@ const partsOf = async (method: string, path: string) => {
   const { allOf } = await bodyOf(method, path)
   return { object: allOf[0], ways: allOf[1].anyOf }
 }
+
+const typesOf = ({ type, anyOf = [] }: Schema): string[] => [type, ...anyOf.flatMap(typesOf)].flat()
+/** Whether one of the issues is about the property. */
+const isRefused = (issues: readonly z.core.$ZodIssue[], property: string): boolean =>
+  issues.some(
+    (issue) =>
+      issue.path[0] === property ||
+      (issue.code === 'invalid_union' && issue.errors.some((errors) => isRefused(errors, property))),
+  )
+const mistaken: [type: string, values: unknown[]][] = [
+  ['integer', ['7', true, [7], '0x10', '']],
+  ['number', ['7', true, [7], '0x10', '']],
+  ['boolean', ['true', 1, 0, [true]]],
+]
+
+test('no property of a body takes a value of another type for a number or a boolean', async () => {
+  const taken: string[] = []
+  let checked = 0
+  for (const { method, path, body } of await loadRoutes()) {
+    if (!body) continue
+    const schema = await bodyOf(method.toLowerCase(), `/api/v1${path.replace(/:(\w+)/g, '{$1}')}`)
+    const parts: Schema[] = [schema, ...(schema.allOf ?? []), ...(schema.anyOf ?? [])]
+    for (const [name, property] of parts.flatMap(({ properties = {} }) => Object.entries<Schema>(properties))) {
+      const types = typesOf(property)
+      for (const [type, values] of mistaken) {
+        if (!types.includes(type) || types.includes('string')) continue
+        checked++
+        for (const value of values) {
+          const { error } = await body.safeParseAsync({ [name]: value })
+          if (!isRefused(error?.issues ?? [], name)) taken.push(`${method} ${path} ${name}: ${JSON.stringify(value)}`)
+        }
+      }
+    }
+  }
+  expect(checked).toBeGreaterThan(10)
+  expect(taken).toEqual([])
+})
 
 test('every reference resolves, and each operation has its own id', async () => {
   const { body } = await ok(t.request('GET', '/openapi.json'))
