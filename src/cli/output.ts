@@ -165,6 +165,15 @@ export interface Output {
   note(text: string): void
   /** Suggests the next command, on stderr. */
   next(command: string): void
+  /** Prints a failure on stderr, of a command that has printed data, too; with --json and --jsonl as an object. */
+  failure(message: string, hint?: string): void
+}
+
+/** Returns the text of a failure for stderr, with the next command if there is one (docs/reference/cli.md#output). */
+export const failureText = (isJson: boolean, message: string, given: string | undefined): string => {
+  const hint = given && asTyped(given)
+  if (isJson) return `${jsonText({ error: message, ...(hint && { hint }) })}\n`
+  return `error: ${printable(message)}\n${hint ? `  next: ${printable(hint)}\n` : ''}`
 }
 
 export interface Terminal {
@@ -231,6 +240,7 @@ export const createOutput = (terminal: Terminal): Output => {
     time: (time) => (isTerminal ? moment(new Date(time), now()) : new Date(time).toISOString()),
     note,
     next: (command) => note(`  next: ${asTyped(command)}`),
+    failure: (message, hint) => void stderr.write(failureText(isJson, message, hint)),
     sink: () =>
       isTerminal
         ? new Writable({

@@ -8,8 +8,8 @@ import type { Context, RunOptions } from './command.ts'
 import { longFlag } from './define.ts'
 import { isAsciiOnly } from './draw/draw.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
-import { asTyped, declaredFlag, fullCommand, withFlags } from './next.ts'
-import { createOutput, type Format, jsonText, type Names, type Output, printable } from './output.ts'
+import { declaredFlag, fullCommand, withFlags } from './next.ts'
+import { createOutput, type Format, failureText, type Names, type Output } from './output.ts'
 import { createProgress, noProgress } from './progress.ts'
 import { showPages } from './show-pages.ts'
 import { rolledBack, rollingBack } from './trial.ts'
@@ -102,12 +102,19 @@ const openOutput = (options: GlobalOptions, now: () => number, names: Names): Ou
 /** Returns the problem to report if the database is unavailable or too busy; null for any other error. */
 const databaseProblem = async (error: unknown): Promise<Problem | null> => {
   const { isUnavailable, unavailable } = await import('../store/database.ts')
-  return isUnavailable(error) ? new Problem('unavailable', unavailable(error).message, { hint: 'svc db status' }) : null
+  return isUnavailable(error) ? new Problem('unavailable', unavailable(error).message) : null
+}
+
+const hints: Partial<Record<Problem['kind'], string | undefined>> = {
+  unavailable: 'svc db status',
+  internal: 'svc doctor',
+  // The message says what to set.
+  configuration: undefined,
 }
 
 /**
  * Prints a failure on stderr and returns its exit status. An unexpected error is one line too; its stack follows with
- * SVC_LOG_LEVEL=debug. A usage error without a hint gets `help` as its hint.
+ * SVC_LOG_LEVEL=debug. An error without a hint of its own gets that of its kind, or `help`.
  */
 export const reportFailure = async (error: unknown, asJson: boolean, help: string): Promise<number> => {
   // Ctrl-C at a question.
@@ -119,10 +126,8 @@ export const reportFailure = async (error: unknown, asJson: boolean, help: strin
       (await databaseProblem(error)) ??
       new Problem('internal', `Something went wrong: ${(error as Error)?.message ?? error}`)
   const status = statuses[problem.kind]
-  const given = problem.detail.hint ?? (problem.kind === 'usage' ? help : undefined)
-  const hint = given && asTyped(given)
-  if (asJson) process.stderr.write(`${jsonText({ error: problem.message, ...(hint && { hint }) })}\n`)
-  else process.stderr.write(`error: ${printable(problem.message)}\n${hint ? `  next: ${printable(hint)}\n` : ''}`)
+  const usual = problem.kind in hints ? hints[problem.kind] : help
+  process.stderr.write(failureText(asJson, problem.message, problem.detail.hint ?? usual))
   if (process.env.SVC_LOG_LEVEL === 'debug' && error instanceof Error) process.stderr.write(`${error.stack}\n`)
   return status
 }

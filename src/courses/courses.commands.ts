@@ -318,7 +318,7 @@ const memberCommands: CommandList = [
       'svc courses enroll Sailing --email ada@example.com --json',
     ],
     arguments: [course],
-    flags: { email: text('<email>', 'the member') },
+    flags: { email: text('<email>', 'the member'), ...changing() },
     run: (context, ref, flags) => setKey(context, ref, flags, true),
   }),
 

@@ -89,7 +89,7 @@ export const moveCommand = command({
     const [first] = result.failures
     if (first && result.done.length === 0) throw first
     await report(context, result, dryRun)
-    for (const failure of result.failures) context.out.note(`error: ${failure.message}`)
+    for (const failure of result.failures) context.out.failure(failure.message, failure.detail.hint ?? 'svc deals list')
     if (first) context.exit(5)
   },
 })

@@ -49,17 +49,19 @@ interface FilterOptions {
 }
 
 const filterOf = async (
-  { app, timezone }: Context,
+  { app, timezone, work }: Context,
   { status, webhook, type, since }: FilterOptions,
   ids?: string[],
 ): Promise<DeliveryFilter> => {
-  const [{ DeliveryFilter }, { parse }, { parseSince }] = await Promise.all([
+  const [{ DeliveryFilter, requireTarget }, { parse }, { parseSince }] = await Promise.all([
     import('./deliveries.find.ts'),
     import('../lib/parse.ts'),
     import('../lib/since.ts'),
   ])
   const start = since ? { since: parseSince(since, app.now().getTime(), await timezone()) } : {}
-  return parse(DeliveryFilter, { ids, status, webhook, type, ...start })
+  const filter = parse(DeliveryFilter, { ids, status, webhook, type, ...start })
+  if (webhook !== undefined) await work((w) => requireTarget(w, webhook))
+  return filter
 }
 
 /** Returns the filter of a bulk command: ids, or conditions. Throws Problem `usage` without either, so it never means all. */

@@ -67,6 +67,18 @@ const left = (account: string) => `select d.*, 'cancelled' as status, null::time
   ) e cross join lateral (select * from pending_deliveries where target_id = e.id offset 0) d`
 const ended = `select d.*, null::timestamptz as due_at, null::int as worker from ended_deliveries d`
 
+const findTarget = statement(
+  'find-delivery-target',
+  { parameters: { accountId: 'text', id: 'text' } },
+  'select from delivery_targets where account_id = :accountId and id = :id',
+)
+
+/** Throws Problem `not_found` unless the webhook exists, or has deliveries although it was deleted. */
+export const requireTarget = async ({ sql, accountId }: Work, id: string): Promise<void> => {
+  if ((await sql(findTarget, { accountId, id })).length === 0)
+    throw noSuch('webhook', id, { hint: 'svc webhooks list' })
+}
+
 /** Returns the filter, without its status, as SQL conditions over a delivery `d`; `bind` adds a parameter and returns its name. */
 export const matching = (accountId: string, { ids, webhook, type, since }: DeliveryFilter) => {
   const params: unknown[] = [accountId]

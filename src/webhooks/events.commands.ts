@@ -98,9 +98,10 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
     out.one({ status, ms: durationMs, error, answer: snippet, event })
   else {
     out.line(out.format === 'ids' ? event.id : `→ ${status ?? error} in ${durationMs} ms`)
-    if (error) out.note(`error: ${error}`)
   }
-  exit(ok ? 0 : 1)
+  if (ok) return
+  out.failure(error ?? `answered ${status}`, `svc events sample ${name}`)
+  exit(1)
 }
 
 const follow = async (context: Context, filter: Parameters<typeof newEvents>[0], flags: PageFlags): Promise<void> => {

@@ -245,10 +245,11 @@ const webhooks: CommandList = [
       const ms = attempt?.durationMs ?? null
       if (out.format === 'table' || out.format === 'plain') {
         out.line(`→ ${attempt?.status ?? delivery.lastError ?? delivery.status} in ${ms ?? 0} ms`)
-        if (attempt?.error) out.note(`error: ${attempt.error}`)
       } else out.one({ ...delivery, ms, answer: attempt?.snippet ?? null })
-      out.next(`svc deliveries show ${delivery.id}`)
-      exit(delivery.status === 'delivered' ? 0 : 1)
+      const next = `svc deliveries show ${delivery.id}`
+      if (delivery.status === 'delivered') return out.next(next)
+      out.failure(attempt?.error ?? delivery.lastError ?? `The delivery is ${delivery.status}`, next)
+      exit(1)
     },
   }),
 ]

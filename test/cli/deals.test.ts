@@ -181,7 +181,10 @@ describe('svc deals', () => {
     const some = await run('deals', 'move', 'deal_none', id, '--to', 'Won', '--json')
     expect(some.status).toBe(5)
     expect(some.json).toMatchObject({ moved: 1, failed: 1 })
-    expect(some.stderr).toContain('error: There is no deal deal_none')
+    expect(JSON.parse(some.stderr)).toEqual({
+      error: expect.stringContaining('There is no deal'),
+      hint: 'svc deals list',
+    })
     expectFailure(await run('deals', 'move', 'deal_none', '--to', 'Won'), 3, /no deal deal_none/)
     expectFailure(await run('deals', 'move', id, '--to', 'Nowhere'), 3, /no stage Nowhere in Sales/)
     expectFailure(await run('deals', 'move', id), 2, /Missing --to/)

@@ -21,7 +21,6 @@ const statuses: [call: RegExp, status: number][] = [
   [/^(contacts score|score show|bindings unset) /, 0],
   [/^(deals list|bookings list|suppressions list) --email /, 0],
   [/^sends list --to /, 0],
-  [/^deliveries .* --webhook /, 0],
   [/^send .* --sender /, 2],
   [/^courses embed-token .*: \{email\}$/, 6],
 ]

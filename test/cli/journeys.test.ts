@@ -253,7 +253,7 @@ test('disable stops new entries, enable allows them again', async () => {
   await apply(welcome)
   expect(await journeys('disable', 'Welcome')).toMatchObject({ enabled: false })
   const refused = await run(['journeys', 'trigger', 'Welcome', '--email', 'ada@example.com', '--list', 'Customers'])
-  expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining('Journey is not enabled') })
+  expect(refused).toMatchObject({ status: 6, stderr: expect.stringContaining('Journey is not enabled') })
   expect(await journeys('enable', 'Welcome')).toMatchObject({ enabled: true })
   expect((await run(['journeys', 'enable', 'Nobody'])).status).toBe(3)
 })
@@ -343,7 +343,7 @@ test('trigger with a filter or a segment enters only active contacts that meet i
   expect(await trigger('--segment', 'Nobody', '--yes')).toMatchObject({ status: 3, stdout: '' })
 })
 
-test('trigger with a list: unknown ids are exit 3, a disabled journey exit 2; --dry-run adds nothing', async () => {
+test('trigger with a list: unknown ids are exit 3, a disabled journey exit 6; --dry-run adds nothing', async () => {
   await apply(welcome)
   const trigger = (...args: string[]) => run(['journeys', 'trigger', ...args])
   expect((await trigger('Nobody', '--list', 'Customers', '--yes')).status).toBe(3)
@@ -353,7 +353,7 @@ test('trigger with a list: unknown ids are exit 3, a disabled journey exit 2; --
   expect((await json('lists', 'show', 'Customers')).rowCount).toBe(0)
   await journeys('disable', 'Welcome')
   const refused = await trigger('Welcome', '--list', 'Customers', '--yes')
-  expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining('Journey is not enabled') })
+  expect(refused).toMatchObject({ status: 6, stderr: expect.stringContaining('Journey is not enabled') })
 })
 
 test('trigger refuses other triggers, a malformed address and an unknown list, and names every missing flag', async () => {
@@ -419,7 +419,10 @@ test('end-run ends one run as cancelled; --dry-run ends none; a run that has end
   expect(await journeys('runs', 'Welcome', '--run', id)).toEqual(ended)
   expect((await journeys('runs', 'Welcome', '--status', 'cancelled')).runs).toHaveLength(1)
   const again = await run(['journeys', 'end-run', id])
-  expect([again.status, again.stderr]).toEqual([6, `error: The run ${id} has ended: it is cancelled\n`])
+  expect([again.status, again.stderr]).toEqual([
+    6,
+    `error: The run ${id} has ended: it is cancelled\n  next: svc journeys end-run --help\n`,
+  ])
   expect((await run(['journeys', 'end-run', 'run_none'])).status).toBe(3)
 })
 

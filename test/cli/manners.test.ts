@@ -126,6 +126,25 @@ describe('exit statuses', () => {
   })
 
   test.each([
+    [['events', 'sample', 'nope'], 2],
+    [['deliveries', 'list', '--status', 'nope'], 2],
+    [['deliveries', 'list', '--cursor', 'bad'], 2],
+    [['deliveries', 'list', '--webhook', 'nope'], 3],
+    [['deliveries', 'replay', '--webhook', 'nope', '--yes'], 3],
+    [['keys', 'create', '--name', 'x', '--scope', 'nope'], 2],
+    [['accounts', 'claim-slug', 'Bad Slug'], 2],
+    [['contacts', 'erase', 'nobody@people.example', '--yes'], 3],
+    [['queues', 'pause', 'nope'], 3],
+    [['accounts', 'create', '--name', 'Only'], 6],
+  ])('%s: a failure names a next command', async (args, status) => {
+    const ran = await svc(t, args)
+    expect([ran.status, ran.stderr]).toEqual([
+      status,
+      expect.stringMatching(/^error: .+\n {2}next: (?:.*: )?svc .+\n$/),
+    ])
+  })
+
+  test.each([
     [['lists', 'list', '--nope', '--json']],
     [['nope', '--json']],
     [['webhooks', 'show', '--json']],

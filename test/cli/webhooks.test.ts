@@ -114,7 +114,7 @@ describe('svc webhooks', () => {
     expectFailure(
       await bad(receiver.url, 'lead.cold'),
       2,
-      /^error: events\[0\] is not an event type: "lead.cold" \(did you mean lead\.hot\?\)\n$/,
+      /^error: events\[0\] is not an event type: "lead.cold" \(did you mean lead\.hot\?\)\n {2}next: svc webhooks create --help\n$/,
     )
     expectFailure(
       await bad('http://10.0.0.1/', 'lead.hot', '--json'),
@@ -252,6 +252,12 @@ describe('svc webhooks', () => {
       expect.stringMatching(/^→ 503 in \d+ ms\n$/),
       expect.stringMatching(/^error: answered 503\n {2}next: svc deliveries show dlv_/),
     ])
+    receiver.next({ status: 503 })
+    const asJson = await run('webhooks', 'test', id, '--json')
+    expect([asJson.status, JSON.parse(asJson.stderr)]).toEqual([
+      1,
+      { error: 'answered 503', hint: `svc deliveries show ${asJson.json.id}` },
+    ])
     expectFailure(await run('webhooks', 'test', id, '--type', 'x'), 2, /is not an event type: "x"/)
     expectFailure(await run('webhooks', 'test', id, '--timeout', 'x'), 2, /duration must be/)
     await run('webhooks', 'disable', id)
@@ -381,6 +387,10 @@ describe('svc events', () => {
       status: 302,
       ms: expect.any(Number),
       error: 'answered 302, redirect not followed',
+    })
+    expect(JSON.parse(redirected.stderr.trim().split('\n').at(-1)!)).toEqual({
+      error: 'answered 302, redirect not followed',
+      hint: 'svc events sample lead.hot',
     })
     const refused = await alone(['events', 'send', 'lead.hot', '--to', 'http://127.0.0.1:1/', '--json'])
     expect([refused.status, refused.json.status, refused.json.error]).toEqual([1, null, 'connection refused'])

@@ -103,7 +103,7 @@ test('only the CLI lists a subscribers session; a wrong flag is exit 2, an unkno
   expect(await run('webinars', 'create', '--title', 'x')).toMatchObject({
     status: 6,
     stdout: '',
-    stderr: "error: Live sessions aren't included in your plan\n",
+    stderr: "error: Live sessions aren't included in your plan\n  next: svc webinars create --help\n",
   })
   expect((await json('webinars', 'list')).webinars).toEqual([])
 })
