@@ -67,9 +67,16 @@ describe('an endpoint with hundreds of claimed deliveries', () => {
     const ofClaims = async () => (await t.app.sql<{ id: string }>(claims, [account.id])).map((row) => row.id)
     const old = new Set(await ofClaims())
     const { secret } = await work((w) => rotateSecret(w, t.app.box, id))
+    // On a busy machine posts in flight time out meanwhile.
+    const failures = async () => {
+      const text = 'select coalesce(sum(tries), 0)::int as count from pending_deliveries where account_id = $1'
+      return (await t.app.sql<{ count: number }>(text, [account.id]))[0]!.count
+    }
     // Only those in flight are not returned. A delivery that is claimed again has a second claim.
-    const areReturned = async () =>
-      (await ofClaims()).filter((one) => old.has(one)).length <= receiver.requests.length - answeredAtOnce
+    const areReturned = async () => {
+      const held = (await ofClaims()).filter((one) => old.has(one)).length
+      return held <= receiver.requests.length - answeredAtOnce - (await failures())
+    }
     expect(await settlesWithin(eventually(areReturned), momentMs)).toBe(true)
     const posts = receiver.requests.length
     answer()
