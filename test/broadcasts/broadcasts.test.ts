@@ -400,7 +400,7 @@ test('a contact that is erased while its message waits gets none: it counts as f
 
 test('--rate is messages per minute, whichever process takes the steps, and missed time is not caught up', async () => {
   const who = await audience(t, 700)
-  const { id } = await create(who, { rate: '12' })
+  const { id } = await create(who, { rate: 12 })
   await steps(who, id)
   const released = async () => {
     const rows = await t.app.sql(`select from message_queue where account_id = $1 and due_at < '9999-01-01'`, [
@@ -429,7 +429,7 @@ test('a broadcast with a rate is sent at that rate, and each message once', asyn
   startLoop()
   await send()
   const before = performance.now()
-  const { id } = await create(who, { rate: '240' })
+  const { id } = await create(who, { rate: 240 })
   await eventually(isDone(who, id))
   expect(performance.now() - before).toBeGreaterThan(2500)
   expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(12)

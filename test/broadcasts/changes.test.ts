@@ -69,7 +69,7 @@ const conflict = { kind: 'conflict' }
 test('a draft is changed by id or unique name; what is not named stays, null takes the default again', async () => {
   const who = await audience(t, 3)
   const at = new Date(t.app.now().getTime() + 3_600_000).toISOString()
-  const { id } = await draft(who, { name: 'May', subject: 'One', rate: '5', at, replyTo: 'a@shop.example' })
+  const { id } = await draft(who, { name: 'May', subject: 'One', rate: 5, at, replyTo: 'a@shop.example' })
   expect(await update(who, 'May', { subject: 'Two' })).toMatchObject({
     ...{ id, name: 'May', subject: 'Two', rate: 5, scheduledAt: Date.parse(at), replyTo: 'a@shop.example' },
   })
@@ -96,7 +96,7 @@ test('a name that several broadcasts have is refused, an id is not', async () =>
 
 test('a copy is a draft with the same content and recipients, and its own name; nothing of its past is copied', async () => {
   const who = await audience(t, 3)
-  await draft(who, { name: 'May', subject: 'One', rate: '60', where: 'field.name = N1', replyTo: 'a@shop.example' })
+  await draft(who, { name: 'May', subject: 'One', rate: 60, where: 'field.name = N1', replyTo: 'a@shop.example' })
   await send(who, 'May')
   const copy = await run(who, (work) => copyBroadcast(work, 'May', 'June'))
   expect(copy).toMatchObject({
@@ -213,7 +213,7 @@ test('a draft whose list was deleted can be changed, but for its recipients', as
   const who = await audience(t, 2)
   const { id } = await draft(who)
   await deleteList(t.app, who.account.id, who.listId, { actor: 'cli:test' })
-  expect(await update(who, id, { name: 'Renamed', subject: 'New', rate: '5' })).toMatchObject({
+  expect(await update(who, id, { name: 'Renamed', subject: 'New', rate: 5 })).toMatchObject({
     ...{ name: 'Renamed', subject: 'New', rate: 5, recipients: 2 },
   })
   await expect(update(who, id, { where: 'name = x' })).rejects.toMatchObject({ kind: 'not_found' })

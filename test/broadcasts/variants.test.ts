@@ -90,7 +90,7 @@ test('each recipient gets the subject that follows from the address, whichever p
 
 test('a share gets variants, and after the time the rest gets the one with the best rate; everybody one email', async () => {
   const who = await audience(t, 1500)
-  const { id } = await draft(who, { subject: ['A', 'B'], share: '20', winner: 'clicked', after: '4h' })
+  const { id } = await draft(who, { subject: ['A', 'B'], share: 20, winner: 'clicked', after: '4h' })
   await send(who, id)
   await steps(who, id)
   const share = await messages(who, id)
