@@ -77,7 +77,7 @@ test('a full disk is reported as an error of the export', async () => {
   let stderr = ''
   child.stderr.on('data', (text) => (stderr += text))
   expect(await ended(child)).toBe(1)
-  expect(stderr).toBe("error: The output can't be written (ENOSPC)\n")
+  expect(stderr).toBe("error: The output can't be written (ENOSPC)\n  next: svc doctor\n")
   expect(existsSync(pidFile())).toBe(false)
 })
 

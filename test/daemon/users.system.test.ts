@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { spawnInTest } from '../support/children.ts'
-import { program, svcProcess } from '../support/cli.ts'
+import { program, progressLines, svcProcess } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { isRoot, needsNamespaces, needsRoot, skipUnless } from '../support/needs.ts'
 
@@ -80,7 +80,10 @@ test(
   skipUnless(canName, 'only root that may create namespaces can run it'),
   async () => {
     const dataDir = join(top, 'nameless/.svc')
-    expect(await run(dataDir, '000', 'db migrate', nameless)).toEqual({ status: 0, stderr: '' })
+    expect(await run(dataDir, '000', 'db migrate', nameless)).toEqual({
+      status: 0,
+      stderr: expect.stringMatching(progressLines),
+    })
     expect(await run(dataDir, '000', 'accounts create --name One', nameless)).toEqual({ status: 0, stderr: '' })
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700)
     expect(await strange(dataDir, nameless.uid)).toEqual([])
@@ -139,7 +142,10 @@ describe('root of a user namespace that maps no other id', needsNamespaces(canBe
       ['accounts', 'create', '--name', 'One'],
       ['accounts', 'list'],
     ])
-      expect(await runAsSoleRoot(dataDir, args), args.join(' ')).toMatchObject({ status: 0, stderr: '' })
+      expect(await runAsSoleRoot(dataDir, args), args.join(' ')).toMatchObject({
+        status: 0,
+        stderr: expect.stringMatching(progressLines),
+      })
     const uid = isRoot ? nobody.uid : process.getuid!()
     expect(await strange(dataDir, uid)).toEqual([])
     expect(await run(dataDir, '022', 'accounts list', isRoot ? nobody : {})).toEqual({ status: 0, stderr: '' })
