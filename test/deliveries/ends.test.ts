@@ -64,9 +64,12 @@ describe('an endpoint with hundreds of claimed deliveries', () => {
   test('gets nothing signed with its old secret a moment after a rotation', async () => {
     const { id, answer } = await earn()
     const claims = 'select id from pending_deliveries where account_id = $1 and worker is not null and claim = 1'
-    const ofClaims = async () => (await t.app.sql<{ id: string }>(claims, [account.id])).map((row) => row.id)
-    const old = new Set(await ofClaims())
-    const { secret } = await work((w) => rotateSecret(w, t.app.box, id))
+    const ofClaims = async (sql = t.app.sql) => (await sql<{ id: string }>(claims, [account.id])).map((row) => row.id)
+    // Read by the rotation itself: until then workers claim with the old secret.
+    const [{ secret }, old] = await work(async (w) => [
+      await rotateSecret(w, t.app.box, id),
+      new Set(await ofClaims(w.sql)),
+    ])
     // On a busy machine posts in flight time out meanwhile.
     const failures = async () => {
       const text = 'select coalesce(sum(tries), 0)::int as count from pending_deliveries where account_id = $1'
