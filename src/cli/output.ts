@@ -165,11 +165,11 @@ export interface Output {
   note(text: string): void
   /** Suggests the next command, on stderr. */
   next(command: string): void
-  /** Prints a failure on stderr, of a command that has printed data, too; with --json and --jsonl as an object. */
+  /** Prints a failure on stderr, also after data was printed. With --json and --jsonl it is an object. */
   failure(message: string, hint?: string): void
 }
 
-/** Returns the text of a failure for stderr, with the next command if there is one (docs/reference/cli.md#output). */
+/** Returns the text of a failure for stderr, with the next command if there is one (docs/reference/cli.md#errors). */
 export const failureText = (isJson: boolean, message: string, given: string | undefined): string => {
   const hint = given && asTyped(given)
   if (isJson) return `${jsonText({ error: message, ...(hint && { hint }) })}\n`

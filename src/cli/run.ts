@@ -105,6 +105,7 @@ const databaseProblem = async (error: unknown): Promise<Problem | null> => {
   return isUnavailable(error) ? new Problem('unavailable', unavailable(error).message) : null
 }
 
+/** What is printed after `next:` for errors of these kinds, if they have no hint of their own. For other kinds it is the help. */
 const hints: Partial<Record<Problem['kind'], string | undefined>> = {
   unavailable: 'svc db status',
   internal: 'svc doctor',

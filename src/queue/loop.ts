@@ -70,7 +70,7 @@ export const alarmStepMs = 250
 /** Polls find what is due later: they add little to such a wait. */
 const longestAlarmMs = 60_000
 
-/** Returns alarms, which call `ring`. All of one step share a timer, so there are at most 241 timers. */
+/** Returns alarms that call `ring`. All of one step share a timer, so there are at most 241 timers. */
 export const createAlarms = (ring: () => void) => {
   const timers = new Map<number, NodeJS.Timeout>()
   return {

@@ -46,6 +46,10 @@ test('a course runs from its creation to its portal at the terminal', async () =
   expect(course.portal).toBeUndefined()
   expect((await run('courses', 'show', id)).stdout).toMatch(/portal\t(none: .*claim-slug|http)/)
 
+  const dry = await run('courses', 'enroll', id, '--email', 'ada@people.example', '--dry-run', '--json')
+  expect([dry.status, dry.json]).toMatchObject([0, { dryRun: true, active: true }])
+  expect((await json('members', id)).members).toEqual([])
+  expect(await t.app.sql('select from messages where account_id = $1', [account.id])).toEqual([])
   const ada = await json('enroll', id, '--email', ' Ada@People.example')
   expect(ada).toEqual({ subscriberId: expect.stringMatching(/^sub_/), active: true })
   const token = ['courses', 'embed-token', id, '--email', 'ada@people.example']

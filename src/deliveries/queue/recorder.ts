@@ -37,8 +37,8 @@ interface RecorderEvents {
 }
 
 /**
- * Collects results and writes them in batches. A result that the database refuses twice is written without the receiver's text; if that fails too, it
- * keeps its permit and is tried again with growing waits.
+ * Collects results and writes them in batches. A result that the database refuses twice is written without the receiver's text; if
+ * that fails too, it keeps its permit and is tried again with growing waits.
  */
 export const createRecorder = (app: App, report: Report, { recorded, retried }: RecorderEvents): Recorder => {
   const summaries = createSummaries(app.sql, report)

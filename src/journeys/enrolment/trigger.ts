@@ -47,9 +47,9 @@ const requireJourney = async (work: Work, id: string, by: keyof typeof kindsOf):
 
 /**
  * Enters a contact into a journey (POST /journeys/{id}/trigger). An address that is not in the list is added to it first.
- * Returns whether the contact entered: false if the re-entry rule refuses it. Throws Problem `not_found`
- * for an unknown journey or list, `conflict` if the plan's contact limit is reached; for a disabled journey, and for one with another
- * trigger, `invalid` to the API and `conflict` to the operator. Opens its own transactions: a new address is verified between them.
+ * Returns whether the contact entered: false if the re-entry rule refuses it. Throws Problem `not_found` for an unknown journey or
+ * list, and `conflict` if the plan's contact limit is reached. For a disabled journey, and for one with another trigger, it throws
+ * `invalid` to the API and `conflict` to the operator. Opens its own transactions: a new address is verified between them.
  */
 export const triggerJourney = async (
   app: Pick<App, 'sql' | 'resolver' | 'now' | 'work'>,
