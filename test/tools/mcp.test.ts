@@ -215,9 +215,12 @@ test('every tool stays in its account, answers without secrets, and refuses what
   expect(logged()).toBe('')
 })
 
-test('every tool has the name of a command', async () => {
-  const commands = (await loadCommands()).flat().map(({ path }) => path)
-  expect(tools.map(({ name }) => name.replace('_', ' ')).filter((path) => !commands.includes(path))).toEqual([])
+test('every tool has the name of a command, and its title is that command', async () => {
+  const commands = (await loadCommands()).flat().map(({ path }) => `svc ${path}`)
+  const { client } = await start()
+  const { tools: offered } = await client.listTools()
+  expect(offered.length).toBe(tools.length)
+  expect(offered.filter(({ title = '' }) => !commands.includes(title))).toEqual([])
 })
 
 test('the inputs are described for models by the shapes that check them', async () => {

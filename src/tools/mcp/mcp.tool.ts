@@ -16,9 +16,9 @@ export interface ToolCall extends Session {
 }
 
 export interface Tool<Input extends z.ZodObject = z.ZodObject> {
+  /** The words of the command that does the same, joined by an underscore. */
   name: string
-  title: string
-  /** What the tool is for, in the words of docs/reference. */
+  /** What the tool is for, in the words of docs/reference. A command's summary is about its output on a terminal, which is another. */
   description: string
   input: Input
   /** It changes data: offered with `--write` only. */
@@ -35,6 +35,9 @@ export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   }
   run(call: ToolCall, input: z.output<Input>): Promise<Record<string, unknown>>
 }
+
+/** Returns the command that does the same as a tool: `svc deals list` for `deals_list`. */
+export const commandOf = (name: string): string => `svc ${name.replace('_', ' ')}`
 
 /** Declares a tool; the type of its input comes from its shape. */
 export const tool = <Input extends z.ZodObject>(declared: Tool<Input>): Tool => declared as unknown as Tool

@@ -71,25 +71,18 @@ const { status: deliveryStatus, webhook: deliveryWebhook, type: eventType } = De
 const ids = z.array(id('delivery')).min(1).max(100)
 
 /** A tool that lists all things of a noun, without pages. */
-const whole = (noun: string, title: string, description: string, list: (work: Work) => Promise<object[]>): Tool =>
+const whole = (noun: string, description: string, list: (work: Work) => Promise<object[]>): Tool =>
   tool({
     name: `${noun}_list`,
-    title,
     description,
     input: z.object(listShape),
     run: async ({ work }) => ({ [noun]: await work(list) }),
   })
 
 const contacts: Tool[] = [
-  whole(
-    'lists',
-    'List the lists',
-    'All lists of contacts with their columns and exact numbers of contacts.',
-    listLists,
-  ),
+  whole('lists', 'All lists of contacts with their columns and exact numbers of contacts.', listLists),
   tool({
     name: 'contacts_list',
-    title: 'List contacts',
     description:
       'Contacts of the account, of a list, or those that meet a filter such as `plan = pro and opened < 30d` (needs a list if it names columns).',
     input: z.object({
@@ -107,7 +100,6 @@ const contacts: Tool[] = [
   }),
   tool({
     name: 'contacts_show',
-    title: 'Look up a contact',
     description:
       'An address in each of its lists, with its fields and verification, and its timeline: emails, opens, clicks, answers, deals, journeys, newest first.',
     input: z.object({
@@ -127,7 +119,6 @@ const contentOfSend: readonly string[] = ['html', 'text', 'calendar', 'mergeData
 const mail: Tool[] = [
   tool({
     name: 'suppressions_list',
-    title: 'List suppressed addresses',
     description: 'Addresses that get no email (complained, bounced, manual) or no marketing email (unsubscribed).',
     input: z.object({ email: EmailInput.optional(), reason: SuppressionReasonShape.optional(), ...pageShape }),
     run: ({ work }, { email = null, reason = null, ...page }) =>
@@ -137,7 +128,6 @@ const mail: Tool[] = [
   }),
   tool({
     name: 'suppressions_add',
-    title: 'Suppress an address',
     description: 'The address gets no email any more; with the reason unsubscribed no marketing email.',
     input: z.object({ email: EntryRequest.shape.email, reason: SuppressionReasonShape.default('manual') }),
     changes: {
@@ -152,7 +142,6 @@ const mail: Tool[] = [
   }),
   tool({
     name: 'sends_list',
-    title: 'List emails',
     description: 'Sent, queued, failed and suppressed emails, newest first, with the reason of a failure.',
     input: z.object({ status: SendResult.shape.status.optional(), to: EmailInput.optional(), since, ...pageShape }),
     run: ({ app, work }, { status = null, to = null, since: age, ...page }) => {
@@ -164,7 +153,6 @@ const mail: Tool[] = [
   }),
   tool({
     name: 'sends_show',
-    title: 'Show the state of an email',
     description: 'Status, error, sender, cause and place in the queue of one email. Its content is not included.',
     input: z.object({ id: id('email') }),
     run: async ({ work }, input) => {
@@ -174,7 +162,6 @@ const mail: Tool[] = [
   }),
   tool({
     name: 'broadcasts_list',
-    title: 'List broadcasts',
     description: 'Marketing emails to lists and segments, newest first, with their state.',
     input: z.object(pageShape),
     run: ({ work }, page) =>
@@ -182,7 +169,6 @@ const mail: Tool[] = [
   }),
   tool({
     name: 'broadcasts_show',
-    title: 'Show a broadcast with its results',
     description:
       'State and progress of a broadcast, and its results: delivered, opened, clicked, answered, bounced, by day and by link.',
     input: z.object({ id: id('broadcast') }),
@@ -198,15 +184,11 @@ const masked = <Row extends object>(row: Row): Row =>
 const cancelFilter = (chosen: readonly string[]) => ({ ids: [...chosen], status: 'pending' as const })
 
 const webhooks: Tool[] = [
-  whole(
-    'webhooks',
-    'List webhook subscriptions',
-    'Where events are posted, with the last success and the last failure of each.',
-    async (work) => (await listWebhooks(work)).map(masked),
+  whole('webhooks', 'Where events are posted, with the last success and the last failure of each.', async (work) =>
+    (await listWebhooks(work)).map(masked),
   ),
   tool({
     name: 'deliveries_list',
-    title: 'List webhook deliveries',
     description:
       'Deliveries of events to webhooks, newest first, with the last answer. `exhausted`: all attempts failed; `pending`: it will be tried (again).',
     input: z.object({ status: deliveryStatus, webhook: deliveryWebhook, type: eventType, since, ...pageShape }),
@@ -225,7 +207,6 @@ const webhooks: Tool[] = [
   }),
   tool({
     name: 'deliveries_show',
-    title: 'Show why a delivery failed',
     description:
       'Each attempt of a delivery with status, error and duration, the state of its webhook, and the posted event.',
     input: z.object({ id: id('delivery') }),
@@ -239,7 +220,6 @@ const webhooks: Tool[] = [
   }),
   tool({
     name: 'deliveries_replay',
-    title: 'Replay deliveries',
     description:
       'Posts deliveries again to the current URL of their webhook, with the same body and idempotency key. Those whose webhook is gone or disabled are left out.',
     input: z.object({ ids }),
@@ -256,7 +236,6 @@ const webhooks: Tool[] = [
   }),
   tool({
     name: 'deliveries_cancel',
-    title: 'Cancel deliveries',
     description: 'Cancels deliveries that are pending: their events are not posted any more.',
     input: z.object({ ids }),
     changes: {
@@ -278,15 +257,11 @@ const webhooks: Tool[] = [
 const journeyNamed = { journey: ref('journey') }
 
 const journeys: Tool[] = [
-  whole(
-    'journeys',
-    'List journeys',
-    'Automated steps for contacts, most recently updated first, with what starts them.',
-    (w) => listJourneys(w),
+  whole('journeys', 'Automated steps for contacts, most recently updated first, with what starts them.', (w) =>
+    listJourneys(w),
   ),
   tool({
     name: 'journeys_show',
-    title: 'Show a journey',
     description: 'The definition of a journey, and the results of its emails.',
     input: z.object(journeyNamed),
     run: ({ work }, input) =>
@@ -297,7 +272,6 @@ const journeys: Tool[] = [
   }),
   tool({
     name: 'journeys_runs',
-    title: 'List the runs of a journey',
     description:
       'Contacts in a journey, newest first: status, next step, when it is due, and the last fault. With `run`: its completed steps.',
     input: z.object({
@@ -314,7 +288,6 @@ const journeys: Tool[] = [
   }),
   tool({
     name: 'journeys_trigger',
-    title: 'Let a contact into a journey',
     description:
       'Starts a journey with the trigger api or manual for one address, which is added to the list first. Its steps may send email.',
     input: z.object({
@@ -363,10 +336,9 @@ const startedByMove = async (
 }
 
 const deals: Tool[] = [
-  whole('pipelines', 'List pipelines', 'Pipelines and their stages in the order of the board.', listPipelines),
+  whole('pipelines', 'Pipelines and their stages in the order of the board.', listPipelines),
   tool({
     name: 'deals_list',
-    title: 'List deals',
     description: 'Deals, newest first.',
     input: z.object({
       pipeline: ref('pipeline').optional(),
@@ -386,7 +358,6 @@ const deals: Tool[] = [
   }),
   tool({
     name: 'deals_show',
-    title: 'Show a deal',
     description: 'A deal and its moves, oldest first, with who made them.',
     input: z.object({ id: id('deal') }),
     run: ({ work }, input) =>
@@ -394,7 +365,6 @@ const deals: Tool[] = [
   }),
   tool({
     name: 'deals_move',
-    title: 'Move a deal',
     description: 'Moves a deal to another stage of its pipeline. Fires deal.stage_changed, which may start journeys.',
     input: z.object({ id: id('deal'), stage: ref('stage') }),
     changes: {
@@ -426,10 +396,9 @@ const deals: Tool[] = [
 ]
 
 const marketing: Tool[] = [
-  whole('segments', 'List segments', 'Named filters of the contacts of a list.', listSegments),
+  whole('segments', 'Named filters of the contacts of a list.', listSegments),
   tool({
     name: 'segments_show',
-    title: 'Show a segment',
     description: 'The filter of a segment, and how many contacts are in it now.',
     input: z.object({ segment: ref('segment') }),
     run: ({ work }, input) =>
@@ -438,11 +407,10 @@ const marketing: Tool[] = [
         return { segment: { ...segment, count: await countSegment(w, segment) } }
       }),
   }),
-  whole('topics', 'List topics', 'Kinds of marketing email. Recipients can unsubscribe from each.', listTopics),
-  whole('projects', 'List projects', 'Designs of emails with their versions.', listProjects),
+  whole('topics', 'Kinds of marketing email. Recipients can unsubscribe from each.', listTopics),
+  whole('projects', 'Designs of emails with their versions.', listProjects),
   tool({
     name: 'projects_show',
-    title: 'Show a project with its results',
     description: 'The blocks of an email’s design as its author wrote them, and the results of the emails.',
     input: z.object({ project: ref('project') }),
     run: ({ work }, input) =>
@@ -451,20 +419,16 @@ const marketing: Tool[] = [
         return { project, stats: await resultsOf(w, project.id) }
       }),
   }),
-  whole('forms', 'List signup forms', 'Hosted signup forms with their fields and lists.', listForms),
+  whole('forms', 'Hosted signup forms with their fields and lists.', listForms),
   tool({
     name: 'forms_show',
-    title: 'Show a signup form',
     description: 'A hosted signup form with its fields, list and origins.',
     input: z.object({ form: ref('form') }),
     run: async ({ work }, input) => ({ form: await work((w) => findForm(w, input.form)) }),
   }),
-  whole('webinars', 'List webinars', 'Webinars, newest first, with their state, time and registrations.', (w) =>
-    listWebinars(w),
-  ),
+  whole('webinars', 'Webinars, newest first, with their state, time and registrations.', (w) => listWebinars(w)),
   tool({
     name: 'webinars_show',
-    title: 'Show a webinar',
     description: 'A webinar, and the numbers of its registrations by day and status.',
     input: z.object({ webinar: z.string().min(1).max(200).describe('id or title of the webinar') }),
     run: ({ work }, input) =>
@@ -473,10 +437,9 @@ const marketing: Tool[] = [
         return { webinar, stats: await webinarStats(w, webinar.id) }
       }),
   }),
-  whole('courses', 'List courses', 'Courses with their state.', listCourses),
+  whole('courses', 'Courses with their state.', listCourses),
   tool({
     name: 'courses_show',
-    title: 'Show a course',
     description: 'A course with its lessons, and how many members have finished them.',
     input: z.object({ course: z.string().min(1).max(200).describe('id or title of the course') }),
     run: ({ work }, input) =>
@@ -487,14 +450,12 @@ const marketing: Tool[] = [
   }),
   tool({
     name: 'bookings_show',
-    title: 'Show a booking',
     description: 'A booking with its time, attendee and state.',
     input: z.object({ id: id('booking') }),
     run: async ({ work }, input) => ({ booking: await work((w) => showBooking(w, input.id)) }),
   }),
   tool({
     name: 'bookings_list',
-    title: 'List bookings',
     description: 'Times that people booked, newest first.',
     input: z.object({ email: EmailInput.optional(), ...pageShape }),
     run: ({ work }, { email = null, ...page }) =>
@@ -522,7 +483,6 @@ const sharedChecks = [
 const overview: Tool[] = [
   tool({
     name: 'stats',
-    title: 'Statistics of the account',
     description:
       'Contacts, results of emails by day, deals, deliveries and quotas of the last UTC days, the current one included.',
     input: z.object({ days: z.int().min(1).max(mostDays).default(30) }),
@@ -530,7 +490,6 @@ const overview: Tool[] = [
   }),
   tool({
     name: 'doctor',
-    title: 'Check the installation',
     description:
       'Checks Node, disk, database, schema, clock, secret, DNS, port and settings: ok, warn or fail, with what to do.',
     input: z.object({}),

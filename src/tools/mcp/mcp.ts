@@ -19,7 +19,7 @@ import { Problem } from '../../lib/problem.ts'
 import { isUnavailable, unavailable } from '../../store/database.ts'
 import { compact, hintFor, withIsoTimes } from './mcp.answers.ts'
 import { bounded } from './mcp.bounds.ts'
-import type { Session, Tool, ToolCall } from './mcp.tool.ts'
+import { commandOf, type Session, type Tool, type ToolCall } from './mcp.tool.ts'
 import { tools } from './mcp.tools.ts'
 
 export type { Session } from './mcp.tool.ts'
@@ -86,7 +86,8 @@ const confirmation = (server: McpServer, question: string, given: object, contex
 }
 
 const register = (server: McpServer, one: Tool, session: Session, log: Log): void => {
-  const { name, title, description, input, changes } = one
+  const { name, description, input, changes } = one
+  const title = commandOf(name)
   const call: ToolCall = { ...session, work: (run) => session.app.work(session.account.id, session.actor, run) }
   const annotations = {
     title,
