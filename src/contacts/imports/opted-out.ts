@@ -14,8 +14,8 @@ const isOptedOut: readonly { column: RegExp; value: RegExp }[] = [
     column: /^(is[ _-]?)?(unsubscribed|opted[ _-]?out|blocklisted|blacklisted)( from all email)?$/i,
     value: /^(true|yes|y|1)$/i,
   },
-  // HubSpot: of one kind of email.
-  { column: /^opted out of email\b/i, value: /^true$/i },
+  // HubSpot: of one kind of email or all, by labels and by internal names.
+  { column: /^(opted out of email\b|hs_email_optout(_\d+)?$)/i, value: /^true$/i },
   { column: /^(unsub(scribed?)?|clean(ed)?|opt(ed)?[ _-]?out)[ _-](time|at|date)$/i, value: /^\d{4}-/ },
 ]
 

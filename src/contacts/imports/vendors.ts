@@ -169,6 +169,8 @@ const hubspot: Vendor = {
     { header: /^(consent (date|time)|opt-?in (date|time))$/i, consentTime: 'if-agreed' },
     { header: /^(contact )?tags$/i, isTags: true },
     { header: /^opted out of email: (.+)$/i, isTopic: true },
+    // By internal names: the number of the kind, whose name the file does not have.
+    { header: /^(hs_email_optout_\d+)$/i, isTopic: true },
     nothing(/^(record id( - contact)?|hs_object_id|contact id)$/i),
   ],
   topicsBeside: /^portal unsubscribe$/i,

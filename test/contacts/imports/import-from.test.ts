@@ -96,7 +96,8 @@ const exports: Export[] = [
     vendor: 'mailchimp',
     what: 'subscribed contacts, with tags and consents',
     // mailchimp.com/developer/marketing/docs/account-exports: a ZIP of files. No page of theirs lists the columns; cleaned means bounced
-    // (mailchimp.com/help/about-cleaned-contacts).
+    // (mailchimp.com/help/about-cleaned-contacts). Programs that read such files have these names and headers, such as
+    // github.com/buren/honey_format (spec/honey_format/csv_spec.rb) and github.com/dosomething/mbc-user-import.
     name: 'subscribed_email_audience_export_1a2b3c.csv',
     content: `\ufeff${mailchimpHeader},LAST_CHANGED,LEID,EUID,NOTES,TAGS
 ${member('a@example.org', 'Ann')},"2024-03-01 00:00:00",1,abc,,"""vip"",""early bird"""
@@ -135,6 +136,9 @@ ${member('c@example.org', 'Cid')},"2025-01-02 03:04:05",News,c1,1
   {
     vendor: 'hubspot',
     what: 'contacts by the labels of their properties',
+    // knowledge.hubspot.com/marketing-email/import-an-opt-out-list: "the Unsubscribed from all email property … will be set to true";
+    // …/kcs_article/email/once-a-new-email-type-is-created-when-will-a-corresponding-contact-property-be-created: a property for each
+    // kind, "Opted out of email: [email type name]"; its internal name is hs_email_optout_ and the number of the kind.
     content: `Record ID,First Name,Email,Marketing contact status,Unsubscribed from all email,Email hard bounce reason,Legal basis for processing contact's data
 1,Ann,a@example.org,Marketing contact,false,,Freely given consent from contact
 2,Uma,u@example.org,Marketing contact,true,,
@@ -247,7 +251,8 @@ p@example.org,enabled,unconfirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
   {
     vendor: 'plunk',
     what: 'contacts with JSON data',
-    // docs.useplunk.com/concepts/contacts: subscribed, createdAt and updatedAt are its own keys, all others are in data
+    // docs.useplunk.com/concepts/contacts: subscribed, createdAt and updatedAt are its own keys, all others are in data. It writes no CSV
+    // (github.com/useplunk/plunk at 07cea20); these are the columns of the model Contact in prisma/schema.prisma.
     content: `id,email,subscribed,data,createdAt,updatedAt
 1,a@example.org,true,"{""firstName"":""Ann"",""plan"":""pro""}",2024-03-05T14:22:33.000Z,2024-03-05T14:22:33.000Z
 2,u@example.org,false,"{""firstName"":""Uma""}",2024-03-05T14:22:33.000Z,2025-01-02T03:04:05.000Z
@@ -399,6 +404,17 @@ test('HubSpot’s opt-outs of one kind of email become topics that these people 
   )
   const ran = await run('suppressions', 'import', path, '--from', 'hubspot', '--json')
   expect(ran.json).toMatchObject({ rows: 2, added: 1, known: 0, skipped: 1 })
+})
+
+test('HubSpot’s opt-outs of one kind of email are topics in an export by internal names too', async () => {
+  const content = 'email,hs_email_optout,hs_email_optout_8256871\na@example.org,,true\nb@example.org,,\n'
+  await importFrom('hubspot', content)
+  expect(await leftTopics()).toEqual(['a@example.org hs_email_optout_8256871'])
+  const path = await file(content)
+  const plain = await run('contacts', 'import', path, '--list', 'Plain', '--create-list', '--json')
+  expect(plain.json.warnings).toEqual([
+    'The column hs_email_optout_8256871 says that 1 row has opted out of email. This import made them active contacts.',
+  ])
 })
 
 test('a kind of email with a long name becomes a topic whose name is cut', async () => {
