@@ -1,3 +1,4 @@
+import { readBrand } from '../accounts/accounts.ts'
 import { emailAddress } from '../lib/address.ts'
 import { emailDomain, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
 import { parse } from '../lib/parse.ts'
@@ -7,6 +8,7 @@ import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { accessOf, relayOfUrl } from './relays.access.ts'
 import { relayColumns } from './relays.rows.ts'
+import { relayMail } from './senders.mails.ts'
 import { readMethod } from './senders.method.ts'
 
 interface RelayView {
@@ -126,9 +128,9 @@ const faultOf = (outcome: SendOutcome): string | null => {
  * if any, and the TLS version. Stores no message and counts no quota. Throws Problem `not_found` without a relay, `invalid` without a sender.
  */
 export const testRelay = async (app: App, accountId: string, actor: string, to: string | null): Promise<Verified> => {
-  const { stored, from } = await app.work(accountId, actor, async (work) => {
+  const { stored, from, brand } = await app.work(accountId, actor, async (work) => {
     const method = await readMethod(app, work, [{}])
-    return { stored: method.relay, from: to === null ? null : method.from({}) }
+    return { stored: method.relay, from: to === null ? null : method.from({}), brand: await readBrand(work) }
   })
   if (from instanceof Error) throw from
   if (!stored && app.config.smtpUrl === null) throw none()
@@ -141,9 +143,7 @@ export const testRelay = async (app: App, accountId: string, actor: string, to: 
     from: { name: from.fromName, address: from.fromEmail },
     to: parse(emailAddress(), to, 'to'),
     replyTo: from.replyTo,
-    subject: 'A test of your relay',
-    html: '<p>Your relay works: it sent this email.</p>',
-    text: 'Your relay works: it sent this email.\n',
+    ...relayMail({ ...brand, publicUrl: app.config.publicUrl }),
     messageId: `<test.${app.now().getTime()}@${emailDomain(from.fromEmail)}>`,
     date: app.now(),
     calendar: null,

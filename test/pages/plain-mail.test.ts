@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises'
+import { glob, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { compileFrame, target } from '../../src/pages/plain-mail.mjml.ts'
 import { plainMail } from '../../src/pages/plain-mail.ts'
@@ -7,6 +8,18 @@ import { brokenRules, buttonsIn, expectMailRules, imagesIn } from '../support/ma
 
 test('the frame is what MJML makes of its source: npm run mails', async () => {
   expect(await readFile(target, 'utf8')).toBe(await compileFrame())
+})
+
+test('every email that is built in is among those below', async () => {
+  const root = join(import.meta.dirname, '../..')
+  const listed = await readFile(join(root, 'test/support/built-in-mails.ts'), 'utf8')
+  const made: string[] = []
+  for await (const file of glob('src/**/*.mails.ts', { cwd: root })) {
+    const source = await readFile(join(root, file), 'utf8')
+    made.push(...[...source.matchAll(/export const (\w+Mail)\b/g)].map(([, name]) => name!))
+  }
+  expect(made.length).toBeGreaterThan(10)
+  expect(made.filter((name) => !new RegExp(`\\b${name}\\(`).test(listed))).toEqual([])
 })
 
 describe.each([

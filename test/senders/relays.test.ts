@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { updateAccount } from '../../src/accounts/accounts.ts'
 import { setRelay, showRelay, testRelay, unsetRelay } from '../../src/senders/relays.ts'
 import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { certificate } from '../support/certificate.ts'
@@ -247,10 +248,14 @@ describe('the test of a relay', () => {
   test('signs in, and with --to sends a small email, which is not stored and counts no quota', async () => {
     const own = await open({ user: { name: 'me', password: 'x' } })
     await set(own.url.replace('//', '//me@'), { password: 'x' })
+    await t.app.operate('cli:test', (operation) =>
+      updateAccount(operation, account.id, { brandName: 'Harbour & Sons' }),
+    )
     expect(await check()).toBe(null)
     expect(own.mails).toHaveLength(0)
     expect(await check('ada@people.example')).toBe(null)
     expect(own.mails[0]!.to).toEqual(['ada@people.example'])
+    expect(own.mails[0]!.raw).toContain('Harbour &amp; Sons')
     expect(await t.app.sql('select 1 from messages where account_id = $1', [account.id])).toEqual([])
     expect(await t.app.sql('select 1 from quota_uses where account_id = $1', [account.id])).toEqual([])
   })

@@ -2,6 +2,7 @@ import { bookingMail, type Change } from '../../src/bookings/bookings.mails.ts'
 import { courseMail } from '../../src/courses/courses.mails.ts'
 import { confirmMail } from '../../src/forms/forms.mails.ts'
 import type { MailBrand } from '../../src/pages/plain-mail.ts'
+import { relayMail } from '../../src/senders/senders.mails.ts'
 import * as webinars from '../../src/webinars/emails/attendee.mails.ts'
 
 const booking = {
@@ -61,5 +62,6 @@ export const builtInMails = (brand?: MailBrand): Record<string, { subject: strin
     left: webinars.leftMail(facts),
     attended: webinars.attendedMail(facts),
     missed: webinars.missedMail(facts),
+    relay: relayMail(brand),
   }
 }
