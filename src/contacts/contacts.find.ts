@@ -233,12 +233,26 @@ const narrowable = <const Columns extends TypeMap, const Parameters extends Type
 const readPageOfList = narrowable(
   statement,
   'page-of-list',
-  { row: contactTypes, parameters: { accountId: 'text', listId: 'text', rowId: 'text', limit: 'int8' } },
+  { row: contactTypes, parameters: { accountId: 'text', listId: 'text', rowId: 'text', end: 'text', limit: 'int8' } },
   (condition) => `select ${contactColumns} from (
-    select * from contacts c where account_id || '' = :accountId and list_id = :listId and row_id > :rowId and ${condition}
+    select * from contacts c
+    where account_id || '' = :accountId and list_id = :listId and row_id > :rowId and row_id <= :end and ${condition}
     order by row_id limit :limit
   ) c ${joinedToContact} order by c.row_id`,
 )
+
+const readEnd = statement(
+  'end-of-page-of-list',
+  {
+    row: types(contacts, 'rowId'),
+    parameters: { accountId: 'text', listId: 'text', rowId: 'text', skipped: 'int8' },
+  },
+  `select row_id as "rowId" from contacts where account_id || '' = :accountId and list_id = :listId and row_id > :rowId
+   order by row_id offset :skipped limit 1`,
+)
+
+/** It follows every row id. */
+const lastRowId = '~'
 
 const readPageOfAll = narrowable(
   statement,
@@ -248,6 +262,18 @@ const readPageOfAll = narrowable(
    where a.account_id = :accountId and a.email >= :email and (a.email > :email or c.list_id > :listId) and ${condition}
    order by a.email, c.list_id limit :limit`,
 )
+
+/** Returns a page of rows that were read with `limit + 1`. `end` is where the reading ended, if it did not end with the list. */
+const pageOfRows = (
+  rows: readonly RowOf<typeof contactTypes>[],
+  limit: number,
+  keyOf: (contact: Contact) => string[],
+  end?: string[],
+): Page<Contact> => {
+  const page = rows.slice(0, limit).map(viewContact)
+  const next = rows.length > limit ? keyOf(page.at(-1)!) : end
+  return { rows: page, nextCursor: next ? encodeCursor(next) : null }
+}
 
 /**
  * Returns a page of contacts: of one list (id or name) by row id, or of all lists by address. `condition` leaves others out. Throws
@@ -259,11 +285,14 @@ export const listContacts = async (
     list,
     cursor,
     limit,
+    reads,
     condition,
   }: {
     list?: string | undefined
     cursor?: string | undefined
     limit: number
+    /** As in PageRequest, for pages of one list. */
+    reads?: number | undefined
     condition?: ContactCondition | undefined
   },
 ): Promise<Page<Contact>> => {
@@ -272,14 +301,14 @@ export const listContacts = async (
   const keyLength = list === undefined ? 2 : 1
   const [first, listId] = cursor === undefined ? ['', ''] : decodeCursor(cursor, keyLength)
   const after = { accountId, limit: limit + 1 }
-  const rows =
-    list === undefined
-      ? await readPageOfAll(sql, { ...after, email: first!, listId: listId! }, condition)
-      : await readPageOfList(sql, { ...after, listId: (await findList(work, list)).id, rowId: first! }, condition)
-  const page = rows.slice(0, limit).map(viewContact)
-  const last = page.at(-1)
-  const nextKey = list === undefined ? [last?.email ?? '', last?.listId ?? ''] : [last?.rowId ?? '']
-  return { rows: page, nextCursor: rows.length > limit ? encodeCursor(nextKey) : null }
+  if (list === undefined) {
+    const rows = await readPageOfAll(sql, { ...after, email: first!, listId: listId! }, condition)
+    return pageOfRows(rows, limit, ({ email, listId }) => [email, listId])
+  }
+  const from = { listId: (await findList(work, list)).id, rowId: first! }
+  const [end] = condition && reads ? await sql(readEnd, { accountId, ...from, skipped: reads - 1 }) : []
+  const rows = await readPageOfList(sql, { ...after, ...from, end: end?.rowId ?? lastRowId }, condition)
+  return pageOfRows(rows, limit, ({ rowId }) => [rowId], end && [end.rowId])
 }
 
 const recipientTypes = types(contacts, 'rowId', 'email', 'fields')
@@ -373,7 +402,7 @@ export async function* exportContacts(
 ): AsyncGenerator<Contact[]> {
   for (let rowId = ''; ; ) {
     const rows = await database.transaction(
-      (sql) => readPageOfList(sql, { accountId, listId, rowId, limit: exportPage }, condition),
+      (sql) => readPageOfList(sql, { accountId, listId, rowId, end: lastRowId, limit: exportPage }, condition),
       forceIndexOrder,
     )
     if (rows.length > 0) yield rows.map(viewContact)

@@ -185,7 +185,8 @@ ${table(
       id: 'paging',
       title: 'Paging',
       text: html`<p>Lists that can be long answer pages. <code>limit</code> is the number of rows, 1 to 500 (default 100). <code>next</code> is the
-<code>cursor</code> of the page after, and null on the last page.</p>`,
+<code>cursor</code> of the page after, and null on the last page. With a filter a page may have few rows, or none, although
+another one follows.</p>`,
       code: [codeBlock('Two pages', secondPage(base)), codeBlock('TypeScript', everyPage)],
     },
     {

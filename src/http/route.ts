@@ -168,9 +168,13 @@ export const pageQuery = {
   cursor: text(1_000).optional().describe('The `next` of the page before. Default: the first page'),
 }
 
+/** The number of rows that a page with a filter reads at most: 1,000,000 in a hundred calls. */
+const pageReads = 10_000
+
 /** Returns the request for a page that a query names, for operations that read pages. */
 export const pageOfQuery = ({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageRequest => ({
   limit,
+  reads: pageReads,
   ...(cursor !== undefined && { cursor }),
 })
 

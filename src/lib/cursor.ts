@@ -34,10 +34,18 @@ export const idOfCursor = (prefix: IdPrefix, cursor: string): string => {
   return id
 }
 
-/** Returns a page of at most `limit` rows. `rows` must come from a query with `limit + 1`: the extra row means there is a next page. */
-export const pageOf = <Row extends { id: string }>(rows: readonly Row[], limit: number): Page<Row> => {
+/**
+ * Returns a page of at most `limit` rows. `rows` must come from a query with `limit + 1`: the extra row means there is a next page,
+ * and so does `end`, the last row that the query has read.
+ */
+export const pageOf = <Row extends { id: string }>(
+  rows: readonly Row[],
+  limit: number,
+  end?: { id: string },
+): Page<Row> => {
   const page = rows.slice(0, limit)
-  return { rows: page, nextCursor: rows.length > limit ? encodeCursor([page.at(-1)!.id]) : null }
+  const last = rows.length > limit ? page.at(-1) : end
+  return { rows: page, nextCursor: last ? encodeCursor([last.id]) : null }
 }
 
 /**

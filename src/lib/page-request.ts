@@ -9,6 +9,11 @@ export interface PageFlags {
 export interface PageRequest {
   limit: number
   cursor?: string
+  /**
+   * A page with a filter reads at most this number of rows. It may have fewer rows than `limit`, or none, although another page
+   * follows. The default is to read until the page is full.
+   */
+  reads?: number
 }
 
 /** Parses `--limit`, whose default is 50, and `--cursor`. Throws Problem `usage`. */

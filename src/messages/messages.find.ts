@@ -196,8 +196,8 @@ const sendList = `m.id, m.email as "to", m.subject, m.type, m.status, coalesce(m
   ) as bounced`
 
 const sendsOfPage = `select ${sendList} from messages m
-  where m.account_id = :accountId and m.id < :before and (:status::text is null or m.status = :status)`
-const pageOfSends = { accountId: 'text', before: 'text', status: 'text?', limit: 'int8' } as const
+  where m.account_id = :accountId and m.id < :before and m.id >= :end and (:status::text is null or m.status = :status)`
+const pageOfSends = { accountId: 'text', before: 'text', end: 'text', status: 'text?', limit: 'int8' } as const
 
 const readSends = statement(
   'list-sends',
@@ -212,18 +212,25 @@ const readSendsTo = statement(
   `${sendsOfPage} and m.email = :email order by m.id desc limit :limit`,
 )
 
+const readEndOfSends = statement(
+  'end-of-sends',
+  { row: { id: 'text' }, parameters: { accountId: 'text', before: 'text', skipped: 'int8' } },
+  `select id from messages where account_id = :accountId and id < :before order by id desc offset :skipped limit 1`,
+)
+
 const lastId = '~'
 
 /** Returns a page of the account's messages, newest first. */
 export const listSends = async (
   { sql, accountId }: Work,
   { status, email }: Omit<MessageFilter, 'sinceId'>,
-  { limit, cursor }: PageRequest,
+  { limit, cursor, reads }: PageRequest,
 ): Promise<Page<SendView>> => {
   const before = cursor === undefined ? lastId : decodeCursor(cursor, 1)[0]!
-  const asked = { accountId, before, status, limit: limit + 1 }
-  const rows = email === null ? await sql(readSends, asked) : await sql(readSendsTo, { ...asked, email })
-  return pageOf(rows, limit)
+  const asked = { accountId, before, end: '', status, limit: limit + 1 }
+  if (email !== null) return pageOf(await sql(readSendsTo, { ...asked, email }), limit)
+  const [end] = status !== null && reads ? await sql(readEndOfSends, { accountId, before, skipped: reads - 1 }) : []
+  return pageOf(await sql(readSends, { ...asked, end: end?.id ?? '' }), limit, end)
 }
 
 const readSend = statement(

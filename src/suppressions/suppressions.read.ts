@@ -4,7 +4,7 @@ import type { PageRequest } from '../lib/page-request.ts'
 import { shown } from '../lib/problem.ts'
 import { shellWord } from '../lib/shell.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
-import { columns } from '../store/tables.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import type { SuppressionReason } from './suppressions.add.ts'
 import { suppressions } from './suppressions.columns.ts'
@@ -41,15 +41,28 @@ export const hasTopic = `(s.topic_id = '' or t.id is not null)`
 
 const shownColumns = columns(suppressions, ['email', 'reason', 'createdAt'], 's')
 
+const afterKey = { accountId: 'text', afterEmail: 'text', afterReason: 'text', afterTopicId: 'text' } as const
+const isAfterKey = '(s.email, s.reason, s.topic_id) > (:afterEmail, :afterReason, :afterTopicId)'
+
+const readEnd = statement(
+  'end-of-suppressions',
+  {
+    row: types(suppressions, 'email', 'reason', 'topicId'),
+    parameters: { ...afterKey, skipped: 'int8' },
+  },
+  `select email, reason, topic_id as "topicId" from suppressions s where s.account_id = :accountId and ${isAfterKey}
+   order by s.email, s.reason, s.topic_id offset :skipped limit 1`,
+)
+
 const readPage = statement(
   'list-suppressions',
   {
     row: { ...shownColumns.types, topicId: 'text?', topic: 'text?' },
     parameters: {
-      accountId: 'text',
-      afterEmail: 'text',
-      afterReason: 'text',
-      afterTopicId: 'text',
+      ...afterKey,
+      endEmail: 'text?',
+      endReason: 'text?',
+      endTopicId: 'text?',
       reason: 'text?',
       email: 'text?',
       topicId: 'text?',
@@ -58,7 +71,8 @@ const readPage = statement(
   },
   `select ${shownColumns.list}, t.id as "topicId", t.name as topic
    from suppressions s ${joinTopic}
-   where s.account_id = :accountId and (s.email, s.reason, s.topic_id) > (:afterEmail, :afterReason, :afterTopicId)
+   where s.account_id = :accountId and ${isAfterKey}
+     and (:endEmail::text is null or (s.email, s.reason, s.topic_id) <= (:endEmail, :endReason, :endTopicId))
      and (:reason::text is null or s.reason = :reason) and (:email::text is null or s.email = :email)
      and (:topicId::text is null or s.topic_id = :topicId) and ${hasTopic}
    order by s.email, s.reason, s.topic_id limit :limit`,
@@ -72,17 +86,16 @@ export const listSuppressions = async (
     email,
     topicId = null,
   }: { reason: SuppressionReason | null; email: string | null; topicId?: string | null },
-  { limit, cursor }: PageRequest,
+  { limit, cursor, reads }: PageRequest,
 ): Promise<Page<SuppressionView>> => {
   const [afterEmail = '', afterReason = '', afterTopicId = ''] = cursor === undefined ? [] : decodeCursor(cursor, 3)
-  const after = { afterEmail, afterReason, afterTopicId }
-  const found = await sql(readPage, { accountId, ...after, reason, email, topicId, limit: limit + 1 })
+  const after = { accountId, afterEmail, afterReason, afterTopicId }
+  const [end] = reason !== null && email === null && reads ? await sql(readEnd, { ...after, skipped: reads - 1 }) : []
+  const until = { endEmail: end?.email ?? null, endReason: end?.reason ?? null, endTopicId: end?.topicId ?? null }
+  const found = await sql(readPage, { ...after, ...until, reason, email, topicId, limit: limit + 1 })
   const rows = found.slice(0, limit).map((row) => ({ ...row, createdAt: row.createdAt.getTime() }))
-  const last = rows.at(-1)
-  return {
-    rows,
-    nextCursor: found.length > limit && last ? encodeCursor([last.email, last.reason, last.topicId ?? '']) : null,
-  }
+  const last = found.length > limit ? rows.at(-1) : end
+  return { rows, nextCursor: last ? encodeCursor([last.email, last.reason, last.topicId ?? '']) : null }
 }
 
 interface Unsent {

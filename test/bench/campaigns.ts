@@ -176,6 +176,7 @@ export const bench = async (b: Bench, size = 1_000_000): Promise<Row[]> => {
     ['the same with engagement', () => of(filter('plan = pro and not opened < 30d and suppression = unsubscribed'))],
     ['the same with a filter that one contact meets', () => of(filter(`name = N${anyone()}`))],
     ['the same with an address', () => of(filter(`email = c${anyone()}@example.org`))],
+    ['the same with engagement that none has', () => of(filter('clicked < 1d or answered < 1d'))],
     ['GET /sends', () => `/sends?limit=100&cursor=${at(`msg_${padded()}`)}`],
     ['GET /sends of a status that none has', () => '/sends?limit=100&status=failed'],
     [

@@ -35,6 +35,22 @@ test('sends are pages, newest first, of one account, narrowed by address and sta
   expect((await list(`limit=2&cursor=${page.next}`)).sends.map(({ id }) => id)).toEqual([first])
 })
 
+test('a page of a status reads 10,000 emails at most: it may be empty although another one follows', async () => {
+  const id = await send()
+  await t.app.sql(
+    `insert into messages (account_id, id, source_kind, type, email, subject, merge_data, status, created_at, finished_at)
+     select $1, 'msg_z' || lpad(n::text, 25, '0'), 'send', 'marketing', 'c' || n || '@people.example', 'S', '{}', 'failed', svc_now(), svc_now()
+     from generate_series(1, 10001) n`,
+    [account.id],
+  )
+  const first = await list('status=sent')
+  expect([first.sends, typeof first.next]).toEqual([[], 'string'])
+  const second = await list(`status=sent&cursor=${first.next}`)
+  expect([second.sends.map((one) => one.id), second.next]).toEqual([[id], null])
+  expect((await list('status=sent&email=eve@people.example')).sends.map((one) => one.id)).toEqual([id])
+  expect((await list('status=failed&limit=2')).sends).toHaveLength(2)
+})
+
 test('a send has exactly the properties of the contract', async () => {
   const id = await send({ subject: 'Hello' })
   const sent = await show(id)

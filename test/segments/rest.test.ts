@@ -47,6 +47,30 @@ test('the contacts of a list are pages of the Contact of the API, narrowed by a 
   expect(emails(await contactsOf(`limit=2&cursor=${second.next}`))).toEqual(['eve'])
 })
 
+test('a page with a filter reads 10,000 contacts at most: it may be empty although another one follows', async () => {
+  const rowId = `'row_' || lpad(n::text, 26, '0')`
+  await t.app.sql(
+    `insert into addresses (account_id, email, row_id, domain) select $1, 'c' || n || '@people.example', ${rowId}, 'people.example'
+     from generate_series(1, 10001) n`,
+    [account.id],
+  )
+  await t.app.sql(
+    `insert into contacts (account_id, row_id, list_id, email, fields, status, created_at, updated_at)
+     select $1, ${rowId}, $2, 'c' || n || '@people.example', '{}', 'active', svc_now(), svc_now() from generate_series(1, 10001) n`,
+    [account.id, listId],
+  )
+  const where = `where=${encodeURIComponent('plan = pro')}`
+  const first = await contactsOf(where)
+  expect(emails(first)).toEqual([])
+  const second = await contactsOf(`${where}&cursor=${first.next}`)
+  expect([emails(second), second.next]).toEqual([['ada', 'bob'], null])
+  // A full page ends with its last row, and one without a filter is full.
+  const full = await contactsOf(`where=${encodeURIComponent('plan is empty')}&limit=2`)
+  expect(emails(full)).toEqual(['c1', 'c2'])
+  expect(emails(await contactsOf(`limit=2&cursor=${full.next}`))).toEqual(['c3', 'c4'])
+  expect(emails(await contactsOf(`limit=1&cursor=${first.next}`))).toEqual(['c10001'])
+})
+
 test('the contacts of a list with a bad filter, limit or cursor are 400, and an unknown list is 404', async () => {
   for (const query of ['where=plan%20%3D', 'limit=501', 'cursor=x'])
     expect((await t.request('GET', `/lists/${listId}/contacts?${query}`, { key })).status).toBe(400)

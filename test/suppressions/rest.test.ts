@@ -52,6 +52,25 @@ test('suppressions are listed in pages by address, of one account, and filtered 
   expect(await list(`limit=3&cursor=${first.next}`)).toEqual({ suppressions: all.suppressions.slice(3), next: null })
 })
 
+test('a page of a reason reads 10,000 suppressions at most: it may be empty although another one follows', async () => {
+  await work((w) => suppressAddresses(w, ['zoe@people.example'], 'manual'))
+  await t.app.sql(
+    `insert into suppressions (account_id, email, reason, topic_id, created_at)
+     select $1, 'c' || lpad(n::text, 5, '0') || '@people.example', 'unsubscribed', case n % 2 when 0 then $2 else '' end, svc_now()
+     from generate_series(1, 10001) n`,
+    [account.id, news],
+  )
+  const first = await list('reason=manual')
+  expect(first.suppressions).toEqual([])
+  expect(await list(`reason=manual&cursor=${first.next}`)).toMatchObject({
+    suppressions: [{ email: 'zoe@people.example' }],
+    next: null,
+  })
+  const [last] = (await list(`limit=1&cursor=${first.next}`)).suppressions
+  expect(last).toMatchObject({ email: 'c10001@people.example' })
+  expect((await list('reason=unsubscribed&limit=2')).suppressions).toHaveLength(2)
+})
+
 test.each(['limit=0', 'limit=501', 'limit=x', 'limit=1.5', 'cursor=nonsense', 'email=nobody', 'reason=pending'])(
   'GET /suppressions?%s is 400',
   async (query) => {

@@ -42,6 +42,9 @@ export const given: Record<string, (k: number) => Record<string | number, unknow
     10: ['contact.created'],
     11: '{}',
   }),
+  'end-of-page-of-list': () => ({ skipped: 0 }),
+  'end-of-sends': () => ({ skipped: 0 }),
+  'end-of-suppressions': () => ({ skipped: 0 }),
   'insert-messages': () => ({
     batch: '',
     id: [idOf('message', 500)],
