@@ -13,7 +13,7 @@ const waiting = [
   'daemon/chaos.system.test.ts',
   'daemon/mail.system.test.ts',
   'deliveries/claims.test.ts',
-  'deliveries/workers.test.ts',
+  'deliveries/workers.system.test.ts',
   'queue/lease.test.ts',
   'store/copy.test.ts',
 ]
