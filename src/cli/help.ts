@@ -1,4 +1,4 @@
-import { type Command, Help } from 'commander'
+import { type Command, Help, type Option } from 'commander'
 import { fitted, widthOf } from './draw/draw.ts'
 
 /** Cells of a terminal that has room for two columns. */
@@ -63,6 +63,13 @@ const globalOptions = (command: Command, helper: Help, width: number): string =>
     lines.push(lines.pop()! + term)
   }
   return `Global Options:\n${lines.join('\n')} (svc --help describes them)\n`
+}
+
+/** Returns what help says of an option. An empty list as the default, of an option that may be repeated, says nothing. */
+export const describeOption = (option: Option): string => {
+  const isEmpty = Array.isArray(option.defaultValue) && option.defaultValue.length === 0
+  const shown: Option = isEmpty ? Object.create(option, { defaultValue: { value: undefined } }) : option
+  return Help.prototype.optionDescription(shown)
 }
 
 /** Returns the help of a command; `program` is `svc` itself. */

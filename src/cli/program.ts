@@ -3,7 +3,7 @@ import { nearest } from '../lib/nearest.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { ChoicesOf } from './choices.ts'
 import { type CommandList, isDefault, register } from './define.ts'
-import { formatHelp } from './help.ts'
+import { describeOption, formatHelp } from './help.ts'
 import { fullCommand } from './next.ts'
 import { isPerson, type Lookups, type Open, reportFailure, runner } from './run.ts'
 import { version } from './version.ts'
@@ -39,6 +39,7 @@ export const buildProgram = (
         c.parent === program ? c.name() : Help.prototype.subcommandTerm(c).replace(' [options]', ''),
       // A noun's summary is for two columns.
       subcommandDescription: (c) => c.description(),
+      optionDescription: describeOption,
       formatHelp: (command, helper) => formatHelp(program, command, helper),
     })
     .configureOutput({

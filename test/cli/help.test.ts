@@ -78,6 +78,10 @@ describe.each(leaves.map((command) => [fullCommand(command), command] as const))
   })
 })
 
+test('no help shows that a flag that may be repeated is not given by default', () => {
+  expect(leaves.filter((command) => /default:\s*\[\s*\]/.test(helpOf(command))).map(fullCommand)).toEqual([])
+})
+
 test('the help of no command is wider than 80 columns, except for its examples', () => {
   const all = [...program.commands, ...leaves]
   expect(all.length).toBeGreaterThan(150)
