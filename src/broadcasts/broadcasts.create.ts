@@ -71,12 +71,7 @@ export const NewBroadcast = z.object({
     .transform((value) => new Date(value))
     .optional(),
   /** Messages per minute. */
-  rate: z
-    .number('must be a whole number of emails per minute')
-    .int('must be a whole number of emails per minute')
-    .min(1)
-    .max(1_000_000)
-    .optional(),
+  rate: z.int().min(1).max(1_000_000).optional(),
 })
 export type NewBroadcast = z.output<typeof NewBroadcast>
 

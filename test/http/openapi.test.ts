@@ -6,6 +6,7 @@ import type { z } from 'zod'
 import { loadRoutes } from '../../src/app/features.ts'
 import { type EventType, eventTypes } from '../../src/events/events.ts'
 import { eventShape } from '../../src/events/shapes.ts'
+import { sentence } from '../../src/lib/sentence.ts'
 import { ok, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { testWith } from '../support/tools.ts'
@@ -82,6 +83,42 @@ test('no property of a body takes a value of another type for a number or a bool
   }
   expect(checked).toBeGreaterThan(10)
   expect(taken).toEqual([])
+})
+
+/** Returns the bounds of a number in a schema: those that no safe integer exceeds are JSON's own. */
+const boundsOf = (schema: Schema): { least?: number; most?: number } => {
+  const all: Schema[] = [schema, ...(schema.anyOf ?? [])]
+  const own = (bound: unknown) =>
+    Number.isSafeInteger(bound) && Math.abs(bound as number) < 2 ** 53 - 1 ? bound : undefined
+  const [least] = all.flatMap(({ minimum }) => own(minimum) ?? [])
+  const [most] = all.flatMap(({ maximum }) => own(maximum) ?? [])
+  return { ...(least !== undefined && { least }), ...(most !== undefined && { most }) }
+}
+
+test('a number beyond a bound is refused with that bound, however far beyond it is', async () => {
+  const wrong: string[] = []
+  let checked = 0
+  for (const { method, path, body } of await loadRoutes()) {
+    if (!body) continue
+    const schema = await bodyOf(method.toLowerCase(), `/api/v1${path.replace(/:(\w+)/g, '{$1}')}`)
+    const parts: Schema[] = [schema, ...(schema.allOf ?? []), ...(schema.anyOf ?? [])]
+    for (const [name, property] of parts.flatMap(({ properties = {} }) => Object.entries<Schema>(properties))) {
+      if (!/number|integer/.test(typesOf(property).join())) continue
+      const { least, most } = boundsOf(property)
+      const beyond = [
+        ...(least === undefined ? [] : [least - 1, -1e300].map((value) => [value, least] as const)),
+        ...(most === undefined ? [] : [most + 1, 2 ** 53, 1e300].map((value) => [value, most] as const)),
+      ]
+      for (const [value, bound] of beyond) {
+        checked++
+        const { error } = await body.safeParseAsync({ [name]: value })
+        const said = sentence((error?.issues ?? []).filter((issue) => issue.path[0] === name))
+        if (!said.includes(`${bound}`)) wrong.push(`${method} ${path} ${name}=${value}: ${said}`)
+      }
+    }
+  }
+  expect(wrong).toEqual([])
+  expect(checked).toBeGreaterThan(10)
 })
 
 test('every reference resolves, and each operation has its own id', async () => {
