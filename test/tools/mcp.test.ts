@@ -215,6 +215,36 @@ test('every tool stays in its account, answers without secrets, and refuses what
   expect(logged()).toBe('')
 })
 
+test('no tool shows more of the URL of a webhook than its host: not of a subscription, a delivery or a step of a journey', async () => {
+  const url = 'https://hooks.example.com/services/T0/very-secret'
+  const call = (rest: object = {}) => ({ kind: 'webhook', url, ...rest })
+  const steps = [call(), { kind: 'branch', where: 'plan = pro', then: [call()], else: [] }]
+  const file = { stdin: JSON.stringify({ name: 'Calls', enabled: true, trigger: { kind: 'api' }, steps }) }
+  const applied = await svc(t, ['journeys', 'apply', '-f', '-', '--account', made.account.id], file)
+  expect(applied.status, applied.stderr).toBe(0)
+  const id = await failed(made.account)
+  const { read, call: use } = await start()
+  const { journey } = await read('journeys_show', { journey: 'Calls' })
+  expect(journey.definition.steps[0].url).toBe('https://hooks.example.com/…')
+  const inputs: Record<string, Record<string, unknown>> = {
+    journeys_show: { journey: 'Calls' },
+    journeys_runs: { journey: 'Calls' },
+    deliveries_show: { id },
+  }
+  for (const { name, changes, input } of tools) {
+    if (changes || !(inputs[name] || input.safeParse({}).success)) continue
+    const [{ text }] = (await use(name, inputs[name])).content as [{ text: string }]
+    expect([name, text]).toEqual([name, expect.not.stringMatching(/very-secret|\/hook\b/)])
+  }
+})
+
+test('the instructions name every tool that asks first', async () => {
+  const { client } = await start()
+  const asking = tools.filter(({ changes }) => changes?.asks).map(({ name }) => name)
+  expect(client.getInstructions()).toContain(`ask the user first: ${asking.join(', ')}.`)
+  expect(asking).toEqual(expect.arrayContaining(['deals_move', 'journeys_trigger', 'suppressions_add']))
+})
+
 test('every tool has the name of a command, and its title is that command', async () => {
   const commands = (await loadCommands()).flat().map(({ path }) => `svc ${path}`)
   const { client } = await start()

@@ -49,3 +49,16 @@ export const hintFor = (hint: string, names: ReadonlySet<string>): string | null
 
 /** Shows only the host of a webhook: paths and queries of some are secrets. */
 export const maskedUrl = (url: string): string => `${URL.parse(url)?.origin ?? ''}/…`
+
+/** Masks the URLs of all webhooks that the steps of a journey call, those of its sides included. */
+export const withMaskedCalls = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withMaskedCalls)
+  if (typeof value !== 'object' || value === null) return value
+  const isCall = 'kind' in value && value.kind === 'webhook'
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      isCall && name === 'url' && typeof one === 'string' ? maskedUrl(one) : withMaskedCalls(one),
+    ]),
+  )
+}

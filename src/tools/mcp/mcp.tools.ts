@@ -49,7 +49,7 @@ import {
 } from '../../suppressions/suppressions.ts'
 import { listWebhooks } from '../../webhooks/webhooks.ts'
 import { findWebinar, listWebinars, webinarStats } from '../../webinars/webinars.ts'
-import { maskedUrl } from './mcp.answers.ts'
+import { maskedUrl, withMaskedCalls } from './mcp.answers.ts'
 import { boundedPage, shortened } from './mcp.bounds.ts'
 import { listShape, pageShape, type Tool, tool } from './mcp.tool.ts'
 
@@ -267,7 +267,7 @@ const journeys: Tool[] = [
     run: ({ work }, input) =>
       work(async (w) => {
         const journey = await findJourney(w, input.journey)
-        return { journey, stats: await resultsOf(w, journey.id) }
+        return { journey: withMaskedCalls(journey), stats: await resultsOf(w, journey.id) }
       }),
   }),
   tool({
