@@ -10,7 +10,8 @@ import { type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { useDnsServer } from '../support/dns.ts'
 import { furnish, type Things } from '../support/furnish.ts'
-import { leaves } from '../support/references.ts'
+import { lists } from '../support/lists.ts'
+import { placeholder } from '../support/references.ts'
 
 /* Every list on a terminal of 80 columns, in an account whose values are long. */
 
@@ -57,7 +58,11 @@ beforeAll(async () => {
   ])
   for (const table of ['deals', 'journey_runs', 'bookings', 'payment_orders', 'webinar_registrations', 'members'])
     await t.app.sql(`update ${table} set email = $2 where account_id = $1`, [account.id, address])
-  await t.app.sql('update webinar_registrations set name = $2 where account_id = $1', [account.id, person])
+  await t.app.sql(
+    `update webinar_registrations set name = $2, seen = tstzmultirange(tstzrange(svc_now(), svc_now() + interval '9 min'))
+     where account_id = $1`,
+    [account.id, person],
+  )
   await t.app.sql(`update bookings set name = $2, start_at = svc_now() + interval '4 days' where account_id = $1`, [
     account.id,
     person,
@@ -106,29 +111,11 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** Lists that need an argument. */
-const ofParts: Record<string, () => string[]> = {
-  'pipelines stages list': () => [things.pipeline![0]!],
-  'courses lessons list': () => [things.course![0]!],
-}
-/** Lists under other verbs. */
-const others: Record<string, () => string[]> = {
-  'journeys runs': () => [things.journey![0]!],
-  'imports rejects': () => [things.import![0]!],
-  'webinars registrations': () => [things.webinar![0]!],
-  'courses members': () => [things.course![0]!],
-  'deals history': () => [things.deal![0]!],
-  'contacts show': () => [things.email![0]!],
-  'events types': () => [],
-  'deliveries stats': () => [],
-  'accounts usage': () => [],
-  'domains show': () => [things.domain![0]!],
-  'journeys show': () => [things.journey![0]!],
-}
-const lists = [...[...leaves.keys()].filter((name) => / list$/.test(name)), ...Object.keys(others)]
+const argsOf = (name: string): string[] =>
+  lists.get(name)!.map((word) => word.replace(placeholder, (_, noun: string) => things[noun]![0]!))
 
 const show = (name: string, ...flags: string[]) =>
-  svc(t, [...name.split(' '), ...((ofParts[name] ?? others[name])?.() ?? []), '--account', account.id, ...flags], {
+  svc(t, [...name.split(' '), ...argsOf(name), '--account', account.id, ...flags], {
     tty,
     env: { TZ: 'UTC', ...(name === 'mail list' && { SVC_DATA_DIR: folder }) },
   })
@@ -149,13 +136,14 @@ const steady = (text: string): string => {
     .replaceAll(/…([0-9a-hjkmnp-tv-z]{6})\b/g, (_, end) => `…${endOf(end)}`)
     .replaceAll(/svc_live_\w{4}…\w{4}/g, 'svc_live_XXXX…XXXX')
     .replaceAll(/\b09:\d\d\b/g, '09:00')
+    .replaceAll(/\b108,0\d\d s\b/g, '108,000 s')
     .replaceAll(/(svc-verification=|p=MII)[\s\S]*?(?=\n…|\n[a-z]|\n *VALUE|$)/g, (_, begin) => `${begin}…`)
 }
 
 /* `vitest run test/cli/lists.test.ts -u` writes the file again: read the difference. */
 test('the screens of all lists are those of lists.screens.txt', async () => {
   const screens: string[] = []
-  for (const name of lists) screens.push(`$ svc ${name}\n${steady((await show(name)).text)}`)
+  for (const name of lists.keys()) screens.push(`$ svc ${name}\n${steady((await show(name)).text)}`)
   await expect(screens.join('\n')).toMatchFileSnapshot('lists.screens.txt')
 })
 
@@ -190,24 +178,25 @@ test('a value that is split is found', () => {
   expect(['Wed 22 May', '(in 18 h)', 'in 18'].filter((text) => !partOfTime.test(text))).toEqual([])
 })
 
-test.each(lists)(
+test.each([...lists.keys()])(
   'svc %s fits in 80 columns, and splits neither values of enumerations nor ids nor dates',
   async (name) => {
     const [{ status, stdout }, { stdout: plain }] = await Promise.all([
       show(name),
-      svc(t, [...name.split(' '), ...((ofParts[name] ?? others[name])?.() ?? []), '--account', account.id], {
+      svc(t, [...name.split(' '), ...argsOf(name), '--account', account.id], {
         env: name === 'mail list' ? { SVC_DATA_DIR: folder } : {},
       }),
     ])
     const screen = stripVTControlCharacters(stdout).replaceAll('\r', '')
-    expect([status, screen]).toEqual([0, expect.stringContaining('\n')])
+    // domains verify: pending.
+    expect([status, screen]).toEqual([expect.toBeOneOf([0, 5]), expect.stringContaining('\n')])
     expect(screen.split('\n').filter((line) => [...line].length > tty.columns)).toEqual([])
     expect(splitIn(screen, wholeValues(plain))).toEqual([])
     expect(screen.split('\n').filter((line) => partOfTime.test(line))).toEqual([])
   },
 )
 
-test.each(lists)('the hint of svc %s can be followed', async (name) => {
+test.each([...lists.keys()])('the hint of svc %s can be followed', async (name) => {
   const { text } = await show(name)
   const [, hidden] = /Hidden columns: ([^(]+) \(/.exec(text.replaceAll('\n', ' ')) ?? []
   if (!hidden) return
