@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { applyProjects } from '../../src/studio/studio.ts'
 import { cancelWebinar, endWebinar, startWebinar, updateWebinar } from '../../src/webinars/webinars.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
@@ -70,6 +71,22 @@ test('confirmation and move carry an invitation of the sender, cancelling a seat
     [id],
   )
   expect(sequence).toBe(sequences.at(-1))
+})
+
+test('a confirmation that is bound to a project carries the invitation too, of the sender of the binding', async () => {
+  const account = await sendingAccount(t)
+  const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
+  const project = { name: 'Hi', theme: {}, blocks: [{ id: 'a', type: 'text', props: { text: '{{ title }}' } }] }
+  const [made] = await work((w) => applyProjects(w, [project]))
+  const { id } = await makeWebinar(t, account, { scheduledAt: at() })
+  await svc(t, ['senders', 'add', '--email', 'host@shop.example', '--name', 'Host', '--account', account.id])
+  const sender = ['--sender', 'host@shop.example', '--account', account.id]
+  const bound = await svc(t, ['bindings', 'set', `webinar:${id}`, 'registered', made!.id!, ...sender])
+  expect(bound.status, bound.stderr).toBe(0)
+  await ok(register(t, account, id, 'ada@people.example'))
+  const [{ calendar } = { calendar: null }] = await entriesOf(account)
+  expect(property(calendar, 'METHOD')).toBe('REQUEST')
+  expect(property(calendar, 'ORGANIZER')).toMatch(/mailto:host@shop\.example$/)
 })
 
 test('a webinar has a page to register, which answers the same for known addresses', async () => {
