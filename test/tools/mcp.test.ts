@@ -198,6 +198,9 @@ test('every tool stays in its account, answers without secrets, and refuses what
   expect(await refusal('contacts_list', { where: 'plan =' })).toContain('column')
   expect(await refusal('sends_show', { id: 'msg_1' })).toContain('use sends_list')
   expect(await refusal('contacts_list', { lst: 'Customers' })).toContain('lst')
+  expect(await refusal('contacts_list', { segment: 'S', list: 'Customers' })).toBe(
+    'segment can not be combined with list or where',
+  )
   expect((await call('webhooks_list')).content[0]!.text).not.toContain('/hook')
   await expect(client.callTool({ name: 'accounts_delete', arguments: {} })).rejects.toThrow('not found')
 

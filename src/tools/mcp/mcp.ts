@@ -46,7 +46,9 @@ const failure = (message: string): CallToolResult => ({ content: [{ type: 'text'
 const failureOf = (error: unknown, log: Log): CallToolResult => {
   if (error instanceof Problem) {
     const hint = error.detail.hint && hintFor(error.detail.hint, names)
-    return failure(hint ? `${error.message} (${hint})` : error.message)
+    // Commands and tools share operations; the flag --list of a command is the argument list of a tool.
+    const message = error.message.replaceAll(/(?<!\S)--(?=[a-z])/g, '')
+    return failure(hint ? `${message} (${hint})` : message)
   }
   if (isUnavailable(error)) return failure(unavailable(error).message)
   log(`unexpected error: ${error instanceof Error ? error.message : String(error)}`)
