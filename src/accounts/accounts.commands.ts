@@ -304,7 +304,7 @@ const limitOf = (flag: string, text: string): number | boolean | null => {
   }
   if (text === 'unlimited') return null
   if (/^\d{1,10}$/.test(text)) return Number(text)
-  throw new Problem('usage', `A limit must be a whole number or unlimited, not ${shown(text)}`)
+  throw new Problem('usage', `A limit must be a whole number from 0 to 9999999999, or unlimited, not ${shown(text)}`)
 }
 
 const keys: CommandList = [

@@ -15,13 +15,18 @@ type Environment = Record<string, string | undefined>
 
 const secretNames = ['DATABASE_URL', 'SVC_SECRET', 'SVC_SMTP_URL', 'SVC_METRICS_TOKEN'] as const
 
-const count = z
-  .string()
-  .regex(/^\d{1,9}$/, 'must be a whole number')
-  .transform(Number)
+/** The same sentence for every value that it refuses, so that it names the bounds whatever the value is. */
+const whole = (least: number, most: number) =>
+  z
+    .string()
+    .refine(
+      (text) => /^\d+$/.test(text) && Number(text) >= least && Number(text) <= most,
+      `must be a whole number from ${least} to ${most}`,
+    )
+    .transform(Number)
+const count = whole(0, 999_999_999)
 /** A retention period. Its maximum keeps the cut-off date after 1970. If `least` is 0, the value 0 means for ever. */
-const upTo = (most: number, least = 1) =>
-  count.refine((given) => given >= least && given <= most, `must be a whole number from ${least} to ${most}`)
+const upTo = (most: number, least = 1) => whole(least, most)
 const url = (protocols: RegExp, example: string) =>
   z
     .string()
@@ -55,7 +60,7 @@ const Environment = z.object({
     .string()
     .regex(/^[A-Za-z0-9._:-]+$/, 'must be an address or a host name')
     .default('127.0.0.1'),
-  SVC_PORT: count.refine((port) => port <= 65535, 'must be at most 65535').default(4800),
+  SVC_PORT: whole(0, 65_535).default(4800),
   SVC_PUBLIC_URL: url(/^https?:$/, 'https://mail.example.com')
     .refine((text) => {
       const url = URL.parse(text)

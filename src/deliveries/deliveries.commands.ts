@@ -122,7 +122,7 @@ const counted = (count: number) => quantity(count, 'delivery', 'deliveries')
 const rateOf = (text: string): number => {
   const rate = Number(text)
   if (rate > 0 && rate <= 1e6) return rate
-  throw new Problem('usage', '--rate must be a number of deliveries per second')
+  throw new Problem('usage', '--rate must be a number of deliveries per second, more than 0 and at most 1000000')
 }
 
 const eventTypes = async () => (await import('../events/events.ts')).eventTypes

@@ -237,6 +237,16 @@ describe('accounts', () => {
     expect((await t.request('GET', '/lists', { key: created.key })).status).toBe(401)
   })
 
+  test.each([
+    [['plans', 'set', 'free', '--contacts', '99999999999'], 'from 0 to 9999999999'],
+    [['plans', 'set', 'free', '--sends', '-1'], 'from 0 to 9999999999'],
+    [['deliveries', 'replay', '--status', 'exhausted', '--rate', '0'], 'more than 0 and at most 1000000'],
+    [['deliveries', 'replay', '--status', 'exhausted', '--rate', '1e9'], 'more than 0 and at most 1000000'],
+    [['mail', 'mode', 'refuse', '--times', '1000000'], 'from 1 to 999999'],
+  ])('the refusal of %j names the bounds', async (args, bounds) => {
+    expect(await svc(t, args)).toMatchObject({ status: 2, stderr: expect.stringContaining(bounds) })
+  })
+
   test('plans set changes only the named values; unlimited is null', async () => {
     const plan = (
       await svc(t, [

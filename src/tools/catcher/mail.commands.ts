@@ -92,7 +92,7 @@ const aheadMs = async (): Promise<number> => {
 
 const timesOf = (text: string | undefined): number | null => {
   if (text === undefined) return null
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new Problem('usage', '--times must be a whole number, 1 or more')
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new Problem('usage', '--times must be a whole number from 1 to 999999')
   return Number(text)
 }
 

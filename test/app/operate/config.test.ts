@@ -83,6 +83,18 @@ test('all invalid settings are reported at once: exit 4', async () => {
   expect(ran.stderr).toMatch(/SVC_PORT.*SVC_LOG_LEVEL/)
 })
 
+test.each([
+  ...['x', '-1', '65536', '99999999999'].map((value) => ['SVC_PORT', value, '0 to 65535']),
+  ...['-1', '1.5', '1000000000', '1e3'].map((value) => ['SVC_RATE_LIMIT', value, '0 to 999999999']),
+  ...['0', '10001', '99999999999'].map((value) => ['SVC_IMPORT_RETENTION_DAYS', value, '1 to 10000']),
+])('the refusal of %s=%s names its bounds', async (name, value, bounds) => {
+  const ran = await svc({ env: { [name!]: value! } }, ['config', '--json'])
+  expect([ran.status, ran.stderr]).toEqual([
+    4,
+    expect.stringContaining(`${name} must be a whole number from ${bounds}`),
+  ])
+})
+
 test.each(['https://svc.example/?a=b', 'https://svc.example/#a', 'https://me:secret@svc.example'])(
   'a SVC_PUBLIC_URL that no link can begin with is refused: %s',
   async (publicUrl) => {

@@ -203,6 +203,6 @@ test('invalid settings are one failure', async () => {
   expect(ran.status).toBe(1)
   expect(ran.json.checks).toEqual([
     expect.objectContaining({ name: 'node' }),
-    { name: 'configuration', status: 'fail', message: 'SVC_PORT must be a whole number' },
+    { name: 'configuration', status: 'fail', message: 'SVC_PORT must be a whole number from 0 to 65535' },
   ])
 })
