@@ -88,8 +88,8 @@ test('no property of a body takes a value of another type for a number or a bool
 /** Returns the bounds of a number in a schema: those that no safe integer exceeds are JSON's own. */
 const boundsOf = (schema: Schema): { least?: number; most?: number } => {
   const all: Schema[] = [schema, ...(schema.anyOf ?? [])]
-  const own = (bound: unknown) =>
-    Number.isSafeInteger(bound) && Math.abs(bound as number) < 2 ** 53 - 1 ? bound : undefined
+  const own = (bound: unknown): number | undefined =>
+    Number.isSafeInteger(bound) && Math.abs(bound as number) < 2 ** 53 - 1 ? (bound as number) : undefined
   const [least] = all.flatMap(({ minimum }) => own(minimum) ?? [])
   const [most] = all.flatMap(({ maximum }) => own(maximum) ?? [])
   return { ...(least !== undefined && { least }), ...(most !== undefined && { most }) }

@@ -236,7 +236,7 @@ test('no tool shows more of the URL of a webhook than its host: not of a subscri
   }
   for (const { name, changes, input } of tools) {
     if (changes || !(inputs[name] || input.safeParse({}).success)) continue
-    const [{ text }] = (await use(name, inputs[name])).content as [{ text: string }]
+    const { text } = (await use(name, inputs[name])).content[0]!
     expect([name, text]).toEqual([name, expect.not.stringMatching(/very-secret|\/hook\b/)])
   }
 })
