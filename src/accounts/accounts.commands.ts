@@ -19,6 +19,7 @@ const accountColumns: Column<AccountView>[] = [
   ['PLAN', (account) => account.plan],
   ['CONTACTS', (account) => account.contactCount],
   ['CREATED', (account) => new Date(account.createdAt)],
+  ['STATE', (account) => account.state],
 ]
 
 const keyColumns: Column<KeyView>[] = [

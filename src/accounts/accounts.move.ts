@@ -26,11 +26,20 @@ type Move = 'closing' | 'exporting' | 'exported'
 
 const retrySeconds = 30
 
+/** Returns the state of an account by its `accounts.move`. */
+export const stateOf = (move: string | null): 'active' | 'moving' | 'moved' => {
+  if (move === null) return 'active'
+  return move === 'exported' ? 'moved' : 'moving'
+}
+
 const refusalOf = (move: Move): Problem =>
-  move === 'exported'
-    ? new Problem('gone', 'The account has moved to another installation')
+  stateOf(move) === 'moved'
+    ? new Problem('gone', 'The account has moved to another installation', {
+        hint: 'run the command there; svc accounts list shows the accounts that work here',
+      })
     : new Problem('unavailable', 'The account is being moved: try again in a moment', {
         retryAfterSeconds: retrySeconds,
+        hint: 'repeat svc accounts export if it was interrupted, or end it by svc accounts export <account> --abort',
       })
 
 const readMoves = preparedStatement(

@@ -10,6 +10,7 @@ import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
 import { type Brand, type BrandChange, changeBrand, readBrand } from './accounts.brand.ts'
 import { accounts } from './accounts.columns.ts'
+import { stateOf } from './accounts.move.ts'
 import { showPlan } from './accounts.plans.ts'
 import { takeSlug } from './accounts.slug.ts'
 
@@ -60,13 +61,16 @@ export interface AccountView {
   plan: string
   contactCount: number
   createdAt: number
+  /** It is `moving` from the start of its export on, and `moved` once it can only work in another installation. */
+  state: 'active' | 'moving' | 'moved'
 }
 
-const accountColumns = columns(accounts, ['id', 'name', 'slug', 'plan', 'contactCount', 'createdAt'])
+const accountColumns = columns(accounts, ['id', 'name', 'slug', 'plan', 'contactCount', 'createdAt', 'move'])
 
-const view = ({ createdAt, ...account }: RowOf<typeof accountColumns.types>): AccountView => ({
+const view = ({ createdAt, move, ...account }: RowOf<typeof accountColumns.types>): AccountView => ({
   ...account,
   createdAt: createdAt.getTime(),
+  state: stateOf(move),
 })
 
 // SQL instead of entities: every command of an account runs these first, and would otherwise have to load MikroORM.
@@ -79,7 +83,15 @@ export const createAccount = async (operation: Operation, input: z.input<typeof 
   const { name, plan } = parse(NewAccount, input)
   await showPlan(operation, plan)
   const { now } = operation
-  const account = { id: newId('acc', now.getTime()), name, slug: null, plan, contactCount: 0, createdAt: now }
+  const account = {
+    id: newId('acc', now.getTime()),
+    name,
+    slug: null,
+    plan,
+    contactCount: 0,
+    createdAt: now,
+    move: null,
+  }
   const [em, { Account }] = await entitiesOf(operation)
   const found = await em.upsert(Account, account, { onConflictFields: ['name'], onConflictAction: 'ignore' })
   if (found.id === account.id) return view(account)

@@ -222,11 +222,21 @@ test('an export that fails leaves no file; repeated, it completes; aborted, the 
   await expect(source.app.work(other, 'cli:test', async () => {})).rejects.toMatchObject({
     ...{ kind: 'unavailable', detail: { retryAfterSeconds: 30 } },
   })
+  const stateOf = async (account: string) => {
+    const { accounts } = (await svc(env, ['accounts', 'list', '--json'])).json
+    return accounts.find((one: { id: string }) => one.id === account).state
+  }
+  expect(await stateOf(other)).toBe('moving')
+  expect(await svc(env, ['lists', 'list', '--account', other])).toMatchObject({
+    status: 7,
+    stderr: expect.stringContaining('--abort'),
+  })
   expect(await svc(env, ['accounts', 'export', other, '--abort', '--json'])).toMatchObject({
     status: 0,
     stderr: expect.anything(),
   })
   expect(await source.app.work(other, 'cli:test', async () => 'works')).toBe('works')
+  expect(await stateOf(other)).toBe('active')
   expect(await svc(env, ['accounts', 'export', other, '--abort', '--json'])).toMatchObject({ status: 6 })
 
   const exporting = (...flags: string[]) =>
@@ -236,6 +246,12 @@ test('an export that fails leaves no file; repeated, it completes; aborted, the 
   expect(await exporting()).toMatchObject({ status: 0, json: { id: other, file: path } })
   expect(await exporting()).toMatchObject({ status: 6, stderr: expect.stringContaining('already exists') })
   expect(await svc(env, ['accounts', 'export', other, '--abort', '--json'])).toMatchObject({ status: 6 })
+  expect(await stateOf(other)).toBe('moved')
+  expect((await svc(env, ['accounts', 'show', other, '--json'])).json.state).toBe('moved')
+  expect(await svc(env, ['lists', 'list', '--account', other])).toMatchObject({
+    status: 6,
+    stderr: expect.stringContaining('next: run the command there'),
+  })
   // A lost file is written again, with the same export.
   rmSync(path)
   expect(await exporting()).toMatchObject({ status: 0 })
