@@ -2,10 +2,16 @@ import pg from 'pg'
 import type { Database } from './database.ts'
 
 /** Columns of tables of accounts that hold one address each. */
-const addressColumns = ['email', 'reply_to']
+export const addressColumns = ['email', 'reply_to']
 
-/** Columns of tables of accounts that hold texts with addresses. */
-const textColumns = ['headers']
+/**
+ * Columns of tables of accounts whose texts hold addresses that an erasure removes, also of a person who stands nowhere else: events, what
+ * is posted, titles of deals and bookings, items of payments, filters, and definitions of journeys.
+ */
+export const textColumns = [
+  ...['headers', 'payload', 'body', 'title', 'items'],
+  ...['filter', 'audience', 'letter', 'definition', 'awaited_where'],
+]
 
 const character = String.raw`[^\s"<>(),;:@[\]\\]`
 /** SQL from item, as `a`: what looks like an address in a text, as the first element of `a.found`. */

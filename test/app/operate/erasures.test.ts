@@ -116,6 +116,32 @@ test('a restore finds people in rejected rows of imports and in headers of email
   expect((await restore({})).ran.json).toMatchObject({ erased: 2 })
 })
 
+test('a restore finds people who stand only in events, titles, filters and journeys', async () => {
+  const [left, titled, filtered, awaited] = ['left', 'titled', 'filtered', 'awaited'].map(
+    (name) => `${name}@example.com`,
+  )
+  const done = async (...args: string[]) => {
+    const ran = await run(...args)
+    expect(ran.status, ran.stderr).toBe(0)
+  }
+  // A contact that has left its list since: only its events are left.
+  await t.app.sql(
+    `insert into events (account_id, id, type, payload, created_at) values ($1, 'evt_left', 'contact.created', $2, now())`,
+    [account.id, JSON.stringify({ id: 'evt_left', type: 'contact.created', createdAt: 1, data: { email: left } })],
+  )
+  await add('other@example.com')
+  await done('deals', 'create', '--title', `Sent by ${titled}, in May`, '--email', 'other@example.com')
+  await done('segments', 'create', '--name', 'One', '--list', 'L', '--where', `email = ${filtered}`)
+  const file = join(folder, 'journey.yaml')
+  const steps = `[{ kind: branch, where: email = ${awaited}, then: [{ kind: exit }], else: [] }]`
+  await writeFile(file, `{ name: J, trigger: { kind: api }, steps: ${steps} }`)
+  await done('journeys', 'apply', '--file', file)
+  backup = join(folder, 'named.backup')
+  await done('db', 'backup', backup)
+  for (const email of [left, titled, filtered, awaited]) await erase(email!)
+  expect((await restore({})).ran.json).toMatchObject({ erased: 4 })
+})
+
 test('an erasure that was under way while the backup was written is repeated, too', async () => {
   const email = 'under-way@example.com'
   await add(email)
