@@ -194,6 +194,14 @@ describe('containers', () => {
       })
   })
 
+  test('the containers of svc in compose.yaml keep the list of erasures in one volume', () => {
+    for (const name of ['svc', 'migrate']) {
+      const { environment, volumes: mounts = [] } = compose.services[name]!
+      const file = String(environment!.SVC_ERASURES_FILE)
+      expect([name, mounts.map((mount) => mount.split(':'))]).toEqual([name, [['data', file.replace(/\/[^/]+$/, '')]]])
+    }
+  })
+
   test('compose.yaml and the Dockerfile set only settings that exist', async () => {
     const { json } = await svc({ env: {} }, ['config', '--json'])
     const known = (json.settings as { name: string }[]).map(({ name }) => name)
