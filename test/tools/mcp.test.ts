@@ -241,11 +241,17 @@ test('no tool shows more of the URL of a webhook than its host: not of a subscri
   }
 })
 
-test('the instructions name every tool that asks first', async () => {
+/** Tools that change data without a question, each with the reason. */
+const silent: Readonly<Record<string, string>> = {
+  deliveries_replay: 'it posts again to subscribed webhooks, and emails nobody',
+}
+
+test('every tool that changes data can ask first, and the instructions name these tools', async () => {
   const { client } = await start()
   const asking = tools.filter(({ changes }) => changes?.asks).map(({ name }) => name)
   expect(client.getInstructions()).toContain(`ask the user first: ${asking.join(', ')}.`)
-  expect(asking).toEqual(expect.arrayContaining(['deals_move', 'journeys_trigger', 'suppressions_add']))
+  const others = tools.filter(({ changes }) => changes && !changes.asks).map(({ name }) => name)
+  expect(others).toEqual(Object.keys(silent))
 })
 
 test('every tool has the name of a command, and its title is that command', async () => {
