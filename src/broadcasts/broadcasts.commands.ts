@@ -1,7 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, type FlagValues, paged, present, repeated, text } from '../cli/flags.ts'
+import {
+  argument,
+  changing,
+  confirmed,
+  type FlagValues,
+  paged,
+  present,
+  repeated,
+  text,
+  unasked,
+} from '../cli/flags.ts'
 import { type Column, printWithResults, span } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
@@ -242,12 +252,19 @@ export const commands: CommandList = [
       'svc broadcasts test bct_01m82xtw6hfsym1hnj3zvrm5vk --to you@example.com --json',
     ],
     arguments: [argument('<broadcast>', 'id or name')],
-    flags: { to: text('<email>', 'the recipient; merge fields are filled if the list has this contact') },
+    flags: {
+      to: text('<email>', 'the recipient; merge fields are filled if the list has this contact'),
+      ...unasked('render it and check everything except the relay, and send nothing'),
+    },
     run: async (context, ref, flags) => {
-      const { account, actor, app, exit, out, require } = context
-      const { to } = await require(flags, 'to')
+      const { account, actor, app, exit, out, require, trial } = context
+      const { to, dryRun } = await require(flags, 'to')
       const { testBroadcast } = await import('./broadcasts.ts')
-      const result = await testBroadcast(app, (await account()).id, actor, ref, to)
+      const result = await testBroadcast(app, (await account()).id, actor, ref, to, dryRun ? trial : undefined)
+      if (dryRun) {
+        out.one({ dryRun, to, ...result })
+        return out.note('Nothing was sent.')
+      }
       out.one(result)
       if (result.status === 'failed') exit(1)
     },

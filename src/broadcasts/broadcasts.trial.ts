@@ -1,7 +1,7 @@
 import { readBrand } from '../accounts/accounts.ts'
 import { type Contact, readContacts } from '../contacts/contacts.ts'
 import { parse } from '../lib/parse.ts'
-import { fillSubject, Recipient, type SendBody, type SendResult, sendMessage } from '../messages/messages.ts'
+import { fillSubject, Recipient, type SendBody, type SendResult, sendMessage, trySend } from '../messages/messages.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
@@ -46,18 +46,22 @@ const setTested = statement(
   'update broadcasts set tested_version = :version where account_id = :accountId and id = :id',
 )
 
+/** Without an id, nothing was sent. */
+type Sent = Omit<SendResult, 'id'> & { id?: string }
+
 /** A test email, and the version of the project that it shows. */
-export type TestResult = SendResult & {
+export type TestResult = Sent & {
   projectVersion: number
   /** The result for each subject, if there are several. */
-  variants?: (SendResult & { subject: string })[]
+  variants?: (Sent & { subject: string })[]
 }
 
 /**
  * Sends one email for each subject, as the broadcast would, to an address of the operator's choice. Merge fields are
  * filled if one of its lists has the address. It counts as a send. Nothing in it is tracked: it has the author's links,
- * and personal links lead nowhere. The version counts as tested unless an email failed. Throws Problem `not_found` for
- * the broadcast or its project, `invalid` if the account can't send as the broadcast asks, and as `sendMessage` does.
+ * and personal links lead nowhere. The version counts as tested unless an email failed. With `trial`, which rolls a unit of
+ * work back, it sends nothing and returns what it would. Throws Problem `not_found` for the broadcast or its project,
+ * `invalid` if the account can't send as the broadcast asks, and as `sendMessage` does.
  */
 export const testBroadcast = async (
   app: App,
@@ -65,6 +69,7 @@ export const testBroadcast = async (
   actor: string,
   ref: string,
   to: string,
+  trial?: <T>(run: (work: Work) => Promise<T>) => Promise<T>,
 ): Promise<TestResult> => {
   const email = parse(Recipient, to, 'to')
   const { id, letter, projectId, postalAddress, fields } = await app.work(accountId, actor, async (work) => {
@@ -94,13 +99,14 @@ export const testBroadcast = async (
     html: mail.html,
     text: mail.text,
   })
-  const variants: (SendResult & { subject: string })[] = []
-  for (const line of letter.subjects ?? [subject]) {
-    const { result } = await sendMessage(app, accountId, bodyOf(line), { actor, countsCall: false })
-    variants.push({ subject: line, ...result })
-  }
+  const send = async (body: SendBody): Promise<Sent> =>
+    trial
+      ? trial((work) => trySend(app, work, body))
+      : (await sendMessage(app, accountId, body, { actor, countsCall: false })).result
+  const variants: (Sent & { subject: string })[] = []
+  for (const line of letter.subjects ?? [subject]) variants.push({ subject: line, ...(await send(bodyOf(line))) })
   const failed = variants.find(({ status }) => status === 'failed')
-  if (!failed) await app.work(accountId, actor, ({ sql }) => sql(setTested, { accountId, id, version }))
+  if (!failed && !trial) await app.work(accountId, actor, ({ sql }) => sql(setTested, { accountId, id, version }))
   const { subject: _, ...result } = failed ?? variants[0]!
   return { ...result, projectVersion: version, ...(letter.subjects && { variants }) }
 }

@@ -97,14 +97,20 @@ export interface Confirmation {
   dryRun?: boolean
 }
 
+/** The flags of a command that changes or sends something without a question, and sees to its dry run itself. */
+export const unasked = (dryRun: string, yes = 'accepted for scripts; this command never asks') => ({
+  yes: present(yes),
+  dryRun: present(dryRun),
+})
+
 /**
  * The flags of a command that changes data without a question. With `--dry-run` its units of work are rolled back, and its
  * output has `dryRun: true`: only for a command of one unit of work, without other effects.
  */
-export const changing = (
-  dryRun = 'show what would change, and change nothing',
-  yes = 'accepted for scripts; this command never asks',
-) => ({ yes: present(yes), dryRun: { ...present(dryRun), rollsBack: true } })
+export const changing = (dryRun = 'show what would change, and change nothing', yes?: string) => {
+  const flags = unasked(dryRun, yes)
+  return { ...flags, dryRun: { ...flags.dryRun, rollsBack: true } }
+}
 
 /** The flags of a list of unbounded length, which `pages` prints. */
 export const paged = {

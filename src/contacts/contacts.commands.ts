@@ -1,6 +1,6 @@
 import { type Context, collectEarly } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
-import { absent, argument, changing, confirmed, paged, present, repeated, text } from '../cli/flags.ts'
+import { absent, argument, changing, confirmed, paged, present, repeated, text, unasked } from '../cli/flags.ts'
 import { type Column, jsonText } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { notFound, Problem, shown } from '../lib/problem.ts'
@@ -281,8 +281,11 @@ const writeCommands: CommandList = [
     summary: 'Verify an address or a whole list again, with cached DNS answers where they are still valid',
     examples: ['svc contacts verify ada@example.com', 'svc contacts verify --list Customers'],
     arguments: [argument('[email]')],
-    flags: { list: text('<id|name>', 'verify every address of this list') },
-    run: (context, email, flags) => verify(context, email, flags.list),
+    flags: {
+      list: text('<id|name>', 'verify every address of this list'),
+      ...unasked('count the addresses, and verify none'),
+    },
+    run: (context, email, flags) => verify(context, email, flags.list, flags.dryRun),
   }),
 
   command({
@@ -352,7 +355,12 @@ const writeCommands: CommandList = [
   }),
 ]
 
-const verify = async (context: Context, given: string | undefined, list: string | undefined): Promise<void> => {
+const verify = async (
+  context: Context,
+  given: string | undefined,
+  list: string | undefined,
+  dryRun = false,
+): Promise<void> => {
   const { app, actor, work, account, out, progress, signal } = context
   if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
   const [{ exportContacts, showContact }, { findList }, { isInconclusive }, { reverify }] = await Promise.all([
@@ -371,12 +379,18 @@ const verify = async (context: Context, given: string | undefined, list: string 
       inconclusive += Number(isInconclusive(verification))
     }
   }
+  const planned = (addresses: number) => {
+    out.one({ dryRun, addresses })
+    out.note('Nothing was changed.')
+  }
   if (given !== undefined) {
     const email = await parseEmail(given)
     await work((w) => showContact(w, email))
+    if (dryRun) return planned(1)
     await verifyAgain([email])
   } else {
     const { id, rowCount } = await work((w) => findList(w, list!))
+    if (dryRun) return planned(rowCount)
     const bar = progress('addresses')
     try {
       for await (const contacts of exportContacts(app, accountId, id)) {

@@ -104,12 +104,17 @@ const webhookCommands: CommandList = [
       'svc projects webhook set Welcome --url https://shop.example/answers --json',
     ],
     arguments: [argument('<project>', 'id or name')],
-    flags: { url: text('<url>', 'the URL that receives interactions') },
+    flags: {
+      url: text('<url>', 'the URL that receives interactions'),
+      ...changing(),
+    },
     run: async ({ account, actor, app, out, require }, ref, flags) => {
       const { url } = await require(flags, 'url')
       const { setProjectWebhook } = await import('./engagement.webhook.ts')
       const webhook = await setProjectWebhook(app, (await account()).id, actor, ref, url)
-      out.secret(webhook, 'secret')
+      const { secret: _, ...planned } = webhook
+      if (flags.dryRun) out.one(planned)
+      else out.secret(webhook, 'secret')
     },
   }),
 
@@ -137,11 +142,12 @@ const webhookCommands: CommandList = [
     summary: 'Send a sample interaction (data.test is true) to the webhook of a project',
     examples: ['svc projects webhook test Welcome', 'svc projects webhook test Welcome --json'],
     arguments: [argument('<project>', 'id or name')],
-    run: async ({ out, work }, ref) => {
+    flags: changing('show the delivery, and post nothing'),
+    run: async ({ out, work }, ref, { dryRun }) => {
       const { testProjectWebhook } = await import('./engagement.webhook.ts')
-      const { history, event, ...delivery } = await work((w) => testProjectWebhook(w, ref))
-      out.one(delivery)
-      out.next(`svc deliveries show ${delivery.id}`)
+      const { history, event, id, ...delivery } = await work((w) => testProjectWebhook(w, ref))
+      out.one(dryRun ? delivery : { id, ...delivery })
+      if (!dryRun) out.next(`svc deliveries show ${id}`)
     },
   }),
 ]

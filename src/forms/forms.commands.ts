@@ -174,7 +174,11 @@ const submitCommand = command({
     'svc forms submit Newsletter --email ada@example.com --field first_name=Ada',
   ],
   arguments: [argument('<form>', 'id or name')],
-  flags: { email: text('<email>', 'the email address'), field: repeated('<name=value>', 'a field (repeatable)') },
+  flags: {
+    email: text('<email>', 'the email address'),
+    field: repeated('<name=value>', 'a field (repeatable)'),
+    ...changing('show the status that the contact would have, and change nothing'),
+  },
   run: async (context, ref, flags) => {
     const { app, out, actor, account, require, work } = context
     const { email } = await require(flags, 'email')

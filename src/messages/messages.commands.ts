@@ -1,6 +1,6 @@
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, type FlagValues, paged, repeated, text } from '../cli/flags.ts'
+import { argument, changing, type FlagValues, paged, repeated, text, unasked } from '../cli/flags.ts'
 import { readData, readText } from '../cli/input.ts'
 import { type Letter, letterFlags, showLetter } from '../cli/letter.ts'
 import type { Column } from '../cli/output.ts'
@@ -37,6 +37,7 @@ const sendFlags = {
   at: text('<time>', 'when to send it, such as 2026-12-01T09:00:00Z or 2d (default: at once)'),
   attach: repeated('<file>', 'a file to attach (repeatable)'),
   header: repeated('<header>', 'a header, such as "X-Campaign: spring" (repeatable)'),
+  ...unasked('check everything except the relay, and send nothing'),
 }
 
 type SendFlags = FlagValues<typeof sendFlags>
@@ -136,9 +137,10 @@ const send: CommandList = [
     ],
     flags: sendFlags,
     run: async (context, flags) => {
-      const { app, account, actor, next, out, exit, timezone, work } = context
+      const { app, account, actor, next, out, exit, timezone, trial, work } = context
+      const { dryRun } = flags
       const input = await bodyOf(context, flags)
-      const [{ SendBody, sendMessage }, { parse }, { parseTime }] = await Promise.all([
+      const [{ SendBody, sendMessage, trySend }, { parse }, { parseTime }] = await Promise.all([
         import('./messages.ts'),
         import('../lib/parse.ts'),
         import('../lib/since.ts'),
@@ -156,8 +158,11 @@ const send: CommandList = [
         const { findProject } = await import('../studio/studio.ts')
         body.projectId = (await work((w) => findProject(w, projectId))).id
       }
-      const { result } = await sendMessage(app, (await account()).id, body, { actor, countsCall: false })
-      out.one(result)
+      const tried = dryRun && (await trial((w) => trySend(app, w, body)))
+      const result = tried
+        ? { ...tried, id: null }
+        : (await sendMessage(app, (await account()).id, body, { actor, countsCall: false })).result
+      out.one(tried ? { dryRun: true, to: body.to, ...tried } : result)
       const { reason } = result
       if (reason !== undefined) {
         const { explainUnsent } = await import('../suppressions/suppressions.ts')
@@ -165,8 +170,9 @@ const send: CommandList = [
         out.note(`not sent: ${unsent.why}`)
         out.next(unsent.next)
       }
+      if (dryRun) return out.note('Nothing was sent.')
       if (result.status === 'failed') exit(1)
-      if (result.reason === undefined) await next(`svc sends show ${result.id}`)
+      if (reason === undefined) await next(`svc sends show ${result.id}`)
     },
   }),
 ]

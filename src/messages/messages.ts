@@ -8,7 +8,7 @@ import type { MachineActions } from '../results/results.ts'
 import type { App, Work } from '../store/work.ts'
 
 export { SendBody, SendResult } from './api/send.shapes.ts'
-export { sendMessage } from './api/send.ts'
+export { sendMessage, trySend } from './api/send.ts'
 export { batchKeyPrefix, cancelledError, causeOf } from './messages.ended.ts'
 export {
   countMessagesSince,

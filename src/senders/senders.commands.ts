@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, text, unasked } from '../cli/flags.ts'
 import { passwordQuestion, readSecret } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import type { DomainRecord, DomainView } from './domains.ts'
@@ -68,11 +68,14 @@ const relay: CommandList = [
     path: 'relay test',
     summary: 'Connect to the relay, sign in and show the TLS version; with --to also send a small email',
     examples: ['svc relay test', 'svc relay test --to you@example.com'],
-    flags: { to: text('<email>', 'the recipient of the test email') },
-    run: async ({ app, account, actor, out, exit }, { to = null }) => {
+    flags: {
+      to: text('<email>', 'the recipient of the test email'),
+      ...unasked('connect and sign in, and send no email'),
+    },
+    run: async ({ app, account, actor, out, exit }, { to = null, dryRun }) => {
       const { testRelay } = await import('./relays.ts')
-      const { fault, tls } = await testRelay(app, (await account()).id, actor, to)
-      const result = { ok: fault === null, tls, ...(fault !== null && { error: fault }) }
+      const { fault, tls } = await testRelay(app, (await account()).id, actor, dryRun ? null : to)
+      const result = { ...(dryRun && { dryRun }), ok: fault === null, tls, ...(fault !== null && { error: fault }) }
       out.one(result, { ...result, tls: tls ?? 'none' })
       if (fault !== null) exit(1)
     },

@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, names, namesOf, present, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, names, namesOf, present, text, unasked } from '../cli/flags.ts'
 import type { Column, Output } from '../cli/output.ts'
 import { commands as events } from './events.commands.ts'
 import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
@@ -228,8 +228,9 @@ const webhooks: CommandList = [
         of: async () => (await import('../events/events.ts')).eventTypes,
       }),
       timeout: text('<duration>', 'how long to wait for a daemon to deliver it', { default: '30s' }),
+      ...unasked('show the sample, and post nothing'),
     },
-    run: async ({ account, actor, app, exit, out, signal }, id, options) => {
+    run: async ({ account, actor, app, exit, out, signal, trial }, id, options) => {
       const [{ tryWebhook }, { EventName }, { parse }, { parseDuration }] = await Promise.all([
         import('./webhooks.try.ts'),
         import('../events/shapes.ts'),
@@ -237,6 +238,12 @@ const webhooks: CommandList = [
         import('../lib/since.ts'),
       ])
       const type = options.type === undefined ? undefined : parse(EventName, options.type, 'type')
+      if (options.dryRun) {
+        const { testWebhook } = await import('./webhooks.ts')
+        const { webhookId, event } = await trial((work) => testWebhook(work, id, type))
+        out.one({ dryRun: true, webhookId, type: event.type, data: event.data })
+        return out.note('Nothing was posted.')
+      }
       const wait = { limitMs: parseDuration(options.timeout), signal }
       const tried = await tryWebhook(app, { accountId: (await account()).id, actor, id, type }, wait)
       if (!tried) return

@@ -38,13 +38,13 @@ const leaves = (command: Command, path: string[] = []): [string, Command][] =>
 
 const flagsOf = (command: Command) => command.options.map(({ long }) => long)
 
-test('every verb that deletes takes --yes and --dry-run, and so does every command that emails or posts to many', async () => {
+test('every verb that deletes, emails, posts or updates takes --yes and --dry-run', async () => {
   const unopened = () => Promise.reject(new Error('not opened here'))
   const all = leaves(buildProgram(await loadCommands(), unopened))
   const destructive = /(^| )(delete|erase|revoke|remove|unset|clear|free)$/
   // accounts delete asks for the name of the account; the opposite verbs restore what the other two remove.
-  const others = ['accounts delete', 'bindings unset', 'courses revoke']
-  const named = all.filter(([name]) => destructive.test(name) && !others.includes(name)).map(([name]) => name)
+  const except = ['accounts delete', 'bindings unset', 'courses revoke']
+  const named = all.filter(([name]) => destructive.test(name) && !except.includes(name)).map(([name]) => name)
   const many = [
     'broadcasts send',
     'journeys trigger',
@@ -55,7 +55,10 @@ test('every verb that deletes takes --yes and --dry-run, and so does every comma
     'webinars cancel',
     'webinars update',
   ]
-  const asking = [...named, ...many, 'bookings cancel', 'bounces ingest', 'contacts import', 'db reset']
+  const one = ['send', 'broadcasts test', 'relay test', 'forms submit', 'webhooks test', 'projects webhook test']
+  const updates = ['projects webhook set', 'imports resume', 'contacts verify', 'clock advance', 'clock reset']
+  const others = ['bookings cancel', 'bounces ingest', 'contacts import', 'db reset']
+  const asking = [...named, ...many, ...one, ...updates, ...others]
   expect(named.length).toBeGreaterThan(10)
   for (const name of asking) {
     const [, command] = all.find(([other]) => other === name)!
@@ -155,6 +158,51 @@ test('projects delete counts the bindings and the unsent broadcasts that use the
   const dry = await run('projects', 'delete', 'Spring', '--dry-run', '--json')
   expect(dry.json).toMatchObject({ dryRun: true, name: 'Spring', bindings: 1, broadcasts: 1 })
   expect((await run('projects', 'show', 'Spring')).status).toBe(0)
+})
+
+test('the dry run of what emails or posts to one recipient checks everything, leaves nothing and changes no row', async () => {
+  const who = await audience(t, 0)
+  account = who.account
+  const made = async (...args: string[]) => (await run(...args, '--json')).json
+  for (const email of ['ada@people.example', 'bob@people.example'])
+    await made('contacts', 'upsert', '--list', 'People', '--email', email)
+  const { id: broadcast } = await made('broadcasts', 'create', '--list', 'People', '--project', 'Spring')
+  const { id: hook } = await made('webhooks', 'create', '--url', 'https://hooks.example.com/', '--events', 'lead.new')
+  await made('forms', 'create', '--name', 'News', '--list', 'People')
+  await made('projects', 'webhook', 'set', 'Spring', '--url', 'https://hooks.example.com/answers')
+  await made('suppressions', 'add', 'gone@people.example')
+  const to = 'new@people.example'
+  const email = ['--to', to, '--subject', 'Hi', '--text', 'Hello']
+  const calls: [command: string[], shows: object][] = [
+    [['send', ...email], { to, status: 'pending' }],
+    [['send', ...email, '--to', 'gone@people.example'], { status: 'suppressed', reason: 'manual' }],
+    [['broadcasts', 'test', broadcast, '--to', to], { to, status: 'pending', projectVersion: 1 }],
+    [['webhooks', 'test', hook], { webhookId: hook, type: 'lead.new', data: expect.objectContaining({ test: true }) }],
+    [['projects', 'webhook', 'test', 'Spring'], { type: 'interaction.received' }],
+    [['projects', 'webhook', 'set', 'Spring', '--url', 'https://hooks.example.com/new'], { status: 'active' }],
+    [['forms', 'submit', 'News', '--email', to], { status: 'active' }],
+    [['contacts', 'verify', '--list', 'People'], { addresses: 2 }],
+  ]
+  const tables = ['messages', 'events', 'pending_deliveries', 'contacts', 'broadcasts', 'delivery_targets', 'addresses']
+  const rows = () =>
+    Promise.all(
+      tables.map((table) => t.app.sql(`select * from ${table} where account_id = $1 order by 1, 2`, [account.id])),
+    )
+  const before = await rows()
+  for (const [command, shows] of calls) {
+    const dry = await run(...command, '--dry-run', '--json')
+    expect([command, dry.status, dry.json]).toEqual([command, 0, expect.objectContaining({ dryRun: true, ...shows })])
+    expect([command, dry.stderr]).toEqual([command, expect.stringMatching(/Nothing was (sent|posted|changed)\.\n$/)])
+    expect([command, dry.json]).toEqual([command, expect.not.objectContaining({ secret: expect.anything() })])
+    expect([command, await rows()]).toEqual([command, before])
+  }
+  // It refuses what the command refuses.
+  const [relay, refused] = [
+    await run('relay', 'test', '--to', to, '--dry-run', '--json'),
+    [...email, '--sender', 'snd_none'],
+  ]
+  expect([relay.status, relay.json]).toMatchObject([1, { dryRun: true, ok: false }])
+  expect((await run('send', ...refused, '--dry-run')).status).toBe((await run('send', ...refused)).status)
 })
 
 test('the code of a command reads each of its flags', async () => {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type Context, collectEarly } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
-import { absent, argument, type FlagValues, paged, present, text } from '../../cli/flags.ts'
+import { absent, argument, type FlagValues, paged, present, text, unasked } from '../../cli/flags.ts'
 import type { Column } from '../../cli/output.ts'
 import { Problem } from '../../lib/problem.ts'
 import { number, quantity } from '../../lib/quantity.ts'
@@ -269,14 +269,24 @@ const begin = async (context: Context, source: Source, list: string, given: Impo
   await runAndReport(context, opened, source, prepared)
 }
 
-const resume = async (context: Context, id: string, given: string | undefined, rejects: string | undefined) => {
+const resumeFlags = {
+  rejects: text('<file>', 'write rejected rows to this file: line, email, reason'),
+  ...unasked('check the file, show where it would continue, and write nothing'),
+}
+
+const resume = async (
+  context: Context,
+  id: string,
+  given: string | undefined,
+  { rejects, dryRun }: FlagValues<typeof resumeFlags>,
+) => {
   const { checkRejectsFile, writeRejects } = await import('./rejects.ts')
   const { openImport } = await import('./checkpoint.ts')
   const { prepareImport } = await import('./prepare.ts')
   const opened = await context.work((work) => openImport(work, id))
   if (rejects !== undefined) opened.options.rejectsFile = resolve(rejects)
   if (opened.status === 'done') {
-    if (rejects !== undefined) {
+    if (rejects !== undefined && !dryRun) {
       await checkRejectsFile(resolve(rejects), opened.file)
       await writeRejects(context.work, id, resolve(rejects))
     }
@@ -300,6 +310,10 @@ const resume = async (context: Context, id: string, given: string | undefined, r
       })
     }
     const prepared = await prepareImport(source, opened.options)
+    if (dryRun) {
+      context.out.one({ dryRun, id, file: source.file, rows: opened.rows })
+      return context.out.note(`Would continue after row ${number(opened.rows)}. Nothing was changed.`)
+    }
     if (opened.options.rejectsFile) await checkRejectsFile(opened.options.rejectsFile, source.file)
     await runAndReport(context, opened, source, prepared)
   } finally {
@@ -370,9 +384,9 @@ export const commands: CommandList = [
       argument('<id>'),
       argument('[file]', 'current path of the file; for standard input, - with the same input, which is not checked'),
     ],
-    flags: { rejects: text('<file>', 'write rejected rows to this file: line, email, reason') },
+    flags: resumeFlags,
     before: collectEarly,
-    run: (context, id, file, flags) => interruptible(context, () => resume(context, id, file, flags.rejects)),
+    run: (context, id, file, flags) => interruptible(context, () => resume(context, id, file, flags)),
   }),
 
   command({

@@ -6,7 +6,7 @@ import type { RowOf } from '../../store/column-types.ts'
 import { isSharedFailure, isUnavailable, unavailable } from '../../store/database.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import { columns } from '../../store/tables.ts'
-import type { App } from '../../store/work.ts'
+import type { App, Work } from '../../store/work.ts'
 import { messages } from '../messages.columns.ts'
 import { isLeftOut } from '../messages.queue.ts'
 import { senderOf } from '../outbox/sender.ts'
@@ -95,6 +95,19 @@ export interface SendOptions {
   idempotencyKey?: string | undefined
   /** Whether it counts against the monthly quota of Send API calls. */
   countsCall: boolean
+}
+
+/**
+ * Returns what `sendMessage` would answer, as far as the relay does not decide it, and throws what it throws. The unit of work must
+ * be rolled back.
+ */
+export const trySend = async (app: App, work: Work, body: SendBody): Promise<Omit<SendResult, 'id'>> => {
+  const [reserved] = await reserve(app, work, [{ body, key: null, countsCall: false }], null)
+  if ('refusal' in reserved!) throw reserved.refusal
+  // A call without a key can't meet an earlier one.
+  const { inserted, suppressed } = reserved as Extract<Reserved, { inserted: unknown }>
+  const { id: _, ...result } = resultOf({ ...inserted, error: null, suppressed })
+  return result
 }
 
 /**

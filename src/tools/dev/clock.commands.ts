@@ -1,12 +1,12 @@
 import { type CommandList, command } from '../../cli/define.ts'
-import { argument } from '../../cli/flags.ts'
+import { argument, unasked } from '../../cli/flags.ts'
 import { type Output, span } from '../../cli/output.ts'
 import type { ClockView } from '../../store/clock.ts'
 
-const print = (out: Output, view: ClockView) => {
-  const { now, offsetMs } = view
+const print = (out: Output, view: ClockView & { dryRun?: true }) => {
+  const { now, offsetMs, ...more } = view
   const ahead = out.isTerminal ? span(offsetMs) : `${Math.round(offsetMs / 1000)} s`
-  out.one(view, { now: new Date(now), 'ahead of the system by': ahead })
+  out.one(view, { ...more, now: new Date(now), 'ahead of the system by': ahead })
 }
 
 /** The commands `svc clock`, for the clock of a development database. */
@@ -28,12 +28,16 @@ export const commands: CommandList = [
     examples: ['svc clock advance 2d', 'svc clock advance 4m50s --json'],
     arguments: [argument('<duration>')],
     account: 'none',
-    run: async ({ app, out }, duration) => {
-      const [{ advanceClock }, { parseDuration }] = await Promise.all([
+    flags: unasked('show the time that it would be, and change nothing'),
+    run: async ({ app, out }, duration, { dryRun }) => {
+      const [{ advanceClock, showClock }, { parseDuration }] = await Promise.all([
         import('../../store/clock.ts'),
         import('../../lib/since.ts'),
       ])
-      print(out, await advanceClock(app.database, parseDuration(duration)))
+      const ms = parseDuration(duration)
+      if (!dryRun) return print(out, await advanceClock(app.database, ms))
+      const { now, offsetMs } = await showClock(app.sql)
+      print(out, { dryRun, now: now + ms, offsetMs: offsetMs + ms })
     },
   }),
 
@@ -41,9 +45,12 @@ export const commands: CommandList = [
     path: 'clock reset',
     summary: "Set the clock back to the system's time",
     examples: ['svc clock reset', 'svc clock reset --json'],
-    run: async ({ app, out }) => {
-      const { resetClock } = await import('../../store/clock.ts')
-      print(out, await resetClock(app.database))
+    flags: unasked('show the time that it would be, and change nothing'),
+    run: async ({ app, out }, { dryRun }) => {
+      const { resetClock, showClock } = await import('../../store/clock.ts')
+      if (!dryRun) return print(out, await resetClock(app.database))
+      const { now, offsetMs } = await showClock(app.sql)
+      print(out, { dryRun, now: now - offsetMs, offsetMs: 0 })
     },
   }),
 ]
