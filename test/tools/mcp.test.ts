@@ -1,10 +1,12 @@
 // biome-ignore-all lint/suspicious/noThenProperty: the contract's name for one side of a step
+import { globSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createDeal, createPipeline } from '../../src/deals/deals.ts'
 import { loadCommands } from '../../src/tools/commands.ts'
+import { hintFor } from '../../src/tools/mcp/mcp.answers.ts'
 import { bounded, boundedPage, maxAnswerChars } from '../../src/tools/mcp/mcp.bounds.ts'
 import { tools } from '../../src/tools/mcp/mcp.tools.ts'
 import { svc } from '../support/cli.ts'
@@ -262,6 +264,17 @@ test('every tool has the name of a command, and its title is that command', asyn
   expect(offered.filter(({ title = '' }) => !commands.includes(title))).toEqual([])
 })
 
+test('no hint of the code becomes one that names a command or a flag', () => {
+  const names = new Set(tools.map(({ name }) => name))
+  const hints = globSync('src/**/*.ts').flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(/\bhint: (['"`])(.*?)\1/g)].map(([, , hint]) => hint!),
+  )
+  expect(hints.length).toBeGreaterThan(100)
+  const shown = hints.flatMap((hint) => hintFor(hint, names) ?? [])
+  expect(shown).toContain('use lists_list')
+  expect(shown.filter((hint) => /\bsvc\b|(?<!\S)--/.test(hint))).toEqual([])
+})
+
 test('the inputs are described for models by the shapes that check them', async () => {
   const { client } = await start()
   const { tools: offered } = await client.listTools()
@@ -271,6 +284,9 @@ test('the inputs are described for models by the shapes that check them', async 
     limit: { maximum: 100, default: 20 },
   })
   expect(of('journeys_trigger').inputSchema.required).toEqual(['journey', 'email', 'list'])
+  // A thing is named by its noun, whether by its id or by its name: `list`, not `listId`.
+  const named = offered.flatMap(({ inputSchema }) => Object.keys(inputSchema.properties ?? {}))
+  expect(named.filter((name) => /Id$/.test(name))).toEqual([])
   const hints = Object.fromEntries(offered.map(({ name, annotations }) => [name, annotations]))
   expect(hints.deliveries_cancel).toMatchObject({ readOnlyHint: false, destructiveHint: true, idempotentHint: true })
   expect(hints.deliveries_replay).toMatchObject({ readOnlyHint: false, destructiveHint: false, idempotentHint: false })
