@@ -103,7 +103,7 @@ const createCommand = command({
   ],
   flags: {
     title: text('<title>', 'the title of the deal'),
-    email: text('<email>', 'the contact, in the list where it was changed last'),
+    email: text('<email>', 'address of the contact; the list where it was changed last counts'),
     list: text('<id|name>', 'the contact’s list'),
     row: text('<id>', 'the contact’s rowId in --list, instead of --email', { noun: 'rows' }),
     value: text('<amount>', 'such as 1250.50'),

@@ -24,7 +24,7 @@ export const commands: CommandList = [
     flags: {
       name: text('<name>', 'name of the segment, unique in the account'),
       list: text('<id|name>', 'the list'),
-      where: text('<filter>', 'the filter, such as: plan = pro and opened < 30d'),
+      where: text('<filter>', 'the filter, such as plan = pro and opened < 30d'),
       ...changing('show how many contacts would be in it, and change nothing'),
     },
     run: async ({ out, require, work }, flags) => {
