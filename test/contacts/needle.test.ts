@@ -30,7 +30,8 @@ const setUp = `accounts.(name|slug|move) api_keys.name brands.(brand_name|color|
 
 /** Columns that can't hold an address of a person, by what they hold. */
 const without: Readonly<Record<string, RegExp>> = {
-  'ids and keys': /\.(id|.+_id|row_ids|list_ids|.*key|copy_of|batch|scope|cause|link)$|^day_(counts|tallies)\.subject$/,
+  'ids and keys':
+    /\.(id|.+_id|row_ids|list_ids|trigger_key|session_key|copy_of|batch|scope|cause|link)$|^day_(counts|tallies)\.subject$|^(busy_calendars|(pending|ended)_deliveries)\.key$/,
   'secrets, hashes and what is sealed':
     /\.(.*hash|.*sha256|.*fingerprint|sealed_.*|former_sealed_.*|token|public_key|prefix|last_four|key_last4)$/,
   'one of some words':
@@ -47,10 +48,19 @@ const without: Readonly<Record<string, RegExp>> = {
   'the place in a definition': /^journey_runs\.(cursor|last_fault)$/,
 }
 
+/** Idempotency keys, as callers chose them. They name no person for us, so that an export leaves them out. */
+const keysOfCallers = Object.fromEntries(
+  ['activity_keys.key', 'deals.idempotency_key', 'messages.key'].map((one) => [
+    one,
+    'a repetition of the call must do nothing for ever',
+  ]),
+)
+
 /** Columns where the address stays, each with the reason. */
 const stays: Readonly<Record<string, string>> = {
   'suppressions.email': 'a person who left or complained must not get email after they are added again',
   'access_log.email': 'the record of who has read the data',
+  ...keysOfCallers,
 }
 
 /** Columns whose erasure another test shows, because the address gets there in other ways. */
@@ -153,8 +163,11 @@ test('an export has an address with all of its text from every column that can h
   })
   const account = await engagedAccount(t, { ...sample, blocks })
   const work = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(account.id, 'cli:test', run)
-  const call = (method: 'POST', path: string, body: object) =>
-    ok(t.request(method, path as never, { key: account.key, body }))
+  let calls = 0
+  const call = (method: 'POST', path: string, body: object) => {
+    const headers = { 'idempotency-key': `${++calls} ${needle}` }
+    return ok(t.request(method, path as never, { key: account.key, body, headers }))
+  }
   const listId = await work(async (w) => {
     const { id } = await createList(w, { name: 'People' })
     await writeContacts(
@@ -239,9 +252,11 @@ test('an export has an address with all of its text from every column that can h
   for (const text of ['Deal about', 'Deal of', 'Mug for', 'Call with']) expect(person).toContain(text)
   expect(person).toContain('"messagesNaming":[{')
   const before = await holding()
-  expect(await missingIn(person, before)).toEqual([])
+  const ours = before.filter((one) => !keysOfCallers[one])
+  expect(await missingIn(person, ours)).toEqual([])
   // By these columns the restore of a backup finds the people whom it erases again.
-  expect(await unfoundIn(before)).toEqual([])
+  expect(await unfoundIn(ours)).toEqual([])
+  expect(before).toEqual(expect.arrayContaining(Object.keys(keysOfCallers)))
   const all = (await columns()).map(({ table, column }) => `${table}.${column}`)
   const unknown = all.filter(
     (one) =>
