@@ -5,836 +5,175 @@ export const keyedRoutes = ['POST /send', 'POST /deals', 'POST /events'] as cons
 
 export interface paths {
     "/api/v1/contacts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Look up an address in every list, or in one */
+               /** Look up an address in every list, or in one */
         get: operations["findContacts"];
-        put?: never;
         /** Create or update one contact, or up to 500, in a list */
         post: operations["upsertContacts"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/lists": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the lists of the account by name */
+               /** List the lists of the account by name */
         get: operations["listLists"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/lists/{id}/contacts/{email}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
         /** Remove an address from a list; from its last list it leaves the account. No event fires */
         delete: operations["removeContact"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/erasures": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Erase an address and everything that is stored about it; no event fires */
         post: operations["eraseAddress"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/lists/{id}/contacts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the contacts of a list, in the order in which their addresses were added to the account */
+               /** List the contacts of a list, in the order in which their addresses were added to the account */
         get: operations["listContacts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/segments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the segments, oldest first */
+               /** List the segments, oldest first */
         get: operations["listSegments"];
-        put?: never;
         /** Create a segment: the contacts of a list that meet a filter */
         post: operations["createSegment"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/segments/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Show a segment and how many contacts are in it now */
+               /** Show a segment and how many contacts are in it now */
         get: operations["getSegment"];
-        put?: never;
-        post?: never;
         /** Delete a segment; its contacts stay. Not while an unsent broadcast uses it */
         delete: operations["deleteSegment"];
-        options?: never;
-        head?: never;
         /** Change the name or the filter of a segment */
         patch: operations["updateSegment"];
-        trace?: never;
     };
     "/api/v1/send": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Send one email, with your own content or from a project */
         post: operations["sendEmail"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/sends": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the emails of the account, newest first */
+               /** List the emails of the account, newest first */
         get: operations["listSends"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/sends/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Show an email and what its recipient did */
+               /** Show an email and what its recipient did */
         get: operations["getSend"];
-        put?: never;
-        post?: never;
         /** Cancel a scheduled email with all copies of its call */
         delete: operations["cancelSend"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/suppressions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List suppressed addresses, by address */
+               /** List suppressed addresses, by address */
         get: operations["listSuppressions"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/suppressions/{email}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
         /** Suppress an address, or make it leave one topic */
         put: operations["createSuppression"];
-        post?: never;
         /** Remove the suppression of an address, or make it return to one topic; complaints stay */
         delete: operations["deleteSuppression"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/topics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the topics that people can leave, oldest first */
+               /** List the topics that people can leave, oldest first */
         get: operations["listTopics"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/preferences/{email}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Show which marketing an address gets */
+               /** Show which marketing an address gets */
         get: operations["getPreferences"];
         /** Change which marketing an address gets */
         put: operations["updatePreferences"];
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/broadcasts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the broadcasts, newest first */
+               /** List the broadcasts, newest first */
         get: operations["listBroadcasts"];
-        put?: never;
         /** Create a draft of an email to many people; nothing is sent yet */
         post: operations["createBroadcast"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/broadcasts/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Show a broadcast, how far it is, and its results */
+               /** Show a broadcast, how far it is, and its results */
         get: operations["getBroadcast"];
-        put?: never;
-        post?: never;
         /** Delete a draft, or a broadcast that was cancelled before anything was sent */
         delete: operations["deleteBroadcast"];
-        options?: never;
-        head?: never;
         /** Change a draft; null restores the default */
         patch: operations["updateBroadcast"];
-        trace?: never;
     };
     "/api/v1/broadcasts/{id}/test": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Send a test email of a broadcast, with [Test] in its subject and without tracking */
         post: operations["testBroadcast"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/broadcasts/{id}/send": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Send a draft, at its time or at once */
         post: operations["sendBroadcast"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/broadcasts/{id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Stop a broadcast: its unsent emails fail, and their volume is returned */
         post: operations["cancelBroadcast"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/broadcasts/{id}/pause": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Pause a broadcast */
         post: operations["pauseBroadcast"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/broadcasts/{id}/resume": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Continue a paused broadcast where it stopped */
         post: operations["resumeBroadcast"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/liveview/{token}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Get a sent email as its recipient sees it: blocks, theme and answers */
+               /** Get a sent email as its recipient sees it: blocks, theme and answers */
         get: operations["getLiveView"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/liveview/{token}/interactions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Answer a block of a sent email */
         post: operations["answerBlock"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/pipelines": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the pipelines with their stages, the default pipeline first */
+               /** List the pipelines with their stages, the default pipeline first */
         get: operations["listPipelines"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/deals": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Create a deal for a contact; calls with the same Idempotency-Key create it once */
         post: operations["createDeal"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/deals/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
         /** Update a deal, or move it to another stage of its pipeline */
         patch: operations["updateDeal"];
-        trace?: never;
     };
     "/api/v1/journeys": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the journeys, most recently updated first */
+               /** List the journeys, most recently updated first */
         get: operations["listJourneys"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/journeys/{id}/trigger": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Add an address to a list and start an API-triggered journey for it */
         post: operations["triggerJourney"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/courses/{id}/enroll": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Give an address access to a course and its membership, or revoke it */
         post: operations["enrollMember"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/courses/{id}/embed-token": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Create a portal URL that signs an entitled member in; it is valid for 5 minutes */
         post: operations["createEmbedToken"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/webinars": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the webinars that take registrations, newest first */
+               /** List the webinars that take registrations, newest first */
         get: operations["listWebinars"];
-        put?: never;
         /** Schedule a webinar that takes registrations */
         post: operations["createWebinar"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/webinars/{id}/register": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Register a person for a seat, or for the waitlist when the webinar is full */
         post: operations["registerAttendee"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /** Report what a person did, which can start journeys; calls with the same Idempotency-Key record it once */
         post: operations["reportEvent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/webhooks": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** List the webhook subscriptions, newest first */
+               /** List the webhook subscriptions, newest first */
         get: operations["listWebhooks"];
-        put?: never;
         /** Subscribe a URL to events; only this response contains the secret */
         post: operations["createWebhook"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/webhooks/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
         /** Delete a subscription and cancel its pending deliveries */
         delete: operations["deleteWebhook"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
     "/api/v1/events/sample": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Get sample events in the exact shape of real deliveries */
+               /** Get sample events in the exact shape of real deliveries */
         get: operations["sampleEvents"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
     };
 }
-export interface webhooks {
-    "interaction.received": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** interaction.received is delivered */
-        post: operations["onInteractionReceived"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "form.submitted": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** form.submitted is delivered */
-        post: operations["onFormSubmitted"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "contact.created": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** contact.created is delivered */
-        post: operations["onContactCreated"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "contact.updated": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** contact.updated is delivered */
-        post: operations["onContactUpdated"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "lead.hot": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** lead.hot is delivered */
-        post: operations["onLeadHot"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "lead.new": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** lead.new is delivered */
-        post: operations["onLeadNew"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "booking.created": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** booking.created is delivered */
-        post: operations["onBookingCreated"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "booking.cancelled": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** booking.cancelled is delivered */
-        post: operations["onBookingCancelled"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "deal.created": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** deal.created is delivered */
-        post: operations["onDealCreated"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "deal.stage_changed": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** deal.stage_changed is delivered */
-        post: operations["onDealStageChanged"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "purchase.completed": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** purchase.completed is delivered */
-        post: operations["onPurchaseCompleted"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "journey.completed": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** journey.completed is delivered */
-        post: operations["onJourneyCompleted"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-}
+export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Error: {
@@ -1517,7 +856,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "interaction.received";
@@ -1577,7 +916,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "form.submitted";
@@ -1612,7 +951,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "contact.created";
@@ -1628,7 +967,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "contact.updated";
@@ -1650,7 +989,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "lead.hot";
@@ -1672,7 +1011,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "lead.new";
@@ -1700,7 +1039,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "booking.created";
@@ -1738,7 +1077,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "booking.cancelled";
@@ -1783,7 +1122,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "deal.created";
@@ -1799,7 +1138,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "deal.stage_changed";
@@ -1817,7 +1156,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "purchase.completed";
@@ -1861,7 +1200,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type
+             * @description The event type (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             type: "journey.completed";
@@ -1886,183 +1225,6 @@ export interface components {
             };
         };
     };
-    responses: {
-        /** @description Malformed JSON, or a missing or invalid field; the error names it */
-        Invalid: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "email is required"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description The key is missing, invalid, expired or revoked */
-        Unauthorized: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "Missing or invalid Authorization: Bearer <apiKey>"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description Outside the scopes of the key, not included in the plan, or not entitled */
-        Forbidden: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "This key does not have the required scope"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description Not found */
-        Missing: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "There is no such list"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description Conflicts with the current state, or a limit is reached */
-        Conflict: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "The plan's contact limit is reached"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description The body is too large for this route */
-        TooLarge: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "body must be at most 1 MB"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description The body is not JSON */
-        NotJson: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "Content-Type must be application/json"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description The rate limit of the key is exceeded, or a monthly quota is used up */
-        Limited: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                "Retry-After": components["headers"]["Retry-After"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "Rate limit exceeded"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description An upstream service did not answer */
-        Upstream: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "The payment provider did not answer"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-        /** @description Internal error, or (503) the service is stopping or its database is unavailable; try again */
-        Fault: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "Retry-After": components["headers"]["Retry-After"];
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "error": "The service is not available: try again in a moment"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Error"];
-            };
-        };
-    };
-    parameters: never;
-    requestBodies: never;
-    headers: {
-        /** @description Identifies the call in the log */
-        "X-Request-Id": string;
-        /** @description Calls per minute for the key and the first segment of the path */
-        "RateLimit-Limit": number;
-        /** @description Calls left in this minute */
-        "RateLimit-Remaining": number;
-        /** @description Seconds until the limit resets */
-        "RateLimit-Reset": number;
-        /** @description Seconds to wait before you retry */
-        "Retry-After": number;
-        /** @description The authentication scheme of the API */
-        "WWW-Authenticate": "Bearer";
-        /** @description `true` if this is the result of an earlier call with the same Idempotency-Key */
-        "Idempotent-Replayed": "true";
-    };
-    pathItems: never;
 }
 export type $defs = Record<string, never>;
 export interface operations {
@@ -2074,21 +1236,10 @@ export interface operations {
                 /** @description Only the contact in this list. Default: those in all lists */
                 listId?: string;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description Most recently updated first; empty if no list has the address */
@@ -2096,20 +1247,11 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     upsertContacts: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2138,59 +1280,25 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["ContactUpsertResult"];
                 };
             };
             /** @description Created */
             201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["ContactUpsertResult"];
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listLists: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description By name */
@@ -2198,36 +1306,21 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     removeContact: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the list */
                 id: string;
                 /** @description The address, at most 320 characters. It is trimmed and lowercased; any text is stored and verified */
                 email: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description false: it was not in the list */
@@ -2235,20 +1328,11 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     eraseAddress: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2261,13 +1345,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description false: nothing was stored about it */
@@ -2275,13 +1352,6 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listContacts: {
@@ -2294,24 +1364,14 @@ export interface operations {
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
-            header?: never;
             path: {
                 /** @description Id of the list */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description The rows of the page */
@@ -2321,12 +1381,6 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listSegments: {
@@ -2337,21 +1391,10 @@ export interface operations {
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description The rows of the page */
@@ -2361,19 +1404,11 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     createSegment: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2390,86 +1425,44 @@ export interface operations {
         responses: {
             /** @description Created */
             201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         segment: components["schemas"]["Segment"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     getSegment: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the segment */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         segment: components["schemas"]["SegmentDetail"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     deleteSegment: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the segment */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description false: there was none */
@@ -2477,23 +1470,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            409: components["responses"]["Conflict"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     updateSegment: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the segment */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2508,39 +1493,17 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         segment: components["schemas"]["Segment"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     sendEmail: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 200 characters. A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. Default: none; a repeated call acts again */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2614,26 +1577,10 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["SendResult"];
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listSends: {
@@ -2648,21 +1595,10 @@ export interface operations {
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description The rows of the page */
@@ -2672,69 +1608,38 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     getSend: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the email */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         send: components["schemas"]["SendRecord"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     cancelSend: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the email */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description false: it was cancelled before */
@@ -2751,13 +1656,6 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listSuppressions: {
@@ -2772,21 +1670,10 @@ export interface operations {
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description The rows of the page */
@@ -2796,22 +1683,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     createSuppression: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description The address, at most 320 characters */
                 email: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2829,27 +1709,12 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         suppression: components["schemas"]["Suppression"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     deleteSuppression: {
@@ -2858,24 +1723,14 @@ export interface operations {
                 /** @description Only return to this topic. Default: the suppression ends, and topics that the address left stay left */
                 topicId?: string;
             };
-            header?: never;
             path: {
                 /** @description The address, at most 320 characters */
                 email: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description false: there was none */
@@ -2883,13 +1738,6 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listTopics: {
@@ -2900,21 +1748,10 @@ export interface operations {
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description The rows of the page */
@@ -2924,54 +1761,32 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     getPreferences: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description The address, at most 320 characters */
                 email: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     updatePreferences: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description The address, at most 320 characters */
                 email: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -2988,25 +1803,10 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["Preferences"];
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listBroadcasts: {
@@ -3017,21 +1817,10 @@ export interface operations {
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description The rows of the page */
@@ -3041,19 +1830,11 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     createBroadcast: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3108,85 +1889,44 @@ export interface operations {
         responses: {
             /** @description Created */
             201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         broadcast: components["schemas"]["Broadcast"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     getBroadcast: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the broadcast */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         broadcast: components["schemas"]["BroadcastDetail"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     deleteBroadcast: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the broadcast */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description false: there was none */
@@ -3194,23 +1934,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            409: components["responses"]["Conflict"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     updateBroadcast: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the broadcast */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3265,39 +1997,21 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         broadcast: components["schemas"]["Broadcast"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     testBroadcast: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the broadcast */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3313,206 +2027,112 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["BroadcastTest"];
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     sendBroadcast: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the broadcast */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         broadcast: components["schemas"]["Broadcast"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     cancelBroadcast: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the broadcast */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         broadcast: components["schemas"]["Broadcast"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     pauseBroadcast: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the broadcast */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         broadcast: components["schemas"]["Broadcast"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     resumeBroadcast: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the broadcast */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         broadcast: components["schemas"]["Broadcast"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     getLiveView: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description The signed token of a link to the live view */
                 token: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": components["schemas"]["LiveView"];
                 };
             };
-            404: components["responses"]["Missing"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     answerBlock: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description The signed token of a link to the live view */
                 token: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3527,10 +2147,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /**
@@ -3545,34 +2161,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            502: components["responses"]["Upstream"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listPipelines: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description The default pipeline first */
@@ -3580,22 +2177,11 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     createDeal: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 200 characters. A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. Default: none; a repeated call acts again */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3631,14 +2217,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         deal: components["schemas"]["Deal"];
@@ -3649,13 +2227,6 @@ export interface operations {
             };
             /** @description Created */
             201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         deal: components["schemas"]["Deal"];
@@ -3664,25 +2235,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     updateDeal: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the deal */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3701,13 +2262,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         deal: components["schemas"]["Deal"];
@@ -3716,14 +2270,6 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listJourneys: {
@@ -3732,21 +2278,10 @@ export interface operations {
                 /** @description Only journeys of this trigger kind, such as `api`. Default: all */
                 trigger?: string;
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description Most recently updated first */
@@ -3754,22 +2289,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     triggerJourney: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the journey */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3791,13 +2319,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /**
@@ -3808,26 +2329,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     enrollMember: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the course */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3848,13 +2358,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description Id of the member */
@@ -3864,25 +2367,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     createEmbedToken: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the course */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3898,13 +2391,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /**
@@ -3915,35 +2401,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listWebinars: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description Newest first */
@@ -3951,19 +2417,11 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     createWebinar: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -3988,38 +2446,21 @@ export interface operations {
         responses: {
             /** @description Created */
             201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         webinar: components["schemas"]["Webinar"];
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     registerAttendee: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the webinar */
                 id: string;
             };
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -4037,13 +2478,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /**
@@ -4059,26 +2493,11 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     reportEvent: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 200 characters. A repeated key returns the result of the first call with it, marked by `Idempotent-Replayed`. Keys do not expire. Default: none; a repeated call acts again */
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -4102,14 +2521,6 @@ export interface operations {
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description Id of the recorded event */
@@ -4119,35 +2530,15 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     listWebhooks: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description Newest first */
@@ -4155,19 +2546,11 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     createWebhook: {
         parameters: {
             query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
         requestBody: {
             content: {
@@ -4192,13 +2575,6 @@ export interface operations {
         responses: {
             /** @description Created */
             201: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description Id of the subscription */
@@ -4209,37 +2585,19 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            409: components["responses"]["Conflict"];
-            413: components["responses"]["TooLarge"];
-            415: components["responses"]["NotJson"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     deleteWebhook: {
         parameters: {
             query?: never;
-            header?: never;
             path: {
                 /** @description Id of the subscription */
                 id: string;
             };
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /**
@@ -4250,12 +2608,6 @@ export interface operations {
                     };
                 };
             };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["Missing"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
         };
     };
     sampleEvents: {
@@ -4264,834 +2616,16 @@ export interface operations {
                 /** @description Only a sample of this type. Default: one of each type */
                 type?: components["schemas"]["EventType"];
             };
-            header?: never;
-            path?: never;
-            cookie?: never;
         };
-        requestBody?: never;
         responses: {
             /** @description OK */
             200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
                 content: {
                     "application/json": {
                         /** @description The samples */
                         events: components["schemas"]["WebhookEvent"][];
                     };
                 };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["Limited"];
-            "5XX": components["responses"]["Fault"];
-        };
-    };
-    onInteractionReceived: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "interaction.received",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "interaction": {
-                 *           "id": "int_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "kind": "rating",
-                 *           "blockId": "rate-us",
-                 *           "value": 4,
-                 *           "at": 1767225600000
-                 *         },
-                 *         "project": {
-                 *           "id": "prj_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "name": "Spring newsletter"
-                 *         },
-                 *         "recipient": {
-                 *           "email": "ada.okafor@northwind.example",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8"
-                 *         },
-                 *         "source": {
-                 *           "kind": "send",
-                 *           "id": "msg_01kdvh9800m4x9s2q7t0e5n3c8"
-                 *         }
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["InteractionReceivedEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onFormSubmitted: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "form.submitted",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "source": "signup-form",
-                 *         "form": {
-                 *           "id": "frm_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "name": "Newsletter signup"
-                 *         },
-                 *         "fields": {
-                 *           "first_name": "Ada",
-                 *           "company": "Northwind Traders"
-                 *         },
-                 *         "contact": {
-                 *           "listId": "lst_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "listName": "Customers",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "email": "ada.okafor@northwind.example",
-                 *           "fields": {
-                 *             "first_name": "Ada",
-                 *             "last_name": "Okafor",
-                 *             "company": "Northwind Traders",
-                 *             "plan": "pro"
-                 *           },
-                 *           "status": "active",
-                 *           "verification": {
-                 *             "status": "valid",
-                 *             "reasons": [],
-                 *             "checkedAt": 1764633600000
-                 *           },
-                 *           "createdAt": 1764633600000,
-                 *           "updatedAt": 1767225600000
-                 *         },
-                 *         "submittedAt": 1767225600000
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["FormSubmittedEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onContactCreated: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "contact.created",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "contact": {
-                 *           "listId": "lst_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "listName": "Customers",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "email": "ada.okafor@northwind.example",
-                 *           "fields": {
-                 *             "first_name": "Ada",
-                 *             "last_name": "Okafor",
-                 *             "company": "Northwind Traders",
-                 *             "plan": "pro"
-                 *           },
-                 *           "status": "active",
-                 *           "verification": {
-                 *             "status": "valid",
-                 *             "reasons": [],
-                 *             "checkedAt": 1764633600000
-                 *           },
-                 *           "createdAt": 1767225600000,
-                 *           "updatedAt": 1767225600000
-                 *         }
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["ContactCreatedEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onContactUpdated: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "contact.updated",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "contact": {
-                 *           "listId": "lst_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "listName": "Customers",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "email": "ada.okafor@northwind.example",
-                 *           "fields": {
-                 *             "first_name": "Ada",
-                 *             "last_name": "Okafor",
-                 *             "company": "Northwind Traders",
-                 *             "plan": "pro"
-                 *           },
-                 *           "status": "active",
-                 *           "verification": {
-                 *             "status": "valid",
-                 *             "reasons": [],
-                 *             "checkedAt": 1764633600000
-                 *           },
-                 *           "createdAt": 1764633600000,
-                 *           "updatedAt": 1767225600000
-                 *         },
-                 *         "changed": [
-                 *           "plan",
-                 *           "company"
-                 *         ],
-                 *         "previous": {
-                 *           "plan": "starter",
-                 *           "company": ""
-                 *         }
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["ContactUpdatedEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onLeadHot: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "lead.hot",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "contact": {
-                 *           "listId": "lst_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "listName": "Customers",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "email": "ada.okafor@northwind.example",
-                 *           "fields": {
-                 *             "first_name": "Ada",
-                 *             "last_name": "Okafor",
-                 *             "company": "Northwind Traders",
-                 *             "plan": "pro"
-                 *           },
-                 *           "status": "active",
-                 *           "verification": {
-                 *             "status": "valid",
-                 *             "reasons": [],
-                 *             "checkedAt": 1764633600000
-                 *           },
-                 *           "createdAt": 1764633600000,
-                 *           "updatedAt": 1767225600000
-                 *         },
-                 *         "score": 53.5,
-                 *         "previousScore": 38.5,
-                 *         "threshold": 50
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["LeadHotEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onLeadNew: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "lead.new",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "contact": {
-                 *           "listId": "lst_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "listName": "Customers",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "email": "ada.okafor@northwind.example",
-                 *           "fields": {
-                 *             "first_name": "Ada",
-                 *             "last_name": "Okafor",
-                 *             "company": "Northwind Traders",
-                 *             "plan": "pro"
-                 *           },
-                 *           "status": "active",
-                 *           "verification": {
-                 *             "status": "valid",
-                 *             "reasons": [],
-                 *             "checkedAt": 1764633600000
-                 *           },
-                 *           "createdAt": 1764633600000,
-                 *           "updatedAt": 1767225600000
-                 *         },
-                 *         "source": "signup-form",
-                 *         "form": {
-                 *           "id": "frm_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "name": "Newsletter signup"
-                 *         }
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["LeadNewEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onBookingCreated: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "booking.created",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "booking": {
-                 *           "id": "bkg_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "title": "Product walkthrough",
-                 *           "startAt": 1767398400000,
-                 *           "endAt": 1767400200000,
-                 *           "timezone": "Europe/Lisbon",
-                 *           "attendee": {
-                 *             "name": "Ada Okafor",
-                 *             "email": "ada.okafor@northwind.example"
-                 *           }
-                 *         }
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["BookingCreatedEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onBookingCancelled: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "booking.cancelled",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "booking": {
-                 *           "id": "bkg_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "title": "Product walkthrough",
-                 *           "startAt": 1767398400000,
-                 *           "endAt": 1767400200000,
-                 *           "timezone": "Europe/Lisbon",
-                 *           "attendee": {
-                 *             "name": "Ada Okafor",
-                 *             "email": "ada.okafor@northwind.example"
-                 *           }
-                 *         },
-                 *         "cancelledBy": "attendee",
-                 *         "reason": "Travelling that day"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["BookingCancelledEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onDealCreated: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "deal.created",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "deal": {
-                 *           "id": "deal_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "title": "Annual plan, 25 seats",
-                 *           "value": 12500.5,
-                 *           "currency": "USD",
-                 *           "pipelineId": "pipe_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "stageId": "stg_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "stage": "Qualified",
-                 *           "status": "open",
-                 *           "source": "api",
-                 *           "listId": "lst_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "email": "ada.okafor@northwind.example"
-                 *         }
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["DealCreatedEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onDealStageChanged: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "deal.stage_changed",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "deal": {
-                 *           "id": "deal_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "title": "Annual plan, 25 seats",
-                 *           "value": 12500.5,
-                 *           "currency": "USD",
-                 *           "pipelineId": "pipe_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "stageId": "stg_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "stage": "Qualified",
-                 *           "status": "open",
-                 *           "source": "api",
-                 *           "listId": "lst_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "email": "ada.okafor@northwind.example"
-                 *         },
-                 *         "fromStageId": "stg_01kdvh9800m4x9s2q7t0e5n3c8"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["DealStageChangedEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onPurchaseCompleted: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "purchase.completed",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "purchase": {
-                 *           "id": "pay_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "amount": 59.8,
-                 *           "currency": "USD",
-                 *           "items": [
-                 *             {
-                 *               "name": "Field guide",
-                 *               "quantity": 2,
-                 *               "amount": 29.9
-                 *             }
-                 *           ],
-                 *           "paidAt": 1767225600000
-                 *         },
-                 *         "project": {
-                 *           "id": "prj_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "name": "Spring newsletter"
-                 *         },
-                 *         "contact": {
-                 *           "listId": "lst_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "listName": "Customers",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "email": "ada.okafor@northwind.example",
-                 *           "fields": {
-                 *             "first_name": "Ada",
-                 *             "last_name": "Okafor",
-                 *             "company": "Northwind Traders",
-                 *             "plan": "pro"
-                 *           },
-                 *           "status": "active",
-                 *           "verification": {
-                 *             "status": "valid",
-                 *             "reasons": [],
-                 *             "checkedAt": 1764633600000
-                 *           },
-                 *           "createdAt": 1764633600000,
-                 *           "updatedAt": 1767225600000
-                 *         }
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["PurchaseCompletedEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    onJourneyCompleted: {
-        parameters: {
-            query?: never;
-            header: {
-                /** @description Unix seconds when it was sent: reject a delivery that is more than a few minutes old */
-                "X-Service-Timestamp": string;
-                /** @description `v1=` and the hex HMAC-SHA256 of `<timestamp>.<raw body>` under the signing secret; while an old secret still signs, a comma and its signature follow */
-                "X-Service-Signature": string;
-                /** @description The `id` of the event, the same for each attempt: ignore an id that you have already processed */
-                "X-Service-Idempotency-Key": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "id": "evt_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *       "type": "journey.completed",
-                 *       "createdAt": 1767225600000,
-                 *       "data": {
-                 *         "journey": {
-                 *           "id": "jrn_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "name": "Welcome series"
-                 *         },
-                 *         "runId": "run_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *         "contact": {
-                 *           "listId": "lst_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "listName": "Customers",
-                 *           "rowId": "row_01kdvh9800m4x9s2q7t0e5n3c8",
-                 *           "email": "ada.okafor@northwind.example",
-                 *           "fields": {
-                 *             "first_name": "Ada",
-                 *             "last_name": "Okafor",
-                 *             "company": "Northwind Traders",
-                 *             "plan": "pro"
-                 *           },
-                 *           "status": "active",
-                 *           "verification": {
-                 *             "status": "valid",
-                 *             "reasons": [],
-                 *             "checkedAt": 1764633600000
-                 *           },
-                 *           "createdAt": 1764633600000,
-                 *           "updatedAt": 1767225600000
-                 *         },
-                 *         "enteredAt": 1766620800000,
-                 *         "completedAt": 1767225600000
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["JourneyCompletedEvent"];
-            };
-        };
-        responses: {
-            /** @description Gone: svc disables the subscription */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received. After any other status, a redirect included, or no response within 5 seconds, svc retries for about 7 hours */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
         };
     };
