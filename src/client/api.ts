@@ -856,7 +856,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "interaction.received";
@@ -916,7 +916,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "form.submitted";
@@ -951,7 +951,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "contact.created";
@@ -967,7 +967,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "contact.updated";
@@ -989,7 +989,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "lead.hot";
@@ -1011,7 +1011,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "lead.new";
@@ -1039,7 +1039,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "booking.created";
@@ -1077,7 +1077,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "booking.cancelled";
@@ -1122,7 +1122,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "deal.created";
@@ -1138,7 +1138,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "deal.stage_changed";
@@ -1156,7 +1156,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "purchase.completed";
@@ -1200,7 +1200,7 @@ export interface components {
             /** @description Id of the event, the same for every subscription and every attempt */
             id: string;
             /**
-             * @description The event type (enum property replaced by openapi-typescript)
+             * @description The event type
              * @enum {string}
              */
             type: "journey.completed";

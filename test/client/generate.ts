@@ -29,6 +29,7 @@ const absent = [
   /^ +(get|put|post|delete|options|head|patch|trace|header|path|cookie|requestBody)\?: never;\n/gm,
   /^ +headers: \{\n +\[name: string\]: unknown;\n +\};\n/gm,
   /^ +(responses|parameters|requestBodies|headers|pathItems): never;\n/gm,
+  / \(enum property replaced by openapi-typescript\)/g,
 ]
 
 /** Returns the source of src/client/api.ts. */
