@@ -108,6 +108,10 @@ const restore = async (
     const list = { ...config, ...(erasures !== undefined && { erasuresFile: resolve(erasures) }) }
     const nothing = { erased: 0, left: 0, unreadable: 0 }
     const { erased, left, unreadable } = dryRun ? nothing : await applyErasures(app, list, createdAt)
+    if (!dryRun && (list.erasuresFile === null || !fs.existsSync(list.erasuresFile)))
+      out.note(
+        'There is no list of erasures: people who were erased after the backup are back. Erase them again, or restore with --erasures <file>.',
+      )
     if (left > 0)
       out.note(
         `${quantity(left, 'person', 'people')} could not be erased again, because the account is being moved or has moved: erase them where it works, or delete the account here.`,

@@ -85,7 +85,11 @@ test('a restore repeats the erasures that the installation made after the backup
 test('--erasures names another list; without a list nobody is erased; another secret’s lines are reported', async () => {
   const copy = join(folder, 'copy')
   await writeFile(copy, await readFile(list, 'utf8'))
-  expect((await restore({ SVC_ERASURES_FILE: join(folder, 'none') })).emails).toContain('since@example.com')
+  const without = await restore({ SVC_ERASURES_FILE: join(folder, 'none') })
+  expect(without.emails).toContain('since@example.com')
+  const missing = 'There is no list of erasures: people who were erased after the backup are back'
+  expect(without.ran.stderr).toContain(missing)
+  expect((await restore({})).ran.stderr).not.toContain(missing)
   expect((await restore({ SVC_ERASURES_FILE: join(folder, 'none') }, '--erasures', copy)).emails).not.toContain(
     'since@example.com',
   )
@@ -94,8 +98,8 @@ test('--erasures names another list; without a list nobody is erased; another se
   const { ran, emails } = await restore({}, '--erasures', others)
   expect(ran.stderr).toContain('1 line of another SVC_SECRET')
   expect(emails).toContain('since@example.com')
-  for (const missing of [join(folder, 'missing'), '-'])
-    expect((await svc(t, ['db', 'restore', backup, '--erasures', missing])).status).toBe(3)
+  for (const absent of [join(folder, 'missing'), '-'])
+    expect((await svc(t, ['db', 'restore', backup, '--erasures', absent])).status).toBe(3)
 })
 
 test('a restore finds people in rejected rows of imports and in headers of emails to others', async () => {
