@@ -32,6 +32,15 @@ test('the lines of documents have at most 120 characters, those of the map 100; 
   expect(long).toEqual([])
 })
 
+test('the README has at most 120 lines, and says in 60 words before its picture what svc is', () => {
+  const text = read('README.md')
+  expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(120)
+  const [first] = text.split('\n![')
+  const words = first!.replace(/^# .*$/m, '').trim().split(/\s+/)
+  expect(words.length).toBeGreaterThan(20)
+  expect(words.length).toBeLessThanOrEqual(60)
+})
+
 test('the map has a line for each folder of src', () => {
   const folders = readdirSync(join(root, 'src'), { withFileTypes: true }).flatMap((entry) =>
     entry.isDirectory() ? `${entry.name}/` : [],
