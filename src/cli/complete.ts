@@ -86,7 +86,8 @@ const flagsOf = (command: Command): Candidate[] => [
 ]
 
 const wordsOf = async ({ command, argumentsBefore }: Place, current: string): Promise<Candidate[]> => {
-  const verbs = argumentsBefore === 0 ? command.commands : []
+  const listed = command.createHelp().visibleCommands(command)
+  const verbs = argumentsBefore === 0 ? command.commands.filter((verb) => listed.includes(verb)) : []
   const of = defaultOf(command) ?? command
   const argument = of.registeredArguments[argumentsBefore] ?? of.registeredArguments.find(({ variadic }) => variadic)
   return [

@@ -25,6 +25,8 @@ test('each place completes commands, verbs, flags, values of closed sets or file
   expect(await values('events', 'send', 'book')).toEqual(['booking.created', 'booking.cancelled'])
   expect(await values('payments', 'provider', '')).toEqual(['set', 'show', 'unset'])
   expect(await values('contacts', 'import', '')).toEqual([':files'])
+  // What only the scripts call is not in the help either.
+  expect(await values('completion', '')).toEqual(['bash', 'zsh', 'fish'])
   expect(await values('relay', 'set', '--password-file', 'x')).toEqual([':files'])
   expect(await values('accounts', 'create', '--name', '')).toEqual([])
   expect(await values('accounts', 'create', '--j')).toEqual(['--json', '--jsonl'])
