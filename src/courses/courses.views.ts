@@ -45,7 +45,7 @@ input {
   color: var(--ink)
 }
 :root { --fault: #b3261e }
-@media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
+@media screen and (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
 .fault { color: var(--fault) }
 [aria-invalid] { border-color: var(--fault) }
 .hint { margin: .35rem 0 1rem }

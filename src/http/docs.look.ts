@@ -3,7 +3,7 @@ export const style = `
   scroll-padding-top: 1rem; --get: #0b6bcb; --post: #1a7f37; --put: #9a6700; --patch: #8250df; --delete: #cf222e; --soft: #eef1f5;
   --code: #10172a; --code-line: #2a3550; --code-ink: #e4e9f2; --code-quiet: #a9b4c8
 }
-@media (prefers-color-scheme: dark) { :root {
+@media screen and (prefers-color-scheme: dark) { :root {
   --get: #79b8ff; --post: #6fdd8b; --put: #e3b341; --patch: #d2a8ff; --delete: #ff9b93; --soft: #232b35; --code: #0b0f17; --code-line: #2c3644
 } }
 body { padding: 0; overflow-wrap: break-word }
@@ -71,5 +71,12 @@ details { border: 1px solid var(--line); border-radius: .6rem; padding: 0 .9rem;
 @media (max-width: 1149px) { .pair > div + div { margin-top: 1.25rem } }
 @media (min-width: 1150px) {
   .pair { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0 2.5rem; align-items: start } .short { position: sticky; top: 1.5rem }
+}
+@media print {
+  :root { --code: #fff; --code-line: #d0d7de; --code-ink: #1b1f24; --code-quiet: #57606a }
+  .side, .copy, .key, .try, [role=radiogroup] { display: none !important }
+  .docs { display: block } .content { padding: 0 } .code { break-inside: avoid-page }
+  .code pre { max-height: none; white-space: pre-wrap; overflow-wrap: anywhere }
+  ::highlight(string), .status { color: #116329 } ::highlight(number) { color: #953800 } ::highlight(word) { color: #6639ba } ::highlight(comment) { color: #57606a }
 }
 `

@@ -71,6 +71,11 @@ button, .act {
   font-size: 1.5rem
 }
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px }
+@media print {
+  :root { color-scheme: light; --ground: #fff }
+  body { padding: 0; border: 0; -webkit-print-color-adjust: exact; print-color-adjust: exact }
+  main { max-width: none; margin: 0; padding: 0; border: 0; box-shadow: none }
+}
 `
 
 /** Added by pages that have fields: `PageView.style`. */
@@ -82,7 +87,7 @@ input, select, textarea {
   background: var(--card); color: var(--ink)
 }
 :root { --fault: #b3261e }
-@media (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
+@media screen and (prefers-color-scheme: dark) { :root { --fault: #ffb4ab } }
 .fault { color: var(--fault) }
 @media (max-width: 30rem) { form > button { width: 100% } }
 .trap { position: absolute; left: -10000px; width: 1px; height: 1px; overflow: hidden }

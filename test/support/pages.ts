@@ -117,11 +117,26 @@ export const expectNoSidewaysScroll = async (page: Page): Promise<void> => {
   expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0)
 }
 
+/** Expects the page to print in the same colours whatever the reader's scheme is, without an axe-core violation of colors. */
+const expectGoodOnPaper = async (page: Page, except: readonly string[]): Promise<void> => {
+  const colorsOf = async (colorScheme: 'light' | 'dark') => {
+    await page.emulateMedia({ media: 'print', colorScheme })
+    const elements = "['body', 'main', 'h1', 'p'].map((name) => document.querySelector(name)).filter(Boolean)"
+    return await page.evaluate<string[]>(
+      `${elements}.map((one) => getComputedStyle(one)).map(({ color, backgroundColor }) => color + ' on ' + backgroundColor)`,
+    )
+  }
+  const light = await colorsOf('light')
+  expect(await colorsOf('dark')).toEqual(light)
+  await expectAccessible(page, except, colorRules)
+  await page.emulateMedia({ media: null, colorScheme: null })
+}
+
 /** Rules that an email can't meet: mail programs show it inside their own page. */
 export const emailLandmarks = ['landmark-one-main', 'region']
 
 /**
- * Expects the page to fit every screen without an axe-core violation except of the rules `except`. If the environment variable SCREENSHOTS names a
+ * Expects the page to fit every screen without an axe-core violation except of the rules `except`, and to be legible on paper. If the environment variable SCREENSHOTS names a
  * folder, saves screenshots there as `<name>-<width>-<light|dark>.png`.
  */
 export const expectGoodOnEveryScreen = async (
@@ -138,4 +153,6 @@ export const expectGoodOnEveryScreen = async (
     // Between light and dark only colors differ.
     await expectAccessible(page, except, colorScheme === 'dark' ? colorRules : undefined)
   }
+  // Emails are documents without an address.
+  if (page.url().startsWith('http')) await expectGoodOnPaper(page, except)
 }

@@ -40,7 +40,7 @@ ${variables(theme)}
 ${boxes.map(({ className, background }) => box(className, background, theme.text)).join('\n')}
 ${
   dark
-    ? `@media (prefers-color-scheme: dark) {
+    ? `@media screen and (prefers-color-scheme: dark) {
 ${variables(dark)}
 ${boxes.map(({ className, background }) => box(className, darkGround(background), dark.text)).join('\n')}
 ${ownColors(theme, boxes)}
@@ -153,6 +153,7 @@ html:has(nav.progress) { scroll-padding-bottom: 5rem }
 .progress div { flex: 1 1 7rem }
 .progress progress { display: block; width: 100%; height: .5rem; margin: .25rem 0 0 }
 .progress a { font-weight: 600 }
+@media print { .progress { display: none } }
 `
 
 export const liveViewStyle = (theme: FullTheme, boxes: readonly { className: string; background: string }[]): string =>

@@ -292,6 +292,8 @@ iframe.tablet { width: 770px; }
 iframe.phone { width: 377px; }
 .checks li { padding: .5rem .25rem; overflow-wrap: anywhere; }
 
+@media print { :root { color-scheme: light; } }
+
 @media (max-width: 72rem) {
   .row .id { display: none; margin: 0; }
   details[open] .id, .about:empty + .id { display: block; }
