@@ -12,7 +12,7 @@ import {
   text,
   unasked,
 } from '../cli/flags.ts'
-import { type Column, printWithResults, span } from '../cli/output.ts'
+import { type Column, mailboxText, printWithResults, span } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { BroadcastView, Plan } from './broadcasts.ts'
@@ -127,7 +127,6 @@ const tested = ({ projectVersion, testedVersion }: Plan): string => {
 /** Returns the sentence that a confirmation shows. */
 const sending = (plan: Plan): string => {
   const { mails, suppressed, audience, topicName, subject, subjects, from, at, rate, contest } = plan
-  const sender = from.name === '' ? from.email : `${from.name} <${from.email}>`
   const leftOut = suppressed > 0 ? `, leaving out ${number(suppressed)} suppressed` : ''
   const topic = topicName === undefined ? '' : `, about ${topicName}`
   const people = quantity(mails, 'person', 'people')
@@ -137,7 +136,7 @@ const sending = (plan: Plan): string => {
     ? ` to ${contest.share} % of them, and ${span(contest.afterMs)} later to the rest the one that was ${contest.by} most`
     : ''
   const pace = rate === null ? '' : `, at most ${number(rate)} a minute`
-  return `email ${people} of ${audience}${leftOut}${topic}: ${lines}${rest}, from ${sender}, ${version}, ${at ? `at ${at.toISOString()}` : 'at once'}${pace}`
+  return `email ${people} of ${audience}${leftOut}${topic}: ${lines}${rest}, from ${mailboxText(from)}, ${version}, ${at ? `at ${at.toISOString()}` : 'at once'}${pace}`
 }
 
 /** Returns what a dry run prints of a plan. */

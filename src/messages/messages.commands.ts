@@ -3,7 +3,7 @@ import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, type FlagValues, paged, repeated, text, unasked } from '../cli/flags.ts'
 import { readData, readText } from '../cli/input.ts'
 import { type Letter, letterFlags, showLetter } from '../cli/letter.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, mailboxText } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { BesideResults } from '../results/results.ts'
@@ -210,7 +210,7 @@ const letterOf = async (context: Context, message: MessageDetail & BesideResults
       : 'The content of this email is no longer kept'
   const headers = {
     id,
-    ...(from && { from: from.name === '' ? from.email : `${from.name} <${from.email}>` }),
+    ...(from && { from: mailboxText(from) }),
     ...(replyTo && { 'reply to': replyTo }),
     to,
     subject,

@@ -276,6 +276,7 @@ test('a single object shows its parts as tables and its nested data flattened; -
     status: 'pending',
     types: ['a', 'b'],
     none: [],
+    from: { email: 'hello@shop.example', name: 'Harbour' },
     history: [
       { at: now - 60_000, status: 500, error: null },
       { at: now, status: null, error: 'timeout' },
@@ -289,6 +290,7 @@ test('a single object shows its parts as tables and its nested data flattened; -
     'status   pending',
     'types    a, b',
     'none     –',
+    'from     Harbour <hello@shop.example>',
     '',
     'history',
     'AT                            STATUS  ERROR',

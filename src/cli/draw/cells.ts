@@ -93,6 +93,10 @@ export const moment = (time: Date, now: number): string => {
 export const moneyText = ({ amount, currency }: Money): string =>
   `${amount.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })} ${printable(currency)}`
 
+/** Returns `Harbour <hello@shop.example>`. */
+export const mailboxText = ({ email, name }: Readonly<Record<'email' | 'name', string>>): string =>
+  name === '' ? email : `${name} <${email}>`
+
 /** Returns a cell for a pipe. */
 export const plainText = (cell: Cell): string => {
   if (cell === null || cell === undefined) return ''

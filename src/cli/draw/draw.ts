@@ -5,6 +5,7 @@ import {
   headingOf,
   jsonText,
   type Money,
+  mailboxText,
   painted,
   plainText,
   type Shown,
@@ -20,6 +21,7 @@ export {
   idPattern,
   jsonText,
   type Money,
+  mailboxText,
   moment,
   moneyText,
   printable,
@@ -76,7 +78,11 @@ const isMoney = (value: unknown): value is Money =>
 const labelOf = (property: string): string =>
   /[a-z][A-Z]/.test(property) ? headingOf(property).toLowerCase() : property
 
-/** Returns an object as one line, such as `email: ada@shop.example, name: Ada`. */
+const isMailbox = (thing: object): thing is Parameters<typeof mailboxText>[0] =>
+  Object.keys(thing).toSorted().join() === 'email,name' &&
+  Object.values(thing).every((part) => typeof part === 'string')
+
+/** Returns an object as one line, such as `status: valid, reasons: –`. */
 const briefly = (thing: object, now: number): string =>
   Object.entries(thing)
     .map(([name, value]) => `${name}: ${shownText(cellOfPerson(name, value, now), now, true).text}`)
@@ -85,7 +91,8 @@ const briefly = (thing: object, now: number): string =>
 const cellOfPerson = (name: string, value: unknown, now: number): Cell => {
   if (isMoney(value)) return value
   if (Array.isArray(value) && !isTable(value)) return value.join(', ') || null
-  return isObject(value) ? briefly(value, now) || null : cellOf(name, value)
+  if (!isObject(value)) return cellOf(name, value)
+  return isMailbox(value) ? mailboxText(value) : briefly(value, now) || null
 }
 
 /** Returns a column for each property of the rows, for objects whose command names no columns. */
