@@ -223,6 +223,24 @@ test('an address is not broken while other text can wrap, and a note wraps betwe
   expect(stderr.text()).toMatch(/word\nword/)
 })
 
+test('an address of usual length stays whole where hiding times makes room for it', async () => {
+  const contact = { email: 'jonas.lindqvist@sample.example', name: 'Jonas Lindqvist', list: 'Sample contacts' }
+  const columns: Column<typeof contact>[] = [
+    ['EMAIL', ({ email }) => email],
+    ['NAME', ({ name }) => name],
+    ['LIST', ({ list }) => list],
+    ['STATUS', () => 'active'],
+    ['UPDATED', () => new Date(now - 9 * 60_000)],
+  ]
+  const { out, stdout, stderr } = open('table', { columns: 80 })
+  await out.list('contacts', [contact], columns)
+  expect(stdout.lines()[1]).toMatch(/^jonas\.lindqvist@sample\.example {2}Jonas Lindqvist {2}Sample contacts {2}active/)
+  expect(stderr.text()).toContain('Hidden columns: UPDATED')
+  const wide = open('table', { columns: 100 })
+  await wide.out.list('contacts', [contact], columns)
+  expect(wide.stdout.text()).toContain('9 min ago')
+})
+
 test('a single object is never cut: values wrap, an address is not broken, narrow parts have one line per field', () => {
   const { out, stdout } = open('table', { columns: 40 })
   const url = `https://example.com/${'a'.repeat(40)}`

@@ -4,6 +4,7 @@ import { painted, type Shown } from './cells.ts'
 const require = createRequire(import.meta.url)
 const gap = 2
 /** Minimum widths of columns that wrap: of texts in cells, and of addresses as a share of the terminal's width. */
+const whole = { text: 18, address: 0.4 }
 const preferred = { text: 18, address: 0.3 }
 const narrow = { text: 10, address: 0.3 }
 /** Leaves room for the dates of future times. */
@@ -180,9 +181,9 @@ const measureColumns = (
 
 /**
  * Returns which columns fit in a terminal of `columns` cells, and their widths. If space is short: empty columns are hidden,
- * ids are shortened, texts to read or copy get lines of their own, other text wraps, future times lose their distance from
- * now, then become relative, and finally columns are hidden: times first, then from the right those that do not identify a
- * row. The first column always stays. With `columns` null, every column has its natural width.
+ * ids are shortened, texts to read or copy get lines of their own, other text wraps, times are hidden if addresses of usual
+ * length then stay whole, future times lose their distance from now, then become relative, and finally columns are hidden:
+ * times first, then from the right those that do not identify a row. The first column always stays. With `columns` null, every column has its natural width.
  */
 export const layOut = (
   head: readonly string[],
@@ -225,6 +226,22 @@ export const layOut = (
     kept = kept.filter((other) => other !== column)
   }
 
+  const isLesser = ({ heading }: Measured) => !essential.test(heading)
+  /** Returns a layout in which addresses of usual length are whole, since times are hidden. */
+  const withoutTimes = (): Layout | null => {
+    const all = kept
+    const addresses = all.filter(({ heading }) => address.test(heading))
+    const areUsual = addresses.every(({ natural }) => natural <= columns! * whole.address)
+    let found: Layout | null = null
+    for (const time of addresses.length > 0 && areUsual ? all.toReversed() : []) {
+      if (found || time.kind !== 'time' || time.at === 0 || !isLesser(time)) continue
+      hide(time)
+      found = layOf(whole)
+    }
+    if (!found) kept = all
+    return found
+  }
+
   let layout = layOf(null)
   for (const column of kept.toReversed()) {
     if (layout || column.kind !== 'empty' || column.at === 0) continue
@@ -241,7 +258,7 @@ export const layOut = (
     )
     kept = kept.filter((column) => !below.includes(column))
   }
-  layout = layOf(null) ?? layOf(preferred) ?? layOf(narrow)
+  layout = layOf(null) ?? layOf(whole) ?? withoutTimes() ?? layOf(preferred) ?? layOf(narrow)
   const isFuture = ({ kind, natural, short }: Measured) => kind === 'time' && natural > short
   if (!layout && kept.some(isFuture)) layout = layOf(narrowest)
   if (layout) return layout
@@ -249,7 +266,6 @@ export const layOut = (
   layout = layOf(narrow)
   while (!layout && kept.length > 1) {
     const others = kept.slice(1)
-    const isLesser = ({ heading }: Measured) => !essential.test(heading)
     hide(
       others.findLast((column) => column.kind === 'time' && isLesser(column)) ??
         others.findLast(isLesser) ??

@@ -21,7 +21,7 @@ const columns: Column<MailView>[] = [
   ['ID', (mail) => mail.id],
   ['TO', (mail) => mail.to],
   ['SUBJECT', (mail) => mail.subject],
-  ['FROM', (mail) => mail.from],
+  ['FROM', (mail) => mail.from, 'wide'],
   ['AT', (mail) => new Date(mail.at)],
 ]
 
