@@ -124,7 +124,7 @@ export const introduction = ({ info, servers }: OpenApi): GuideSection => ({
     .split('\n')
     .map((line, n) => [n > 0 && html`<br>`, line])}</p>`,
   text: html`<p>Base URL: <code>${servers[0]!.url}/api/v1</code><br>
-For programs: <a href="openapi.json">openapi.json</a> (OpenAPI 3.1).</p>`,
+For programs: <a href="openapi.json">openapi.json</a> (OpenAPI 3.1). For language models: <a href="llms.txt">llms.txt</a>.</p>`,
   code: codeBlock('Send an email', firstCall(servers[0]!.url)),
 })
 

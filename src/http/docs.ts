@@ -57,3 +57,14 @@ export const docsPage = (document: () => OpenApi): Page => {
     },
   }
 }
+
+/** The index of the documentation for language models, `/llms.txt`. */
+export const llmsPage = (document: () => OpenApi): Page => ({
+  method: 'GET',
+  path: '/llms.txt',
+  handle: async (): Promise<File> => {
+    const { llmsText } = await import('./docs.llms.ts')
+    const headers = { 'cache-control': 'public, max-age=300' }
+    return { type: 'text/plain; charset=utf-8', content: llmsText(document()), headers }
+  },
+})

@@ -28,7 +28,7 @@ const titleOf = ({ operationId }: Operation): string => {
   return words[0]!.toUpperCase() + words.slice(1)
 }
 
-const shortPath = (path: string): string => path.replace('/api/v1', '')
+export const shortPath = (path: string): string => path.replace('/api/v1', '')
 
 const method = (name: string): Html => html`<span class="method ${name}">${name.toUpperCase()}</span>`
 
@@ -152,7 +152,7 @@ interface Resource {
 }
 
 /** Returns the resources with their operations, and the objects that appear there first. */
-const resourcesOf = (document: OpenApi): Resource[] => {
+export const resourcesOf = (document: OpenApi): Resource[] => {
   const seen = new Set<string>(['Error', 'WebhookEvent', ...eventSchemas(document)])
   return document.tags.map(({ name, description }) => {
     const operations = operationsOf(document).filter(({ tags }) => tags.includes(name))

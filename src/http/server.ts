@@ -28,7 +28,7 @@ import { logAtEnd, type OnAnswered, observeAnswers } from './answered.ts'
 import { parseAttached } from './attached.ts'
 import { authenticate } from './auth.ts'
 import { bodyLimits, createBodyReader, isJson, type ReadBody, textOf, tooLarge } from './bodies.ts'
-import { docsPage } from './docs.ts'
+import { docsPage, llmsPage } from './docs.ts'
 import { answerError, unavailableSeconds } from './errors.ts'
 import { addPages, answerPageNotFound, isPageUrl } from './hosted-pages.ts'
 import { limitLoad } from './load.ts'
@@ -318,7 +318,8 @@ export const buildServer = async (
     addProbes(server, app, () => draining, jobs)
     // A server without routes has only probes, metrics and pages.
     if (routes.length > 0) addDocument(server, document)
-    addPages(server, app, routes.length > 0 ? [...pages, docsPage(document)] : pages, readBody)
+    const documented = routes.length > 0 ? [docsPage(document), llmsPage(document)] : []
+    addPages(server, app, [...pages, ...documented], readBody)
   })
   addNotFound(server, app, routes)
   await server.ready()

@@ -130,3 +130,15 @@ test('it is compressed as the client accepts, under a policy without exceptions,
   expect([again.statusCode, again.rawPayload.length]).toEqual([304, 0])
   expect((await get({ 'if-none-match': '"other"' })).statusCode).toBe(200)
 })
+
+test('/llms.txt has a line for each operation and event, whose link leads to a part of /docs', async () => {
+  const { statusCode, headers, body } = await t.server.fastify.inject({ url: '/llms.txt' })
+  expect([statusCode, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
+  expect(body).toMatch(/^# svc API\n\n> Send email, /)
+  expect(body).toContain('- [POST /send](https://svc.example/mail/docs#sendEmail): Send one email')
+  const page = await read()
+  const ids = [...body.matchAll(/\(https:\/\/svc\.example\/mail\/docs#([\w-]+)\)/g)].map(([, id]) => id!)
+  for (const id of ids) expect(page).toContain(`id="${id}"`)
+  const operations = [...page.matchAll(/<section class="operation" id="([\w-]+)"/g)].map(([, id]) => id!)
+  expect(operations.filter((id) => !id.startsWith('shape-') && !ids.includes(id))).toEqual([])
+})
