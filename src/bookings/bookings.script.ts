@@ -30,7 +30,8 @@ for (const root of document.querySelectorAll('.booking[data-starts]')) {
     const format = new Intl.DateTimeFormat(lang, { timeZone: 'UTC', ...options })
     return (key) => format.format(Date.parse(key + 'T00:00Z'))
   }
-  const dayName = utc({ weekday: 'long', day: 'numeric', month: 'long' })
+  // Beside the switch of the clock there is room for a short name.
+  const dayName = utc({ weekday: 'short', day: 'numeric', month: 'short' })
   const fullName = utc({ weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' })
   const monthName = utc({ month: 'long', year: 'numeric' })
   const numberName = utc({ day: 'numeric' })

@@ -132,7 +132,13 @@ describePages('bookings', (openPage) => {
     }
     expect(await month.textContent()).toBe('January 2027')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Friday 1 January' }).waitFor()
+    const chosen = page.getByRole('heading', { name: 'Fri 1 Jan' })
+    await chosen.waitFor()
+    for (const width of [320, 1200]) {
+      await page.setViewportSize({ width, height: 900 })
+      // A line is 24 px high.
+      expect((await chosen.boundingBox())!.height).toBeLessThan(30)
+    }
     expect(await focused()).toBe('2027-01-01')
     const turn = (name: string) => page.getByRole('button', { name })
     expect(await turn('Next month').getAttribute('aria-disabled')).toBe('true')
