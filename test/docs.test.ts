@@ -36,7 +36,10 @@ test('the README has at most 120 lines, and says in 60 words before its picture 
   const text = read('README.md')
   expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(120)
   const [first] = text.split('\n![')
-  const words = first!.replace(/^# .*$/m, '').trim().split(/\s+/)
+  const words = first!
+    .replace(/^# .*$/m, '')
+    .trim()
+    .split(/\s+/)
   expect(words.length).toBeGreaterThan(20)
   expect(words.length).toBeLessThanOrEqual(60)
 })
