@@ -17,7 +17,7 @@ export const courseMail = (
   if (event === 'enrolled')
     return plainMail(
       `You now have access to ${title}`,
-      [`Everything in this membership is open to you at ${email}.`, ...button('Start the course')],
+      [`All courses of this membership are open to you, as ${email}.`, ...button('Start the course')],
       { preheader: `Start whenever you like, as ${email}.`, brand },
     )
   return plainMail(

@@ -89,11 +89,19 @@ const treeColumns = (labels: ReadonlyMap<TreeStep, string>, names: ReadonlyMap<s
 const fileOf = async ({ id, name, enabled, definition }: JourneyDetail, { names }: Output): Promise<string> => {
   const { stringify } = await import('yaml')
   const text = JSON.stringify(definition)
-  // A file may refer to things by name. Where it is printed for a person, it does, if only one thing can have the name.
-  const named = await names((text.match(/"(frm|lst|pipe|prj)_[0-9a-z]{26}"/g) ?? []).map((id) => id.slice(1, -1)))
-  const { trigger, reentry, exitOn, steps } = JSON.parse(text, (_, value) => named.get(value) ?? value)
+  const named = await names((text.match(/"[a-z]{2,5}_[0-9a-z]{26}"/g) ?? []).map((id) => id.slice(1, -1)))
+  // A file may refer to things by name. Where it is printed for a person, it does, if only one thing can have the name. The
+  // names of stages, courses and webinars stand beside their ids.
+  const isUnique = (value: unknown) => typeof value === 'string' && /^(frm|lst|pipe|prj)_/.test(value)
+  const { trigger, reentry, exitOn, steps } = JSON.parse(text, (_, value) =>
+    isUnique(value) ? (named.get(value) ?? value) : value,
+  )
   const lines = stringify({ id, name, enabled, trigger, reentry, exitOn, steps }).trimEnd().split('\n')
-  return lines.map(printable).join('\n')
+  const withName = (line: string) => {
+    const other = named.get(/ ([a-z]{2,5}_[0-9a-z]{26})$/.exec(line)?.[1] ?? '')
+    return other === undefined ? line : `${line} # ${other}`
+  }
+  return lines.map((line) => printable(withName(line))).join('\n')
 }
 
 const readCommands: CommandList = [

@@ -58,13 +58,13 @@ test('apply creates a journey from a file, updates it by name, and leaves it as 
   expect(await journeys('apply', '-f', file)).toMatchObject({ id: made.id, version: 2, outcome: 'updated' })
 })
 
-test('show keeps the id of a stage on a terminal: its name may refer to that of another pipeline', async () => {
+test('show keeps the id of a stage on a terminal, with its name beside it: another pipeline may have that name, too', async () => {
   const { stages } = await json('pipelines', 'create', '--name', 'Renewals')
   const stage = stages.find((one: { name: string }) => one.name === 'Won').id
   const source = `{name: Renew, trigger: {kind: api}, steps: [{kind: move-deal, stage: ${stage}}]}`
   expect((await apply(source)).status).toBe(0)
   const shown = await svc(t, ['journeys', 'show', 'Renew', '--account', account.id], { tty: {} })
-  expect(shown.stdout).toContain(`stage: ${stage}`)
+  expect(shown.stdout).toContain(`stage: ${stage} # Won\n`)
 })
 
 test('test shows each step with its time, and leaves nothing behind', async () => {
