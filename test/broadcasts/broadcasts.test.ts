@@ -16,10 +16,11 @@ import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import { queueMails } from '../../src/messages/messages.ts'
 import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
 import { suppressAddresses } from '../../src/suppressions/suppressions.ts'
-import { startApp, type TestApp } from '../support/app.ts'
+import { ok, startApp, type TestApp } from '../support/app.ts'
 import { type Audience, addPeople, audience } from '../support/broadcasts.ts'
 import { freePort } from '../support/daemon.ts'
 import { eventually } from '../support/deliveries.ts'
+import { holdUp } from '../support/hold.ts'
 import { startMail, tallyMessages } from '../support/messages.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
 
@@ -469,6 +470,31 @@ test('two loops and the command queue each message once when they run concurrent
     [who.account.id],
   )
   expect(row).toEqual({ count: 2600, people: 2600 })
+})
+
+test.each([
+  ['decided', 'insert on broadcast_recipients'],
+  ['queued', 'update on broadcasts'],
+])('while its recipients are %s, no writer of the same contacts waits', async (_, change) => {
+  const who = await audience(t, 600)
+  const { id } = await create(who, { where: 'email is not empty' })
+  const hold = await holdUp(t, change)
+  const held = step(who, id)
+  await hold.reached()
+  const { key } = who.account
+  const add = (email: string) =>
+    ok(t.request('POST', '/contacts', { key, body: { listId: who.listId, email, fields: { name: 'New' } } }))
+  await add('c1@people.example')
+  await add('somebody@people.example')
+  await ok(t.request('DELETE', `/lists/${who.listId}/contacts/c2@people.example`, { key }))
+  expect((await ok(t.request('POST', '/erasures', { key, body: { email: 'c3@people.example' } }))).body).toEqual({
+    erased: true,
+  })
+  await hold.end()
+  // The step lost its session, and was repeated after these writes.
+  await held
+  await steps(who, id)
+  expect(await show(who, id)).toMatchObject({ recipients: 599, queued: 599 })
 })
 
 test('an unexpected error in one broadcast is reported and delays no other', async () => {
