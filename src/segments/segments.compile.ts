@@ -122,7 +122,15 @@ export const termNames = async (work: Work): Promise<Pick<ReadonlySet<string>, '
 
 const dayMs = 86_400_000
 const numeric = '^-?[0-9]+([.][0-9]+)?$'
-const dated = '^[0-9]{4}-[0-9]{2}-[0-9]{2}'
+
+/** Returns an SQL condition that every number and every date meets, and most other texts do not: `:` follows `-` and the digits. */
+const beforeColon = (value: string): string => `${value} collate "C" < ':'`
+
+/** Returns the SQL condition that a text is a number. */
+const isNumber = (value: string): string => `(${beforeColon(value)} and ${value} ~ '${numeric}')`
+
+/** Returns the SQL condition that a text of 10 characters is a date. It takes a third of the time of a regular expression. */
+const isDate = (value: string): string => `translate(${value}, '012345678', '999999999') = '9999-99-99'`
 
 /** Returns the times for which a test of the kind `time` holds: `[from, to)` in epoch ms. */
 const rangeOf = (test: Test, nowMs: number): { from?: number; to?: number } => {
@@ -174,7 +182,7 @@ const valueTest = (
           : `${value} = any(${bound('texts', test.values)})`
       if (!test.numbers) return texts
       const equal = `(${value})::numeric = any(${bind(test.numbers)}::numeric[])`
-      return `(${texts} or case when ${value} ~ '${numeric}' then ${equal} else false end)`
+      return `(${texts} or case when ${isNumber(value)} then ${equal} else false end)`
     }
     case 'names':
       return `${value} = any(${bound('texts', test.values.flatMap(idsOf))})`
@@ -186,10 +194,14 @@ const valueTest = (
       return `${value} = any(${bind(test.values)}::numeric[])`
     case 'number': {
       const compared = `(${value})::numeric ${test.operator} ${bound('number', test.value)}`
-      return kind === 'number' ? compared : `case when ${value} ~ '${numeric}' then ${compared} else false end`
+      return kind === 'number' ? compared : `case when ${isNumber(value)} then ${compared} else false end`
     }
-    case 'date':
-      return `(${value} ~ '${dated}' and left(${value}, 10) collate "C" ${test.operator} ${bound('text', test.value)})`
+    case 'date': {
+      const day = `left(${value}, 10)`
+      // Most other texts follow every date.
+      const first = test.operator.startsWith('>') ? `${beforeColon(value)} and ` : ''
+      return `(${first}${day} collate "C" ${test.operator} ${bound('text', test.value)} and ${isDate(day)})`
+    }
     default:
       return null
   }
