@@ -35,6 +35,7 @@ test('the lines of documents have at most 120 characters, those of the map 100; 
 test('the README has at most 120 lines, and says in 60 words before its picture what svc is', () => {
   const text = read('README.md')
   expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(120)
+  for (const command of ['npm ci && npm start', 'npm ci && npm test']) expect(text).toContain(`\n${command}`)
   const [first] = text.split('\n![')
   const words = first!
     .replace(/^# .*$/m, '')
