@@ -254,7 +254,8 @@ describe('on a terminal', () => {
     await mkdir(mailFolder(dataDir))
     await writeFile(join(mailFolder(dataDir), `${mail.id}.json`), JSON.stringify(mail))
     const own = { SVC_DATA_DIR: dataDir }
-    expect(await show(['mail'], own)).toMatch(/Hello +a@shop.example +1 h ago\n/)
+    expect(await show(['mail'], own)).toMatch(/b@shop.example +Hello +1 h ago\n/)
+    expect(await show(['mail', '--wide'], own)).toMatch(/a@shop.example/)
     expect(await show(['mail', 'show', mail.id], own)).toMatch(/subject +Hello\ndate .*\(1 h ago\)\n\nDear reader\n/)
     expect(await show(['mail', 'show', 'msg_01sent'], own)).toMatch(new RegExp(`^id +${mail.id}\n`))
     expect((await svc(t, ['mail', 'show', 'msg_01sen'], { env: own })).status).toBe(3)
