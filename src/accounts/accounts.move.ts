@@ -26,8 +26,11 @@ type Move = 'closing' | 'exporting' | 'exported'
 
 const retrySeconds = 30
 
+/** An account is `moving` from the start of its export on, and `moved` once it can only work in another installation. */
+export type AccountState = 'active' | 'moving' | 'moved'
+
 /** Returns the state of an account by its `accounts.move`. */
-export const stateOf = (move: string | null): 'active' | 'moving' | 'moved' => {
+export const stateOf = (move: string | null): AccountState => {
   if (move === null) return 'active'
   return move === 'exported' ? 'moved' : 'moving'
 }
@@ -35,7 +38,7 @@ export const stateOf = (move: string | null): 'active' | 'moving' | 'moved' => {
 const refusalOf = (move: Move): Problem =>
   stateOf(move) === 'moved'
     ? new Problem('gone', 'The account has moved to another installation', {
-        hint: 'run the command there; svc accounts list shows the accounts that work here',
+        hint: 'run the command there; svc accounts list shows which accounts work here',
       })
     : new Problem('unavailable', 'The account is being moved: try again in a moment', {
         retryAfterSeconds: retrySeconds,

@@ -10,7 +10,7 @@ import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
 import { type Brand, type BrandChange, changeBrand, readBrand } from './accounts.brand.ts'
 import { accounts } from './accounts.columns.ts'
-import { stateOf } from './accounts.move.ts'
+import { type AccountState, stateOf } from './accounts.move.ts'
 import { showPlan } from './accounts.plans.ts'
 import { takeSlug } from './accounts.slug.ts'
 
@@ -61,8 +61,7 @@ export interface AccountView {
   plan: string
   contactCount: number
   createdAt: number
-  /** It is `moving` from the start of its export on, and `moved` once it can only work in another installation. */
-  state: 'active' | 'moving' | 'moved'
+  state: AccountState
 }
 
 const accountColumns = columns(accounts, ['id', 'name', 'slug', 'plan', 'contactCount', 'createdAt', 'move'])

@@ -48,6 +48,19 @@ const partsOf = async (method: string, path: string) => {
   return { object: allOf[0], ways: allOf[1].anyOf }
 }
 
+/** Returns the routes that take a body, with its properties in the document, also those of its alternatives. */
+const bodies = async () => {
+  const found = []
+  for (const { method, path, body } of await loadRoutes()) {
+    if (!body) continue
+    const schema = await bodyOf(method.toLowerCase(), `/api/v1${path.replace(/:(\w+)/g, '{$1}')}`)
+    const parts: Schema[] = [schema, ...(schema.allOf ?? []), ...(schema.anyOf ?? [])]
+    const properties = parts.flatMap((part) => Object.entries<Schema>(part.properties ?? {}))
+    found.push({ method, path, body, properties })
+  }
+  return found
+}
+
 const typesOf = ({ type, anyOf = [] }: Schema): string[] => [type, ...anyOf.flatMap(typesOf)].flat()
 /** Whether one of the issues is about the property. */
 const isRefused = (issues: readonly z.core.$ZodIssue[], property: string): boolean =>
@@ -65,11 +78,8 @@ const mistaken: [type: string, values: unknown[]][] = [
 test('no property of a body takes a value of another type for a number or a boolean', async () => {
   const taken: string[] = []
   let checked = 0
-  for (const { method, path, body } of await loadRoutes()) {
-    if (!body) continue
-    const schema = await bodyOf(method.toLowerCase(), `/api/v1${path.replace(/:(\w+)/g, '{$1}')}`)
-    const parts: Schema[] = [schema, ...(schema.allOf ?? []), ...(schema.anyOf ?? [])]
-    for (const [name, property] of parts.flatMap(({ properties = {} }) => Object.entries<Schema>(properties))) {
+  for (const { method, path, body, properties } of await bodies()) {
+    for (const [name, property] of properties) {
       const types = typesOf(property)
       for (const [type, values] of mistaken) {
         if (!types.includes(type) || types.includes('string')) continue
@@ -98,11 +108,8 @@ const boundsOf = (schema: Schema): { least?: number; most?: number } => {
 test('a number beyond a bound is refused with that bound, however far beyond it is', async () => {
   const wrong: string[] = []
   let checked = 0
-  for (const { method, path, body } of await loadRoutes()) {
-    if (!body) continue
-    const schema = await bodyOf(method.toLowerCase(), `/api/v1${path.replace(/:(\w+)/g, '{$1}')}`)
-    const parts: Schema[] = [schema, ...(schema.allOf ?? []), ...(schema.anyOf ?? [])]
-    for (const [name, property] of parts.flatMap(({ properties = {} }) => Object.entries<Schema>(properties))) {
+  for (const { method, path, body, properties } of await bodies()) {
+    for (const [name, property] of properties) {
       if (!/number|integer/.test(typesOf(property).join())) continue
       const { least, most } = boundsOf(property)
       const beyond = [

@@ -213,7 +213,7 @@ test('at most 256 queries run at once, and their owners take turns', async () =>
   // Another owner is next as soon as the first queries end, although 3,584 queries waited before it.
   expect(await resolver.mail('mail.test', limit(9000), {})).toBe('mx')
   const facts = await Promise.all(asked)
-  // The first queries end when the time of the others does. A busy machine gives some of them a turn before it sees that: 984 once.
+  // The first queries end at the moment when the others give up. On a busy machine some of these still get a turn: 984 in one run.
   expect(facts.filter((fact) => fact === null).length).toBeGreaterThan(facts.length / 2)
   expect(facts.filter((fact) => fact === 'timeout').length).toBeGreaterThanOrEqual(256)
 })
