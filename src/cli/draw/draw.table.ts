@@ -183,7 +183,8 @@ const measureColumns = (
  * Returns which columns fit in a terminal of `columns` cells, and their widths. If space is short: empty columns are hidden,
  * ids are shortened, texts to read or copy get lines of their own, other text wraps, times are hidden if addresses of usual
  * length then stay whole, future times lose their distance from now, then become relative, and finally columns are hidden:
- * times first, then from the right those that do not identify a row. The first column always stays. With `columns` null, every column has its natural width.
+ * times first, then from the right those that do not identify a row. The first column always stays. With `columns` null, every
+ * column has its natural width.
  */
 export const layOut = (
   head: readonly string[],
