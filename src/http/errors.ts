@@ -1,7 +1,8 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
 import { isBusy, isUnavailable, tooBusy } from '../store/database.ts'
-import { bodyLimitOf, sizeText, timeoutCode } from './bodies.ts'
+import { bodyLimitOf, sizeText } from './bodies.limits.ts'
+import { timeoutCode } from './bodies.ts'
 
 const statuses: Record<ProblemKind, number> = {
   invalid: 400,

@@ -17,7 +17,9 @@ import {
 } from '../pages/page.ts'
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
-import { bodyLimits, isJson, type ReadBody, textOf, timeoutCode } from './bodies.ts'
+import { bodyLimits, isJson } from './bodies.limits.ts'
+import { textOf } from './bodies.parse.ts'
+import { type ReadBody, timeoutCode } from './bodies.ts'
 import { answerError, isAborted, unavailableSeconds } from './errors.ts'
 
 interface Asked {

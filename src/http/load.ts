@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Problem } from '../lib/problem.ts'
 import { clientOf, isListed, parseCidrs } from '../net/addresses.ts'
-import { mergeChunks } from './bodies.ts'
+import { mergeChunks } from './bodies.chunks.ts'
 
 /** Maximum connections, in total and per client address, and maximum unanswered requests. */
 const limits = { connections: 4096, perAddress: 512, requests: 1000 } as const

@@ -1,7 +1,7 @@
 /*
  * The HTTP server. route.ts has routes as data, hosted-pages.ts serves pages, auth.ts checks keys and rate limits,
- * bodies.ts, load.ts and attached.ts limit requests and their bodies, openapi.*.ts make the document, docs.*.ts
- * `/docs`, answered.ts the log of requests.
+ * bodies.*.ts read and parse bodies, load.ts limits requests, openapi.*.ts make the document, docs.*.ts `/docs`,
+ * answered.ts the log of requests.
  */
 
 import type { Socket } from 'node:net'
@@ -25,9 +25,10 @@ import { isUnavailable } from '../store/database.ts'
 import { requireWritable, schemaProblem, schemaState } from '../store/schema.ts'
 import type { App, Work } from '../store/work.ts'
 import { logAtEnd, type OnAnswered, observeAnswers } from './answered.ts'
-import { parseAttached } from './attached.ts'
 import { authenticate } from './auth.ts'
-import { bodyLimits, createBodyReader, isJson, type ReadBody, textOf, tooLarge } from './bodies.ts'
+import { bodyLimits, isJson } from './bodies.limits.ts'
+import { addBodyParsers } from './bodies.parse.ts'
+import { createBodyReader } from './bodies.ts'
 import { docsPage, llmsPage } from './docs.ts'
 import { answerError, unavailableSeconds } from './errors.ts'
 import { addPages, answerPageNotFound, isPageUrl } from './hosted-pages.ts'
@@ -83,46 +84,6 @@ const noCompiler = (): never => {
 
 const send = (reply: FastifyReply, { status, headers = {}, body }: Answer) =>
   reply.code(status).headers(headers).send(body)
-
-/** The parser refuses text that is no JSON, and JSON with a key that could change prototypes. */
-const refusalOfText = (error: Error & { code?: string }, text: string): Error => {
-  if (error.code !== 'FST_ERR_CTP_INVALID_JSON_BODY') return error
-  try {
-    JSON.parse(text)
-  } catch {
-    return error
-  }
-  return invalid("body can't have the key constructor.prototype")
-}
-
-/** Accepts only JSON; other types are 415. Routes without a body ignore what the client sends. */
-const addBodyParsers = (server: FastifyInstance, readBody: ReadBody) => {
-  const takesBody = (request: FastifyRequest) => request.routeOptions.schema?.body !== undefined
-  // Keys named `__proto__` are dropped at any depth.
-  const json = server.getDefaultJsonParser('remove', 'error')
-  server.removeAllContentTypeParsers()
-  server.addContentTypeParser('application/json', (request, payload, done) => {
-    if (!takesBody(request)) return done(null)
-    const { attachedOf } = request.routeOptions.config
-    const parse = (text: Buffer) =>
-      new Promise<unknown>((resolve, reject) => {
-        const decoded = textOf(text)
-        void json(request, decoded, (error, body) => (error ? reject(refusalOfText(error, decoded)) : resolve(body)))
-      })
-    readBody(request, payload)
-      .then(async (body) => {
-        const attached = attachedOf && body.long.length > 0 ? await parseAttached(body, attachedOf, parse) : undefined
-        if (attached !== undefined) return attached
-        const parsed = await parse(body.whole())
-        if (body.length > bodyLimits.large && attachedOf?.(parsed) === null) throw tooLarge(bodyLimits.large)
-        return parsed
-      })
-      .then((parsed) => done(null, parsed), done)
-  })
-  server.addContentTypeParser('*', (request, _payload, done) =>
-    done(takesBody(request) ? Object.assign(new Error(), { code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' }) : null),
-  )
-}
 
 /** Hooks that run before the body is read: authentication, rate limit and scope, then the plan's quota, then the route's own check. */
 const admissionHooks = (app: App, route: Route, family: string) => {

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadPages, loadRoutes } from '../../src/app/features.ts'
-import { createValueCounter, mergeChunks } from '../../src/http/bodies.ts'
+import { mergeChunks } from '../../src/http/bodies.chunks.ts'
+import { JsonScanner } from '../../src/http/bodies.json.ts'
 import { type FormBench, formBench, urlencoded, useForms } from '../forms/support.ts'
 import { ok } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
@@ -158,9 +159,9 @@ describe('a body', () => {
 
 describe('the values of a text are counted as it arrives', () => {
   const weigh = (text: string, most: number, size: number) => {
-    const countValues = createValueCounter(most)
+    const scanner = new JsonScanner(most)
     const bytes = Buffer.from(text)
-    for (let at = 0; at < bytes.length; at += size) countValues(bytes.subarray(at, at + size))
+    for (let at = 0; at < bytes.length; at += size) scanner.scan(bytes.subarray(at, at + size))
   }
 
   test.each([1, 2, 3, 5, 1000])('in chunks of %i bytes', (size) => {

@@ -1,21 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { decodeJsonBase64 } from '../lib/base64.ts'
+import type { Span } from './bodies.json.ts'
 import type { Body } from './bodies.ts'
 import type { Route } from './route.ts'
 
-/** Returns the JSON text of a body in which other strings stand for the long ones. */
-const withoutLong = (body: Body): { text: Buffer; names: string[] } => {
+/** Returns the JSON text of a body with a placeholder for each long string, and the place in the body for each placeholder. */
+const withPlaceholders = (body: Body): { text: Buffer; spans: Map<unknown, Span> } => {
   const unique = randomUUID()
+  const spans = new Map<unknown, Span>()
   const pieces: Buffer[] = []
   let at = 0
-  const names = body.long.map(({ from, to }, i) => {
-    const name = `${unique} ${i}`
-    pieces.push(...body.pieces(at, from), Buffer.from(name))
-    at = to
-    return name
-  })
+  for (const span of body.longStrings) {
+    const placeholder = `${unique} ${spans.size}`
+    spans.set(placeholder, span)
+    pieces.push(...body.pieces(at, span.from), Buffer.from(placeholder))
+    at = span.to
+  }
   pieces.push(...body.pieces(at, body.length))
-  return { text: Buffer.concat(pieces), names }
+  return { text: Buffer.concat(pieces), spans }
 }
 
 /**
@@ -27,15 +29,15 @@ export const parseAttached = async (
   attachedOf: NonNullable<Route['attachedOf']>,
   parse: (text: Buffer) => Promise<unknown>,
 ): Promise<unknown> => {
-  const { text, names } = withoutLong(body)
+  const { text, spans } = withPlaceholders(body)
   const parsed = await parse(text)
-  const attached = (attachedOf(parsed) ?? []).filter((holder) => names.includes(holder.content as string))
-  if (attached.length !== names.length) return undefined
-  for (const holder of attached) {
-    const { from, to } = body.long[names.indexOf(holder.content as string)]!
+  const attached = (attachedOf(parsed) ?? []).filter(({ content }) => spans.has(content))
+  if (attached.length !== spans.size) return undefined
+  for (const attachment of attached) {
+    const { from, to } = spans.get(attachment.content)!
     const decoded = await decodeJsonBase64(body.pieces(from, to), to - from)
     if (!decoded) return undefined
-    holder.content = decoded
+    attachment.content = decoded
   }
   return parsed
 }
