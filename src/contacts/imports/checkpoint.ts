@@ -202,7 +202,7 @@ const advance = async (
 
 /**
  * Writes one batch with its rejects and advances the checkpoint from `rowsDone`, in one transaction: a batch is written exactly once, as
- * a whole, or not at all. `turn` is awaited before the checkpoint, so that batches commit in order. Throws Problem `conflict` if another
+ * a whole, or not at all. `waitForTurn` is awaited before the checkpoint, so that batches commit in order. Throws Problem `conflict` if another
  * process has written the batch.
  */
 export const writeBatch = async (
@@ -211,14 +211,14 @@ export const writeBatch = async (
   rowsDone: number,
   batch: Batch,
   verifications: ReadonlyMap<string, VerificationResult>,
-  turn = async (): Promise<void> => {},
+  waitForTurn = async (): Promise<void> => {},
 ): Promise<Counts> => {
   const keepExisting = options.onConflict === 'skip'
   const { events } = options
   const outcomes = await writeContacts(work, listId, batch.writes, verifications, {
     keepExisting,
     events,
-    turn,
+    waitForTurn,
     ...(batch.states && { pending: batch.states.pending }),
   })
   if (keepExisting) {
@@ -229,7 +229,7 @@ export const writeBatch = async (
   const counts = countRows(batch, outcomes)
   // Reported events must not outlive their contacts.
   const isDurable = events && counts.created + counts.updated > 0 && (await areWriteEventsWanted(work))
-  await turn()
+  await waitForTurn()
   await advance(work, id, rowsDone, { rows: batch.rows, counts, isDurable })
   await addRejects(work, id, batch.rejects)
   return counts

@@ -109,16 +109,16 @@ export const writeBatches = async function* (
     const from = rowsDone
     const ahead = open.at(-1)
     const { promise: gaveWay, resolve: giveWay } = Promise.withResolvers<void>()
-    let turn = async (work: Work) => ahead && (await waitFor(work, ahead))
+    let waitForTurn = async (work: Work) => ahead && (await waitFor(work, ahead))
     const counts = writeFairly(
       app,
       accountId,
       actor,
-      (work) => writeBatch(work, opened, from, batch, verifications, () => turn(work)),
+      (work) => writeBatch(work, opened, from, batch, verifications, () => waitForTurn(work)),
       async () => {
         giveWay()
         await ahead?.counts
-        turn = async () => {}
+        waitForTurn = async () => {}
       },
     )
     // A failure is reported when the batch's turn comes.

@@ -1,13 +1,12 @@
-import { contactsLeft } from '../../accounts/accounts.ts'
+import { contactsLeft, readContactsLeft } from '../../accounts/accounts.ts'
 import { notFound } from '../../lib/problem.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 import type { ContactWrite } from '../contacts.fields.ts'
 import { isInconclusive, resultOf, type VerificationResult } from '../verification/result.ts'
 import { withSignals } from '../verification/signals.ts'
-import { isQueued, noteContention } from './contention.ts'
+import { isQueued, noteContention, takeTicket } from './contention.ts'
 import { areLikelyNew, noteWrite } from './new-addresses.ts'
-import { hasAmpleCapacity, reserveCapacity } from './write.capacity.ts'
 import { joinFields, type Probed, probeContacts } from './write.statement.ts'
 
 /* The first part of a write: looks up which addresses the account and the list already have. Nothing is written yet. */
@@ -52,16 +51,16 @@ export interface Draft extends ContactWrite {
   text: string
 }
 
-/** The writes in groups, each in the order of the addresses. */
+/** The writes in groups, according to a read without locks. Each group is in the order of the addresses. */
 export interface Classified {
-  /** New to the account. */
-  fresh: Draft[]
-  /** They are in the account, but not in the list. */
-  known: Draft[]
-  /** They are in the list, with fields that the write changes, according to a read without locks. */
-  members: Draft[]
-  /** They are in the list, with the same fields. */
-  same: Draft[]
+  /** Addresses that are new to the account. */
+  newAddresses: Draft[]
+  /** Addresses of the account that are not in the list yet. */
+  newMembers: Draft[]
+  /** Contacts of the list whose fields the write changes. */
+  changedMembers: Draft[]
+  /** Contacts of the list that have these fields already. */
+  unchangedMembers: Draft[]
   /** Verification results to replace, of addresses of the account. */
   verifications: { email: string; status: VerificationResult['status']; reasons: string[] }[]
   /** The verification result of each address, with its signals. */
@@ -69,13 +68,11 @@ export interface Classified {
 }
 
 /** Returns whether a result replaces the stored one. An inconclusive result does not; an equal one does after a day. */
-const isReplacing = (verification: VerificationResult, held: VerificationResult | null, isOld: boolean): boolean => {
-  if (held === null) return true
+const replaces = (verification: VerificationResult, stored: VerificationResult | null, isOld: boolean): boolean => {
+  if (stored === null) return true
   if (isInconclusive(verification)) return false
-  return isOld || verification.status !== held.status || verification.reasons.join() !== held.reasons.join()
+  return isOld || verification.status !== stored.status || verification.reasons.join() !== stored.reasons.join()
 }
-
-const valid: VerificationResult = { status: 'valid', reasons: [] }
 
 /** Returns the verification results with the signals of their addresses added. */
 const joinSignals = (
@@ -84,13 +81,16 @@ const joinSignals = (
 ): ReadonlyMap<string, VerificationResult> => {
   if (findings === null) return verifications
   const joined = new Map(verifications)
-  for (const [email, shown] of Object.entries(findings)) {
+  for (const [email, signals] of Object.entries(findings)) {
     const verification = verifications.get(email)
-    if (verification) joined.set(email, resultOf([...verification.reasons, ...shown]))
+    if (verification) joined.set(email, resultOf([...verification.reasons, ...signals]))
   }
   return joined
 }
 
+const noDrafts = () => ({ newAddresses: [], newMembers: [], changedMembers: [], unchangedMembers: [] })
+
+/** Looks up the addresses and their contacts in the list. */
 const probe = async (
   { sql, accountId, now }: Work,
   listId: string,
@@ -100,30 +100,41 @@ const probe = async (
   const emails = drafts.map(({ email }) => email)
   const fields = joinFields(drafts.map(({ text }) => text))
   const [row] = await sql(probeContacts, { accountId, listId, emails, fields, now })
-  const { kinds, verifications: held, findings } = row!
+  const { kinds, verifications: stored, findings } = row!
   const verified = joinSignals(verifications, findings)
-  const heldAt = new Map((held ?? []).map((verification) => [verification[0], verification]))
-  const classified: Classified = { fresh: [], known: [], members: [], same: [], verifications: [], verified }
+  const storedAt = new Map((stored ?? []).map((result) => [result[0], result]))
+  const classified: Classified = { ...noDrafts(), verifications: [], verified }
   const groups: Record<string, Draft[]> = {
-    n: classified.fresh,
-    k: classified.known,
-    m: classified.members,
-    s: classified.same,
+    n: classified.newAddresses,
+    k: classified.newMembers,
+    m: classified.changedMembers,
+    s: classified.unchangedMembers,
   }
   for (const [place, draft] of drafts.entries()) {
     const kind = kinds[place]!
     groups[kind]!.push(draft)
     const verification = kind === 'n' ? undefined : verified.get(draft.email)
     if (!verification) continue
-    const [, status, reasons, isOld] = heldAt.get(place) ?? [place, valid.status, valid.reasons, false]
+    // The lookup leaves out results that are `valid` and recent.
+    const [, status, reasons, isOld] = storedAt.get(place) ?? [place, 'valid', [], false]
     const before = status === null ? null : { status, reasons: reasons ?? [] }
-    if (isReplacing(verification, before, isOld)) classified.verifications.push({ email: draft.email, ...verification })
+    if (replaces(verification, before, isOld)) classified.verifications.push({ email: draft.email, ...verification })
   }
   return classified
 }
 
-/** Returns the number of rows that the write adds to the list. */
-const addedBy = ({ fresh, known }: Classified): number => fresh.length + known.length
+/** Near the plan limit (fewer spare contacts than this after the write) writers are serialised. */
+const ampleCapacity = 5_000
+
+/**
+ * Returns whether new addresses fit without the account's ticket, if the plan had `capacity` contacts left a moment ago. If the
+ * capacity is gone in the end, `countContacts` runs the unit of work again.
+ */
+const hasAmpleCapacity = (capacity: number | null, added: number): boolean =>
+  capacity === null || capacity >= added + ampleCapacity
+
+/** Returns the number of contacts that the write adds to the list. */
+const countAdded = ({ newAddresses, newMembers }: Classified): number => newAddresses.length + newMembers.length
 
 /** Classifies all writes as new to the account, without the lookup (contacts/write/new-addresses.ts). */
 const assumeNew = async (
@@ -132,42 +143,54 @@ const assumeNew = async (
   drafts: Draft[],
   verifications: ReadonlyMap<string, VerificationResult>,
 ): Promise<Classified> => {
-  const found = { fresh: drafts, known: [], members: [], same: [], verifications: [] }
+  const found = { ...noDrafts(), newAddresses: drafts, verifications: [] }
   if (!hasSignals) return { ...found, verified: verifications }
   const verified = [...verifications].map(([email, verification]) => ({ accountId, email, ...verification }))
   const joined = await withSignals(sql, verified)
   return { ...found, verified: new Map(joined.map((verification) => [verification.email, verification])) }
 }
 
+/** Refuses the last of the new addresses if the plan does not allow all of them. */
+const refuseBeyond = (
+  found: Classified,
+  writes: readonly ContactWrite[],
+  allowed: number,
+): { found: Classified; refused: ContactWrite[] } => {
+  const areNew = new Set(found.newAddresses.map(({ email }) => email))
+  const refused = writes.filter(({ email }) => areNew.has(email)).slice(allowed)
+  const areRefused = new Set(refused.map(({ email }) => email))
+  const newAddresses = found.newAddresses.filter(({ email }) => !areRefused.has(email))
+  return { found: { ...found, newAddresses }, refused }
+}
+
 /**
  * Classifies the writes. `refused` are the last of the new addresses, if the plan's contact limit does not allow all of them. May
- * take the account's ticket, after `turn`.
+ * take the account's ticket, after `waitForTurn`.
  */
 export const classify = async (
   work: Work,
   list: OpenList,
   writes: readonly ContactWrite[],
   verifications: ReadonlyMap<string, VerificationResult>,
-  turn: () => Promise<void>,
+  waitForTurn: () => Promise<void>,
 ): Promise<{ found: Classified; refused: ContactWrite[] }> => {
-  const { id: listId, capacity: seen } = list
+  const { id: listId, capacity } = list
   const drafts = writes
     .map(({ email, fields }): Draft => ({ email, fields, text: JSON.stringify(fields) }))
     .sort((a, b) => byText(a.email, b.email))
   const mustQueue = isQueued(work)
-  if (!mustQueue && areLikelyNew(listId, drafts.length) && hasAmpleCapacity(seen, drafts.length))
+  if (!mustQueue && areLikelyNew(listId, drafts.length) && hasAmpleCapacity(capacity, drafts.length))
     return { found: await assumeNew(work, list, drafts, verifications), refused: [] }
   const found = await probe(work, listId, drafts, verifications)
-  noteWrite(listId, { addresses: drafts.length, fresh: found.fresh.length })
-  const addContacts = addedBy(found)
-  if (found.fresh.length === 0 && !(mustQueue && addContacts > 0)) return { found, refused: [] }
-  const { allowed, hasTicket } = await reserveCapacity(work, found.fresh.length, { seen, turn, isQueued: mustQueue })
+  const toAdd = found.newAddresses.length
+  noteWrite(listId, { addresses: drafts.length, added: toAdd })
+  const needsTicket = mustQueue ? countAdded(found) > 0 : toAdd > 0 && !hasAmpleCapacity(capacity, toAdd)
+  if (!needsTicket) return { found, refused: [] }
+  await waitForTurn()
+  await takeTicket(work)
+  const allowed = await readContactsLeft(work)
   // Earlier holders of the ticket may have added the same addresses.
-  const { fresh, ...others } = hasTicket ? await probe(work, listId, drafts, verifications) : found
-  if (mustQueue && addedBy({ fresh, ...others }) < addContacts) noteContention(work.accountId)
-  if (fresh.length <= allowed) return { found: { ...others, fresh }, refused: [] }
-  const isFresh = new Set(fresh.map(({ email }) => email))
-  const refused = writes.filter(({ email }) => isFresh.has(email)).slice(allowed)
-  const isRefused = new Set(refused.map(({ email }) => email))
-  return { found: { ...others, fresh: fresh.filter(({ email }) => !isRefused.has(email)) }, refused }
+  const current = await probe(work, listId, drafts, verifications)
+  if (mustQueue && countAdded(current) < countAdded(found)) noteContention(work.accountId)
+  return refuseBeyond(current, writes, allowed)
 }

@@ -5,9 +5,9 @@ import type { App, Work } from '../../store/work.ts'
 
 /*
  * Units of work that add the same addresses to an account at the same moment conflict: all but one roll back and run again.
- * After its second conflict a unit of work queues. Queued units take the account's ticket (contacts/write/write.capacity.ts) before they lock
- * any row, so that they add addresses one after another, first come, first served, across all processes. Units of work without
- * a conflict never touch the ticket.
+ * After its second conflict a unit of work queues. Queued units take the account's ticket before they lock any row, so that they
+ * add addresses one after another, first come, first served, across all processes. Units of work without a conflict take the
+ * ticket only near the plan's limit (contacts/write/classify.ts).
  *
  * For a while after that, all units of work of the account in this process queue from the start. They wait in memory first, so
  * that an account under contention leaves the other connections of the pool to its neighbours. Figure (2026-11-22): of 320 batches of
@@ -53,7 +53,7 @@ export const noteContention = (accountId: string): void => {
 const tooMany = () => new SerializationConflict('Too many concurrent writes to the account')
 
 /** Waits for the caller's turn, and returns the function that ends it. Throws `SerializationConflict` after `maxWaitMs`. */
-const turnOf = async (accountId: string): Promise<() => void> => {
+const waitForTurn = async (accountId: string): Promise<() => void> => {
   const queue = queues.get(accountId)!
   const end = () => {
     queue.running--
@@ -131,7 +131,7 @@ export const writeFairly = async <T>(
   await beforeQueue()
   // The wait may have been long.
   noteContention(accountId)
-  const end = await turnOf(accountId)
+  const end = await waitForTurn(accountId)
   try {
     return await app.work(accountId, actor, (work) => {
       queued.add(work)

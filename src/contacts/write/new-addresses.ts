@@ -42,8 +42,8 @@ export const areLikelyNew = (listId: string, addresses: number): boolean => {
 export const noteKnownAddress = (listId: string): void =>
   remember(listId, { batches: 0, lookupUntil: performance.now() + lookupMs })
 
-/** Notes a write with a lookup: `fresh` of its addresses were new to the account. */
-export const noteWrite = (listId: string, { addresses, fresh }: { addresses: number; fresh: number }): void => {
+/** Notes a write with a lookup: `added` of its addresses were new to the account. */
+export const noteWrite = (listId: string, { addresses, added }: { addresses: number; added: number }): void => {
   const { batches, lookupUntil } = historyOf(listId)
-  if (addresses >= minAddresses) remember(listId, { batches: fresh < addresses ? 0 : batches + 1, lookupUntil })
+  if (addresses >= minAddresses) remember(listId, { batches: added < addresses ? 0 : batches + 1, lookupUntil })
 }

@@ -5,7 +5,7 @@ import { readMembers } from '../contacts.find.ts'
 import type { Contact } from '../contacts.view.ts'
 import { extendColumns } from '../lists/lists.ts'
 import type { VerificationResult } from '../verification/result.ts'
-import { addNew, joinKnown, type NewContact, type StatusOf, viewAdded } from './add.ts'
+import { addNewAddresses, addNewMembers, type NewContact, type StatusOf, viewAdded } from './add.ts'
 import { byText, type Classified, classify, type Draft, type OpenList, openList } from './classify.ts'
 import { addColumns, countContacts } from './write.count.ts'
 import {
@@ -32,8 +32,8 @@ export interface WriteOptions {
   status?: Contact['status']
   /** Addresses whose added contacts are `pending`, whatever `status` says. */
   pending?: ReadonlySet<string>
-  /** Awaited before any lock for which all writers of the list or the account contend. */
-  turn?: () => Promise<void>
+  /** It is awaited before any lock for which all writers of the list or the account contend. */
+  waitForTurn?: () => Promise<void>
 }
 
 /** Larger writes fire no contact events (docs/reference/events.md#sources). */
@@ -45,12 +45,12 @@ const namesOf = (writes: readonly ContactWrite[]): Set<string> => {
   return names
 }
 
-/** Locks known addresses that join the list or get a new verification result, and writes the results. Returns the row ids. */
-const lockKnown = async (
+/** Locks addresses that join the list or get a new verification result, and writes the results. Returns the row ids. */
+const lockAddresses = async (
   { sql, accountId, now }: Work,
-  { known, verifications }: Classified,
+  { newMembers, verifications }: Classified,
 ): Promise<ReadonlyMap<string, string>> => {
-  const [joins, verified] = [known.map(({ email }) => email), verifications.map(({ email }) => email)]
+  const [joins, verified] = [newMembers.map(({ email }) => email), verifications.map(({ email }) => email)]
   if (joins.length + verified.length === 0) return new Map()
   const emails = verified.length > 0 ? [...new Set([...joins, ...verified])].sort(byText) : joins
   const held = await sql(verified.length > 0 ? lockForResults : shareKnown, { accountId, emails })
@@ -154,14 +154,14 @@ const apply = async (
   found: Classified,
   { names, keepExisting, statusOf }: { names: ReadonlySet<string>; keepExisting: boolean; statusOf: StatusOf },
 ): Promise<Applied> => {
-  const { fresh, known, members } = found
-  const rowIds = await lockKnown(work, found)
-  const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, list.id, members)
-  const added = fresh.length > 0 ? await addNew(work, list.id, found, statusOf) : []
-  if (known.length > 0) await joinKnown(work, list.id, found, rowIds, statusOf)
+  const { newAddresses, newMembers, changedMembers } = found
+  const rowIds = await lockAddresses(work, found)
+  const changed = keepExisting ? new Map<string, Fields>() : await changeMembers(work, list.id, changedMembers)
+  const added = newAddresses.length > 0 ? await addNewAddresses(work, list.id, found, statusOf) : []
+  if (newMembers.length > 0) await addNewMembers(work, list.id, newMembers, rowIds, statusOf)
   const columns = addColumns(work, list, names)
-  const created = fresh.length + known.length
-  if (created > 0) countContacts(work, list.id, created, fresh.length)
+  const created = newAddresses.length + newMembers.length
+  if (created > 0) countContacts(work, list.id, created, newAddresses.length)
   return { added, changed, columns }
 }
 
@@ -169,15 +169,17 @@ const apply = async (
 const publish = async (
   work: Work,
   list: OpenList,
-  { fresh, known, members, same }: Classified,
+  { newAddresses, newMembers, changedMembers, unchangedMembers }: Classified,
   { added, changed, columns }: Applied,
   { events, isReading }: { events: boolean; isReading: boolean },
 ): Promise<Contact[]> => {
-  const created = [...fresh, ...known]
+  const created = [...newAddresses, ...newMembers]
   const emitsEvents = events && created.length + changed.size > 0 && (await areWriteEventsWanted(work))
   if (!isReading && !emitsEvents) return []
-  const others = isReading ? [...members, ...same] : members.filter(({ email }) => changed.has(email))
-  const emails = [...known, ...others].map(({ email }) => email)
+  const others = isReading
+    ? [...changedMembers, ...unchangedMembers]
+    : changedMembers.filter(({ email }) => changed.has(email))
+  const emails = [...newMembers, ...others].map(({ email }) => email)
   const contacts = emails.length > 0 ? await readMembers(work, list.id, emails, columns) : []
   contacts.push(...viewAdded(work, { ...list, fields: columns }, added))
   if (emitsEvents) await emitChanges(work, contacts, created, changed)
@@ -191,23 +193,24 @@ const write = async (
   verifications: ReadonlyMap<string, VerificationResult>,
   options: WriteOptions & { isReading?: boolean },
 ): Promise<Written> => {
-  const { keepExisting = false, status = 'active', pending, turn = async () => {}, isReading = false } = options
+  const { keepExisting = false, status = 'active', pending, waitForTurn = async () => {}, isReading = false } = options
   const statusOf: StatusOf = (email) => (pending?.has(email) ? 'pending' : status)
   const events = (options.events ?? true) && writes.length <= maxWithEvents
   const list = await openList(work, listId)
   const given = namesOf(writes)
   extendColumns(list.fields, given)
 
-  const { found, refused } = await classify(work, list, writes, verifications, turn)
-  const { fresh, known, members, same } = found
-  const names = refused.length === 0 ? given : namesOf([...fresh, ...known, ...members, ...same])
+  const { found, refused } = await classify(work, list, writes, verifications, waitForTurn)
+  const created = [...found.newAddresses, ...found.newMembers]
+  const existing = [...found.changedMembers, ...found.unchangedMembers]
+  const names = refused.length === 0 ? given : namesOf([...created, ...existing])
   const applied = await apply(work, list, found, { names, keepExisting, statusOf })
   const contacts = await publish(work, list, found, applied, { events, isReading })
 
   const outcomes = new Map<string, Outcome>()
-  for (const { email } of [...fresh, ...known]) outcomes.set(email, 'created')
+  for (const { email } of created) outcomes.set(email, 'created')
   for (const { email } of refused) outcomes.set(email, 'skipped')
   const left = keepExisting ? 'skipped' : 'unchanged'
-  for (const { email } of [...members, ...same]) outcomes.set(email, applied.changed.has(email) ? 'updated' : left)
+  for (const { email } of existing) outcomes.set(email, applied.changed.has(email) ? 'updated' : left)
   return { outcomes, contacts }
 }

@@ -1,10 +1,3 @@
-/*
- * A list's row is locked last. Every writer of a list meets at its counter. Counts and new columns are written at the
- * end of the unit of work, lists in the order of their ids (`contacts/write/write.count.ts`). A change that does not
- * fit there runs the unit again. No transaction shares a list's row to keep the list. A caller who adds to a list that
- * is being deleted learns it at the end of the transaction.
- */
-
 import { countingContacts } from '../../accounts/accounts.ts'
 import { SerializationConflict } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
@@ -18,7 +11,8 @@ import { extendColumns } from '../lists/lists.ts'
  * Updates the counters of lists and accounts at the end of a unit of work. This is the only place that changes `row_count` and
  * `fields` of lists and `contact_count` of accounts. All writers of a list or an account contend for these rows, so they are locked
  * last, lists in the order of their ids before the account: a transaction that holds one of them waits for nothing else. List rows
- * must not be share-locked earlier: two transactions that share the lock and then update the row would deadlock.
+ * must not be share-locked earlier: two transactions that share the lock and then update the row would deadlock. So a writer into a
+ * list that is being deleted learns it only here.
  */
 
 /** The list or the plan's capacity has changed since it was read. The unit of work runs again, and its first statements see the change. */
