@@ -10,7 +10,8 @@ import type { App, Work } from '../../store/work.ts'
 import { messages } from '../messages.columns.ts'
 import { isLeftOut } from '../messages.queue.ts'
 import { senderOf } from '../outbox/sender.ts'
-import { type Call, type Reserved, reserve } from './reserve.ts'
+import { type Reserved, reserve } from './reserve.ts'
+import type { Call } from './send.message.ts'
 import type { SendBody, SendResult } from './send.shapes.ts'
 
 /** A caller waits at most this long for the relay's answer. */

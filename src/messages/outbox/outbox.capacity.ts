@@ -13,16 +13,16 @@ import { type Kind, kindOf, largeLimit, policy, RelayQueue, rankOf } from './out
 
 /** Maximum claims of a process at a time. */
 const totalLimit = 2048
-/** Maximum claims for all relays together that do not answer, or have not answered yet. */
-const unprovenPool = 512
-/** Maximum large messages in flight of a process, and of them those for relays that do not answer, or have not answered yet. */
+/** Maximum claims for all unproven relays together: those that do not answer, or have not answered yet. */
+const unprovenLimit = 512
+/** Maximum large messages in flight of a process, and of them those for unproven relays. */
 const largeTotal = { all: 4, unproven: 2 }
+/** A relay that was unused for this long is forgotten. */
 const idleMs = 60_000
 
 /** A stream that may have unclaimed messages. */
 type OpenStream = Stream & { since: UnclaimedSince }
 
-/** Whether the relay does not answer, or has not answered yet. */
 const isUnproven = (relay: RelayQueue | undefined): boolean => relay?.health !== 'answering'
 
 const sumOf = (relays: readonly RelayQueue[], of: (relay: RelayQueue) => number): number =>
@@ -36,12 +36,12 @@ const capacityOf = (relay: RelayQueue | undefined, kind: Kind, nowMs: number): n
 
 /** Returns requests that share the capacity equally. If it is smaller than the number of streams, the first ones get 1 each. */
 const shareOut = (streams: readonly OpenStream[], capacity: number): ClaimRequest[] => {
-  const each = Math.ceil(capacity / streams.length)
+  const equalShare = Math.ceil(capacity / streams.length)
   let left = capacity
   return streams.flatMap(({ accountId, batch, since }) => {
-    const part = Math.min(each, left)
-    left -= part
-    return part > 0 ? { accountId, batch, capacity: part, since: since.take()! } : []
+    const share = Math.min(equalShare, left)
+    left -= share
+    return share > 0 ? { accountId, batch, capacity: share, since: since.take()! } : []
   })
 }
 
@@ -57,22 +57,24 @@ export const createRelayQueues = () => {
   const streams = new Map<string, OpenStream>()
 
   const queueOf = (claimed: ClaimedMessage): RelayQueue => relays.get(relayKeyOf(claimed))!
+  // The relay of an account is unknown until one of its messages was claimed.
   const relayKeyOfStream = ({ accountId }: Stream): string => relayKeys.get(accountId) ?? `new ${accountId}`
   const relayOfStream = (stream: Stream): RelayQueue | undefined => relays.get(relayKeyOfStream(stream))
 
   /** Returns how many large messages this process may begin to send to a relay. */
-  const largeRoom = (relay: RelayQueue): number => {
+  const largeCapacity = (relay: RelayQueue): number => {
     const all = [...relays.values()]
-    const room = largeTotal.all - sumOf(all, ({ largeInFlight }) => largeInFlight)
-    if (!isUnproven(relay)) return Math.max(0, room)
-    const unproven = largeTotal.unproven - sumOf(all.filter(isUnproven), ({ largeInFlight }) => largeInFlight)
-    return Math.max(0, Math.min(room, unproven))
+    const left = largeTotal.all - sumOf(all, ({ largeInFlight }) => largeInFlight)
+    if (!isUnproven(relay)) return Math.max(0, left)
+    const unprovenLeft = largeTotal.unproven - sumOf(all.filter(isUnproven), ({ largeInFlight }) => largeInFlight)
+    return Math.max(0, Math.min(left, unprovenLeft))
   }
 
   const forgetIdle = (nowMs: number) => {
     for (const [key, relay] of relays) if (relay.isIdle(nowMs) && nowMs - relay.usedAt > idleMs) relays.delete(key)
   }
 
+  // Other messages stay: their callers wait for a result, so each is tried once.
   const isPatient = (claimed: ClaimedMessage) => claimed.isPatient
 
   return {
@@ -88,15 +90,15 @@ export const createRelayQueues = () => {
     claimRequests(nowMs: number): { requests: ClaimRequest[]; total: number } {
       forgetIdle(nowMs)
       const known = [...relays.values()]
-      let unproven = unprovenPool - sumOf(known.filter(isUnproven), ({ claimed }) => claimed)
+      let unprovenLeft = unprovenLimit - sumOf(known.filter(isUnproven), ({ claimed }) => claimed)
       const inOrder = [...streams.values()].sort((a, b) => rankOf(a) - rankOf(b))
-      const sharing = Map.groupBy(inOrder, (stream) => `${relayKeyOfStream(stream)} ${kindOf(stream)}`)
-      const requests = [...sharing.values()].flatMap((group) => {
+      const groups = Map.groupBy(inOrder, (stream) => `${relayKeyOfStream(stream)} ${kindOf(stream)}`)
+      const requests = [...groups.values()].flatMap((group) => {
         const relay = relayOfStream(group[0]!)
         const capacity = capacityOf(relay, kindOf(group[0]!), nowMs)
         if (!isUnproven(relay)) return shareOut(group, capacity)
-        const granted = Math.max(0, Math.min(capacity, unproven))
-        unproven -= granted
+        const granted = Math.max(0, Math.min(capacity, unprovenLeft))
+        unprovenLeft -= granted
         return shareOut(group, granted)
       })
       return { requests, total: totalLimit - sumOf(known, ({ claimed }) => claimed) }
@@ -136,23 +138,23 @@ export const createRelayQueues = () => {
 
     /** Returns the next messages to send, as many as their relays may have in flight. */
     next: (nowMs: number): ClaimedMessage[] =>
-      [...relays.values()].flatMap((relay) => relay.startSome(largeRoom(relay), nowMs)),
+      [...relays.values()].flatMap((relay) => relay.startSome(largeCapacity(relay), nowMs)),
 
-    /** Notes the outcome of a hand-over. If the relay is unavailable, returns the waiting messages, to be released. */
+    /** Notes the outcome of a hand-over. If the relay is unavailable, removes and returns the waiting messages that can wait. */
     answered(claimed: ClaimedMessage, outcome: SendOutcome, nowMs: number, random: number): ClaimedMessage[] {
       const relay = queueOf(claimed)
       return relay.note(outcome, nowMs, random) ? [] : relay.takeBack(isPatient)
     },
 
-    /** Frees the place of a message that is recorded, or that this process has no claim on any more. */
+    /** Frees the capacity of a message whose result is recorded, or whose claim this process has lost. */
     done: (claimed: ClaimedMessage): void => queueOf(claimed).done(claimed),
 
-    /** Removes the chosen messages that wait, and returns them. None of them has been sent. */
+    /** Removes and returns the chosen waiting messages, none of which has been sent. */
     takeBack: (isChosen: (claimed: ClaimedMessage) => boolean): ClaimedMessage[] =>
       [...relays.values()].flatMap((relay) => relay.takeBack(isChosen)),
 
-    /** Removes and returns the messages that wait for stalled relays, so that other processes can try them. */
-    stalled: (nowMs: number): ClaimedMessage[] =>
+    /** Removes and returns the messages that can wait from the queues of stalled relays, so that other processes can try them. */
+    takeStalled: (nowMs: number): ClaimedMessage[] =>
       [...relays.values()].flatMap((relay) => (relay.isStalled(nowMs) ? relay.takeBack(isPatient) : [])),
   }
 }

@@ -21,7 +21,7 @@ export type Kind = (typeof kinds)[number]
 export const kindOf = ({ batch }: Pick<Stream, 'batch'>): Kind =>
   batch === '' ? 'single' : batch === largeMails ? 'large' : 'batch'
 
-/** The place of a message, or a stream, among others: lower first. */
+/** Returns the rank of a message, or a stream: a lower one goes first. */
 export const rankOf = (stream: Pick<Stream, 'batch'>): number => kinds.indexOf(kindOf(stream))
 
 const isLarge = (claimed: ClaimedMessage): boolean => kindOf(claimed) === 'large'
@@ -41,7 +41,7 @@ export class RelayQueue extends Endpoint<ClaimedMessage> {
     return this.inFlight - this.largeInFlight
   }
 
-  /** Large messages are not expected to be answered soon. */
+  /** A relay that has only large messages in flight is not stalled: they take long. */
   override isStalled(nowMs: number): boolean {
     return this.#smallInFlight > 0 && super.isStalled(nowMs)
   }
@@ -67,9 +67,9 @@ export class RelayQueue extends Endpoint<ClaimedMessage> {
     this.waiting.splice(behind < 0 ? this.waiting.length : behind, 0, claimed)
   }
 
-  /** Removes and returns the messages that can be sent now, among them at most `largeRoom` large ones. */
-  startSome(largeRoom: number, nowMs: number): ClaimedMessage[] {
-    const held = this.#holdLarge(Math.min(largeRoom, largeLimit - this.largeInFlight))
+  /** Removes and returns the messages that can be sent now, among them at most `largeCapacity` large ones. */
+  startSome(largeCapacity: number, nowMs: number): ClaimedMessage[] {
+    const held = this.#holdLarge(Math.min(largeCapacity, largeLimit - this.largeInFlight))
     const hadSmall = this.#smallInFlight > 0
     const begun = this.start(inFlightLimit, nowMs)
     if (!hadSmall && begun.length > 0) this.busyAt = nowMs
@@ -97,7 +97,7 @@ export class RelayQueue extends Endpoint<ClaimedMessage> {
     return false
   }
 
-  /** Frees the place of a message in flight. */
+  /** Frees the capacity of a message in flight. */
   done(claimed: ClaimedMessage): void {
     this.inFlight--
     this.counts[kindOf(claimed)]--

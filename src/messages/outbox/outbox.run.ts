@@ -74,7 +74,7 @@ export const runMail = (app: App, signal: AbortSignal, report: Report = () => {}
         checkAt = 0
       },
       async claim(worker: number) {
-        carrier?.giveBack(relays.stalled(performance.now()))
+        carrier?.giveBack(relays.takeStalled(performance.now()))
         await checkStreams()
         const { requests, total } = relays.claimRequests(performance.now())
         if (total <= 0 || requests.length === 0) return
