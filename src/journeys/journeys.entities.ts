@@ -75,7 +75,7 @@ const due = `(greatest("due_at", "retry_at"))`
 
 /**
  * One contact's way through a journey, with its next step and the time of that step. A queue table without relations. A run has
- * no owner column: a worker holds an advisory lock on it until its transaction ends (journeys/engine/runs.due.ts).
+ * no owner column: a worker holds an advisory lock on it until its transaction ends (journeys/engine/runs.take.ts).
  *
  * The statistics of a queue that empties and fills are unreliable, so the indexes and conditions leave the planner one choice:
  * every id that is looked up begins an index, the account is compared as `account_id || ''`, and the two indexes on times name

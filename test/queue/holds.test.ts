@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { findDue, isAnythingDue, takeRuns } from '../../src/journeys/engine/runs.due.ts'
+import { findDue, isAnythingDue } from '../../src/journeys/engine/runs.due.ts'
+import { takeRuns } from '../../src/journeys/engine/runs.take.ts'
 import { holdQueues, type QueueName, queueNames } from '../../src/queue/holds.ts'
 import { useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'

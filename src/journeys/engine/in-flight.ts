@@ -11,9 +11,10 @@ export const createInFlight = (ring: () => void) => {
   const inFlight = new Map<string, string>()
   const skipped = new Map<string, NodeJS.Timeout>()
   const accounts = new Counts()
-  let isAll = true
+  /** No other run is due. */
+  let isComplete = true
   /** The last query returned many runs, and more are due: the next query distributes among accounts at once. */
-  let isLong = false
+  let hasBacklog = false
 
   const remove = (ids: readonly string[]) => {
     for (const id of ids) {
@@ -27,7 +28,7 @@ export const createInFlight = (ring: () => void) => {
     /** Returns how many runs the next claim may take. */
     capacity(): Capacity {
       const total = freeCapacity(totalLimit, inFlight.size)
-      if (total === 0) isAll = false
+      if (total === 0) isComplete = false
       const left = [...accounts].map(([accountId, runs]) => [accountId, accountLimit - runs] as const)
       return {
         total,
@@ -37,13 +38,13 @@ export const createInFlight = (ring: () => void) => {
       }
     },
     /** Whether far more runs are due than fit. */
-    get isLong() {
-      return isLong
+    get hasBacklog() {
+      return hasBacklog
     },
-    /** Adds runs. `all` says that no other run is due. */
-    add(runs: readonly DueRun[], all: boolean) {
-      isAll = all
-      isLong = !all && runs.length > totalLimit / 4
+    /** Adds the runs that a query returned. `areAll` says that no other run is due. */
+    add(runs: readonly DueRun[], areAll: boolean) {
+      isComplete = areAll
+      hasBacklog = !areAll && runs.length > totalLimit / 4
       for (const { accountId, id } of runs) {
         inFlight.set(id, accountId)
         accounts.add(accountId, 1)
@@ -53,7 +54,9 @@ export const createInFlight = (ring: () => void) => {
     remove(accountId: string, ids: readonly string[]): boolean {
       remove(ids)
       return (
-        !isAll && freeCapacity(totalLimit, inFlight.size) > 0 && freeCapacity(accountLimit, accounts.of(accountId)) > 0
+        !isComplete &&
+        freeCapacity(totalLimit, inFlight.size) > 0 &&
+        freeCapacity(accountLimit, accounts.of(accountId)) > 0
       )
     },
     /** Removes runs, and skips them for `ms`. */

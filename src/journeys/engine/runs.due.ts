@@ -1,29 +1,14 @@
 import { closedAccountIds } from '../../accounts/accounts.rows.ts'
-import { lockKey } from '../../lib/locks.ts'
 import { isHeld } from '../../queue/holds.ts'
 import { turnOfAccounts } from '../../queue/loop.ts'
-import { type RowOf, typed } from '../../store/column-types.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import type { Database, Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
-import { columns, types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
-import type { Cursor } from '../definition/walk.ts'
+import { types } from '../../store/tables.ts'
 import { journeyRuns } from '../journeys.columns.ts'
-import { due, isAlive, open } from './runs.rows.ts'
+import { due, isAlive, off, open, rowByRow } from './runs.rows.ts'
 
-/*
- * Finds due runs and locks them for a unit of work. Runs have no owner between units of work: a unit takes an advisory lock on
- * each of its runs, which PostgreSQL releases at the end of the transaction. So there are no leases and no orphaned claims. The
- * lock only avoids duplicate work; steps are exact because a run is recorded only at the `revision` that was read
- * (journeys/engine/runs.record.ts).
- *
- * The tables empty and fill within seconds, so their statistics are always wrong. The only good plans read indexes row by row:
- * planner settings disable the others in these transactions.
- */
-
-const off = (...names: string[]) => names.map((name) => `set_config('${name}', 'off', true)`).join(', ')
-const rowByRow = off('enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin')
-const inOrder = off('enable_sort', 'enable_incremental_sort')
+/* Finds the runs whose next step is due. runs.take.ts locks them for a unit of work. */
 
 const readFirstDue = statement(
   'first-due',
@@ -40,14 +25,13 @@ export const isAnythingDue = async (sql: Sql, now: Date): Promise<boolean> => {
   return first?.isDue ?? false
 }
 
-/**
- * How many runs may be taken, in total and by account; `accountDefault` is for accounts not in `accounts`. `except` are runs to
- * skip.
- */
+/** How many runs may be taken. */
 export interface Capacity {
   total: number
+  /** The maximum of each account; `accountDefault` applies to all others. */
   accounts: ReadonlyMap<string, number>
   accountDefault: number
+  /** The ids of runs to skip. */
   except: readonly string[]
 }
 
@@ -60,11 +44,12 @@ const dueRun = {
 export type DueRun = RowOf<typeof dueRun>
 const dueColumns = `account_id as "accountId", id, journey_id as "journeyId", version || ' ' || cursor as place`
 
-// An account that is being deleted may have any number of due runs, which `oldest-due` would read and skip.
-const walkInOrder = preparedStatement(
+// Sets the planner for the transaction, and reads the state of the queue, in one round trip.
+const beginSearch = preparedStatement(
   'walk-in-order',
-  { row: { isClosing: 'bool', isHeld: 'bool', set_config: 'text' } },
-  `select exists ${closedAccountIds} as "isClosing", ${isHeld('journeys')} as "isHeld", ${rowByRow}, ${inOrder}`,
+  { row: { hasClosedAccounts: 'bool', isHeld: 'bool', set_config: 'text' } },
+  `select exists ${closedAccountIds} as "hasClosedAccounts", ${isHeld('journeys')} as "isHeld",
+     ${rowByRow}, ${off('enable_sort', 'enable_incremental_sort')}`,
 )
 
 const findOldest = preparedStatement(
@@ -103,100 +88,25 @@ const isFair = (runs: readonly DueRun[], { accounts, accountDefault }: Capacity)
 
 /**
  * Returns due runs within the capacity, oldest first, or none while the queue is paused. If more are due than fit, the
- * accounts take turns; only then does the cost depend on the number of accounts. The result `isAll` says that no other run
- * is due, and `isLong` that the last call found far more than fitted.
+ * accounts take turns. Only then does the cost depend on the number of accounts; `hasBacklog` says that this is known from the
+ * call before. `isComplete` says that no other run is due.
  */
 export const findDue = (
   { transaction }: Database,
   now: Date,
   capacity: Capacity,
-  isLong = false,
-): Promise<{ runs: DueRun[]; isAll: boolean }> =>
+  hasBacklog = false,
+): Promise<{ runs: DueRun[]; isComplete: boolean }> =>
   transaction(async (sql) => {
-    const [queue] = await sql(walkInOrder)
-    if (queue!.isHeld) return { runs: [], isAll: true }
+    const [queue] = await sql(beginSearch)
+    if (queue!.isHeld) return { runs: [], isComplete: true }
     const { total, accounts, accountDefault, except } = capacity
-    if (!isLong && !queue!.isClosing) {
+    // An account that is being deleted may have any number of due runs, which `findOldest` would read and skip.
+    if (!hasBacklog && !queue!.hasClosedAccounts) {
       const runs = await sql(findOldest, { now, except, total })
-      if (runs.length < total && isFair(runs, capacity)) return { runs, isAll: true }
+      if (runs.length < total && isFair(runs, capacity)) return { runs, isComplete: true }
     }
     const limits = { accounts: JSON.stringify(Object.fromEntries(accounts)), accountDefault }
     // Each account's share is limited, so this result is never known to be complete.
-    return { runs: await sql(findFair, { now, except, total, ...limits }), isAll: false }
+    return { runs: await sql(findFair, { now, except, total, ...limits }), isComplete: false }
   })
-
-/** A unit of work that waits longer for a lock fails, so that the worker continues with other runs. */
-const lockTimeout = '1s'
-
-const lockRunsIf = (name: string, condition: string) =>
-  preparedStatement(
-    name,
-    { row: { id: 'text' }, parameters: { accountId: 'text', ids: '_text' } },
-    `with settings as materialized (select ${rowByRow}, set_config('lock_timeout', '${lockTimeout}', true))
-     select i.id from settings, unnest(:ids::text[]) as i(id)
-     where ${condition} and pg_try_advisory_xact_lock(${lockKey('run', ':accountId || i.id')})`,
-  )
-const lockDueRuns = lockRunsIf('lock-due-runs', `not ${isHeld('journeys')}`)
-const lockRehearsedRuns = lockRunsIf('lock-rehearsed-runs', 'true')
-
-const ofRun = columns(
-  journeyRuns,
-  [
-    'id',
-    'journeyId',
-    'version',
-    'listId',
-    'rowId',
-    'email',
-    'stepNo',
-    'revision',
-    'awaited',
-    'context',
-    'depth',
-    'rootId',
-    'dueAt',
-    'enteredAt',
-  ],
-  'r',
-)
-
-const openRun = {
-  ...ofRun.types,
-  status: typed<'running' | 'waiting'>('text'),
-  cursor: typed<Cursor>('jsonb'),
-  /** Whether the journey was deleted. */
-  isOrphan: 'bool',
-} as const
-/**
- * A run as a unit of work reads it, with the data for its next step. `awaited` is the awaited event type; it is null at a waiting
- * `wait-for` if the event has happened.
- */
-export type OpenRun = RowOf<typeof openRun>
-
-// A later statement than the one that locks: it sees all that was committed before the locks were released.
-const readRuns = preparedStatement(
-  'read-runs',
-  {
-    row: openRun,
-    parameters: { accountId: 'text', ids: '_text', now: 'timestamptz', journeyId: 'text' },
-  },
-  `select ${ofRun.list}, r.status, r.cursor,
-     not exists (select from journeys where account_id = :accountId and id = :journeyId) as "isOrphan"
-   from unnest(:ids::text[]) as i(id) cross join lateral (
-     select * from journey_runs where account_id = :accountId and id = i.id limit 1
-   ) r where ${open} and ${due} <= :now`,
-)
-
-/**
- * Locks the given runs of a journey that no other unit of work has locked, and returns those that are still due. Takes none while the
- * queue is paused, unless for a rehearsal, from which nothing leaves.
- */
-export const takeRuns = async (
-  { sql, accountId, now }: Work,
-  journeyId: string,
-  ids: readonly string[],
-  { isRehearsal = false } = {},
-): Promise<OpenRun[]> => {
-  const locked = await sql(isRehearsal ? lockRehearsedRuns : lockDueRuns, { accountId, ids })
-  return sql(readRuns, { accountId, ids: locked.map(({ id }) => id), now, journeyId })
-}

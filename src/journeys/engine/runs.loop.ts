@@ -159,11 +159,11 @@ export const runJourneys = (
         const isIdle = !isAsked && !isBusy && look.isIdle && performance.now() - askedAt < ownMs
         if (!isIdle) askedAt = performance.now()
         const isDue = isBusy || (!isIdle && (await isAnythingDue(app.sql, app.now())))
-        const found = isDue ? await findDue(app.database, app.now(), capacity, inFlight.isLong) : null
+        const found = isDue ? await findDue(app.database, app.now(), capacity, inFlight.hasBacklog) : null
         app.beat()
         if (!found) return pollMs
-        const { runs, isAll } = found
-        inFlight.add(runs, isAll)
+        const { runs, isComplete } = found
+        inFlight.add(runs, isComplete)
         for (const batch of batchesOf(runs)) push(batch)
         return pollMs
       },

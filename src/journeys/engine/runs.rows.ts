@@ -17,3 +17,12 @@ export const journeysQueue: QueueView = {
   name: 'journeys',
   due: `select ${due} as due_at from clock, journey_runs where ${open} and ${due} <= clock.now and ${isAlive}`,
 }
+
+/** Returns SQL that disables planner settings until the end of the transaction. */
+export const off = (...names: string[]): string => names.map((name) => `set_config('${name}', 'off', true)`).join(', ')
+
+/**
+ * Sets the planner so that it reads indexes row by row. The tables empty and fill within seconds, so their statistics are always
+ * wrong, and all other plans can be bad.
+ */
+export const rowByRow = off('enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin')
