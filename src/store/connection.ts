@@ -2,59 +2,60 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import pg from 'pg'
 
-/** A connection attempt is given up after this long. */
+/** Time limit for opening a connection. */
 export const dialMs = 4_000
-/** An unresponsive server never acknowledges the close: the socket is destroyed after this time. */
+/** Time limit for closing one: a server that does not respond never acknowledges the close. */
 const closeMs = 1000
 
 export interface ConnectionOptions extends pg.ClientConfig {
-  /** Each statement is answered within this time (ms), or the connection is dropped. Without it, the watch asks the server. */
+  /**
+   * Time limit (ms) for each statement, after which the connection is dropped. Without it, a statement may take as long as the server
+   * works on it.
+   */
   deadlineMs?: number
-  /** A connection outside the pool, probed while it is idle. */
+  /** The connection is outside the pool, and probed while it is idle. */
   isSession?: boolean
 }
 
-/** The time of the watch (connection.watch.ts): ms in which the process ran. */
+/** The clock of the watch (connection.watch.ts), in ms. It stands still while the process is suspended. */
 export interface Clock {
   readonly now: number
 }
 
-/** A connection that notes what its watch needs to know: whether a statement runs, since when, and until when. */
+/** A connection that records what its watch reads: whether a statement runs, when it last made progress, and its deadline. */
 export class Connection extends pg.Client {
-  /** Part of the name of its session on the server, by which others find the session. */
+  /** It is part of the name of the session on the server, so that the watch finds the session from another connection. */
   readonly token = randomBytes(5).toString('base64url')
   readonly isSession: boolean
-  /** It is in the pool and unused. */
+  /** Whether it is in the pool and unused. */
   isIdle = false
-  /** It can't be used any more. */
+  /** Whether it is closed or broken. */
   isLost = false
   /** The deadline of the current statement or call, in the clock's time. */
   endsAt = Number.POSITIVE_INFINITY
   /** When the running statement last made progress, in the clock's time. It is null while no statement runs. */
   progressAt: number | null = null
-  /** When the server last answered on it, in ms of performance.now(). */
+  /** When the server last answered on it, in ms of `performance.now()`. */
   usedAt = performance.now()
+  /** The number of bytes that had passed at the last call of `hasMoved`. */
   #bytes = 0
 
   constructor({ deadlineMs, isSession = false, ...config }: ConnectionOptions, clock: Clock) {
     super(config)
     this.isSession = isSession
     this.#nameSession()
-    this.#noteLoss()
-    this.#noteStatements(clock, deadlineMs)
+    this.#recordLoss()
+    this.#recordStatements(clock, deadlineMs)
   }
 
-  /** Adds the token to the name of the session. The options can't do it: a name in the URL would replace theirs. */
+  /** Adds the token to the name of the session. `ConnectionOptions` can't do it, because a name in the URL would replace it. */
   #nameSession(): void {
     const { connectionParameters } = this as unknown as { connectionParameters: { application_name?: string } }
     connectionParameters.application_name = `${connectionParameters.application_name ?? ''} ${this.token}`.trim()
   }
 
-  /**
-   * A dropped connection fails its running or its next statement. Without a listener its error would end the process, also while
-   * no caller uses the connection.
-   */
-  #noteLoss(): void {
+  /** Without a listener, the error of a connection that no caller uses would end the process. */
+  #recordLoss(): void {
     const lost = () => {
       this.isLost = true
     }
@@ -62,18 +63,18 @@ export class Connection extends pg.Client {
     this.once('end', lost)
   }
 
-  #noteStatements(clock: Clock, deadlineMs: number | undefined): void {
-    const query = this.query.bind(this) as (...of: unknown[]) => unknown
-    this.query = ((...of: unknown[]) => {
+  #recordStatements(clock: Clock, deadlineMs: number | undefined): void {
+    const query = this.query.bind(this) as (...args: unknown[]) => unknown
+    this.query = ((...args: unknown[]) => {
       this.progressAt = clock.now
       if (deadlineMs !== undefined) this.endsAt = clock.now + deadlineMs
-      return query(...of)
+      return query(...args)
     }) as typeof this.query
-    // No statement runs, and none waits.
+    // pg emits it when no statement runs or waits.
     this.on('drain', () => {
       this.progressAt = null
       this.usedAt = performance.now()
-      // In the pool a deadline is that of a call, which may have further statements.
+      // The deadline of a connection in the pool is that of a whole call, which may run more statements.
       if (this.isSession) this.endsAt = Number.POSITIVE_INFINITY
     })
   }
@@ -83,8 +84,8 @@ export class Connection extends pg.Client {
   }
 
   /**
-   * Returns whether bytes have passed since the last call, or have arrived and are not read yet: a COPY or a long result makes progress
-   * as long as they do, and the reader of a COPY may pause.
+   * Returns whether bytes have passed since the last call, as they do during a COPY or a long result. Bytes that have arrived and were
+   * not read yet count too, because the reader of a COPY may pause.
    */
   hasMoved(): boolean {
     const bytes = this.socket.bytesRead + this.socket.bytesWritten
@@ -93,7 +94,7 @@ export class Connection extends pg.Client {
     return moved || this.socket.readableLength > 0
   }
 
-  /** Closes the socket: the running statement, and every caller that waits for the connection, fail at once. */
+  /** Closes the socket, so that the running statement and every caller that waits for the connection fail at once. */
   drop(error?: Error): void {
     this.isLost = true
     this.socket.destroy(error)

@@ -17,7 +17,7 @@ export {
   unavailable,
 } from './faults.ts'
 
-/** What a call passes: an array may be absent, an object may not. */
+/** The values of a call. Those of a text without parameters can be left out. */
 type Arguments<Values extends object> = Values extends readonly unknown[] ? [values?: Values] : [values: Values]
 
 /** Runs one statement with the values of its parameters and returns its rows. Text numbers its parameters (`$1`). */
@@ -33,9 +33,9 @@ export interface Database {
   /** Runs a statement outside any transaction, on any connection of the pool. */
   sql: Sql
   /**
-   * One transaction on one connection: committed when `run` resolves, rolled back when it rejects. It runs again after a
-   * deadlock, and after a lost connection or a demoted leader if the commit was not sent yet. `first` is a statement without
-   * parameters that runs in the round trip of `begin`; `run` receives its row.
+   * Runs a transaction on one connection: commits it when `run` resolves, and rolls it back when `run` rejects. Runs it again
+   * after a deadlock, and after a lost connection or a demoted leader if the commit was not sent yet. `first` is a statement
+   * without parameters that runs in the round trip of `begin`; `run` receives its row.
    */
   transaction<T>(run: (sql: Sql, client: Client, row: object | undefined) => Promise<T>, first?: string): Promise<T>
   /**
@@ -45,24 +45,24 @@ export interface Database {
    */
   connect(options?: { deadlineMs?: number }): Promise<pg.Client>
   /**
-   * Rejects while the server's disk is full: from the first statement of this pool that failed for it until the server can write
-   * a megabyte again.
+   * Rejects while the server's disk is full: from the first statement of this pool that failed because of it until the server can
+   * write a megabyte again.
    */
   requireSpace(): Promise<void>
-  /** Notices to the jobs of all processes, sent after commits. */
+  /** Sends notices to the jobs of all processes, after commits. */
   readonly notices: Notices
   /** The connection class for another library's pool (migrations), so that its connections are watched too. */
   Client: typeof pg.Client
-  /** Running statements have a second to end; then their connections are closed. */
+  /** Closes the pool. Running statements have a second to end; then their connections are closed. */
   close(): Promise<void>
 }
 
 /** Waits (ms) before each repetition of a transaction that lost its connection or its leader. */
 const lossWaits = [0, 250] as const
 
-/** A connection that was idle for longer is probed before an operation with a deadline gets it. */
+/** A connection that was idle for longer is probed before an operation with a deadline gets it. The probe has `probeMs`. */
 const freshMs = 1000
-const livelinessMs = 1500
+const probeMs = 1500
 const closeMs = 1000
 /** A notice that is not sent within this time is dropped. */
 const noticeMs = 5000
@@ -105,25 +105,25 @@ interface PoolOptions {
   max?: number
   name?: string
   /**
-   * Each call of `sql` and `transaction` settles within this time (ms), including waits for a connection and repetitions;
-   * otherwise it rejects as unavailable. Without it, a statement may take as long as the server works on it.
+   * Each call of `sql` and `transaction` has this time (ms), including waits for a connection and repetitions. Then it rejects as
+   * unavailable. Without it, a statement may take as long as the server works on it.
    */
   deadlineMs?: number
   /** Further settings of each connection of the pool. */
   settings?: Settings
-  /** Notices have a connection of their own, so that they do not wait for a free one of a busy pool. */
+  /** Notices get a connection of their own, so that they do not wait for a free one of a busy pool. */
   hasNoticeConnection?: boolean
 }
 
 /**
- * Makes ordered queries of a transaction read along an index that has the order. A planner that takes a table, or a part of it,
- * for small would read and sort all of it.
+ * Makes ordered queries of a transaction read along an index that has the order. A planner that expects few rows would read and sort
+ * all of them.
  */
 export const forceIndexOrder = 'set local enable_sort = off'
 
 /**
  * Opens a pool on the server at `address`. A function is called for each connection, because an embedded server may come back at
- * another port. Opens no connection before the first statement.
+ * another port. The pool opens its first connection for the first statement.
  */
 export const openDatabase = (
   address: string | (() => string),
@@ -137,9 +137,10 @@ export const openDatabase = (
     options: optionOf(sessionSettings),
     types,
   }
+  const currentAddress = typeof address === 'string' ? () => address : address
   class Watched extends Connection {
     constructor(config: ConnectionOptions = {}) {
-      const connectionString = typeof address === 'string' ? address : address()
+      const connectionString = currentAddress()
       const connectionTimeoutMillis = Math.min(
         common.connectionTimeoutMillis!,
         config.deadlineMs ?? Number.POSITIVE_INFINITY,
@@ -177,7 +178,7 @@ export const openDatabase = (
   const endOfCall = (): number => now() + (deadlineMs ?? Number.POSITIVE_INFINITY)
   const isFresh = ({ usedAt }: Connection): boolean => performance.now() - usedAt < freshMs
 
-  /** Drops idle connections that may share the fate of one that failed: a silent path, or a server that is no longer the leader. */
+  /** Drops idle connections that may fail like another one: their path is silent, or their server is no longer the leader. */
   const dropIdle = (isSuspect: (client: Connection) => boolean): void => {
     for (const client of watch.connections) if (client.isIdle && isSuspect(client)) client.drop()
   }
@@ -189,7 +190,7 @@ export const openDatabase = (
       try {
         if (client.isLost) throw new Unanswered()
         if (deadlineMs !== undefined && !isFresh(client)) {
-          client.endsAt = Math.min(endsAt, now() + livelinessMs)
+          client.endsAt = Math.min(endsAt, now() + probeMs)
           await client.query('')
         }
         client.endsAt = endsAt
@@ -246,10 +247,7 @@ export const openDatabase = (
       throw error
     }
   }
-  const notices = openNotices(
-    typeof address === 'string' ? address : address(),
-    hasNoticeConnection ? sendNotices : sql,
-  )
+  const notices = openNotices(currentAddress(), hasNoticeConnection ? sendNotices : sql)
 
   const transaction: Database['transaction'] = async (run, first) => {
     const endsAt = endOfCall()
