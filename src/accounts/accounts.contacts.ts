@@ -9,8 +9,8 @@ export const contactsLeft = (account: string): string =>
 
 /**
  * Returns the SQL of a common table expression that adds `units` to the number of contacts, and returns a row. It returns none if
- * `units` is 0 or the plan's limit does not allow them; negative units are always allowed. `after` is a true condition on another
- * part of the statement, which thereby runs first.
+ * `units` is 0 or the plan's limit does not allow them; negative units are always allowed. `after` is a condition that is always true
+ * and refers to another part of the statement, which therefore runs first.
  */
 export const countingContacts = (account: string, units: string, after: string): string => `
     update accounts a set contact_count = contact_count + ${units}

@@ -18,7 +18,7 @@ const NewKey = z.object({
   expiresAt: z.int().optional(),
 })
 
-/** The latest expiry, from now. */
+/** The latest expiry is this long from now. */
 const maxExpiryMs = 3650 * 24 * 3600_000
 
 export interface KeyView {
@@ -26,12 +26,12 @@ export interface KeyView {
   name: string
   prefix: string
   lastFour: string
-  /** What it may call. It is null if it may call everything. */
+  /** The scopes of the calls that it allows. It is null if the key allows all. */
   scopes: string[] | null
   createdAt: number
   expiresAt: number | null
   revokedAt: number | null
-  /** The minute of its last use. */
+  /** When it was last used, to the minute. */
   lastUsedAt: number | null
 }
 
@@ -68,8 +68,8 @@ interface PlannedKey {
 }
 
 /**
- * Checks a new key and returns it without its id and the key itself. Throws Problem `invalid`, also for an expiry that is in the past or
- * more than ten years away.
+ * Checks the properties of a new key and returns them. Throws Problem `invalid`, also for an expiry that is in the past or more than
+ * ten years away.
  */
 export const planKey = ({ now }: Pick<Work, 'now'>, input: z.input<typeof NewKey>): PlannedKey => {
   const { name, scopes: named, expiresAt } = parse(NewKey, input)

@@ -6,7 +6,7 @@ import type { App, Operation, Work } from '../store/work.ts'
 import { accounts, plans } from './accounts.columns.ts'
 import { showPlan } from './accounts.plans.ts'
 
-/** The monthly quotas of a plan. Each is a column of `plans`, its limit. */
+/** The monthly quotas. The limit of each is a column of `plans`. */
 const quotas = ['sends', 'sendApiCalls', 'embedApi', 'broadcastMinutes'] as const
 
 export type Quota = (typeof quotas)[number]
@@ -102,7 +102,7 @@ const readWebinarCourses = statement(
 )
 
 /** Returns whether the account's plan allows a course in a webinar. */
-export const showsCourses = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<boolean> => {
+export const allowsWebinarCourses = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<boolean> => {
   const [plan] = await sql(readWebinarCourses, { accountId })
   return plan?.webinarCourses ?? false
 }
@@ -129,7 +129,7 @@ const readUses = statement(
   'select quota, used from quota_uses where account_id = :accountId and month = :month',
 )
 
-/** Returns the account's use of each limit of its plan: this month's for monthly quotas. Throws Problem `not_found`. */
+/** Returns the account's use of each limit of its plan, in this month for quotas. Throws Problem `not_found` if the account is gone. */
 export const accountUsage = async ({ sql, now }: Operation, accountId: string): Promise<Usage[]> => {
   const [plan] = await sql(readLimits, { accountId })
   if (!plan) throw notFound('There is no such account')
@@ -141,7 +141,7 @@ export const accountUsage = async ({ sql, now }: Operation, accountId: string): 
   ]
 }
 
-/** Returns the limits of another plan that the account already exceeds. Throws Problem `not_found`. */
+/** Returns the limits of another plan that the account already exceeds. Throws Problem `not_found` if the plan or account is gone. */
 export const planExcess = async (
   operation: Operation,
   accountId: string,
@@ -184,14 +184,22 @@ const readNearLimits = statement(
 export const nearLimits = ({ sql, now }: Pick<Operation, 'sql' | 'now'>, share: number, most: number) =>
   sql(readNearLimits, { month: month(now), share, most })
 
+/** Returns the units left of a monthly quota in the month of `at`, or null if the plan has no limit. */
+export const quotaLeft = async (
+  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  quota: Quota,
+  at: Date,
+): Promise<number | null> => {
+  const [plan] = await sql(readQuota, { accountId, quota, month: month(at) })
+  return plan && plan.limit !== null ? Math.max(plan.limit - plan.used, 0) : null
+}
+
 /** Takes up to `units` of a monthly quota, as many as are left, and returns the number taken. Call it last in a unit of work. */
 export const takeQuotaUpTo = async (work: Work, quota: Quota, units: number): Promise<number> => {
-  const { sql, accountId, now } = work
   if (units === 0 || (await takeQuota(work, quota, units)) === 'taken') return units
   for (;;) {
-    const [quotaNow] = await sql(readQuota, { accountId, quota, month: month(now) })
-    const left = quotaNow?.limit ? quotaNow.limit - quotaNow.used : 0
-    const granted = Math.max(0, Math.min(units, left))
+    const left = (await quotaLeft(work, quota, work.now)) ?? 0
+    const granted = Math.min(units, left)
     if (granted === 0 || (await takeQuota(work, quota, granted)) === 'taken') return granted
     // Another transaction took units in the meantime. The refused attempt has locked the row, so the next count stays valid.
   }
@@ -221,17 +229,7 @@ export const returnQuota = async (
   await sql(subtractUse, { accountId, quota, ofMonth, units })
 }
 
-/** Returns the units left of a monthly quota in the month of `at`, or null if the plan has no limit. */
-export const quotaLeft = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  quota: Quota,
-  at: Date,
-): Promise<number | null> => {
-  const [plan] = await sql(readQuota, { accountId, quota, month: month(at) })
-  return plan && plan.limit !== null ? Math.max(plan.limit - plan.used, 0) : null
-}
-
-const refusal = (state: 'used up' | 'not in plan', now: Date): Problem =>
+const embedRefusal = (state: 'used up' | 'not in plan', now: Date): Problem =>
   state === 'not in plan'
     ? new Problem('forbidden', "The Embed API isn't included in your plan")
     : new Problem('limited', 'Monthly Embed API quota for your plan exceeded', {
@@ -245,11 +243,14 @@ const refusal = (state: 'used up' | 'not in plan', now: Date): Problem =>
 export const requireEmbedUnit = async ({ sql, now }: Pick<App, 'sql' | 'now'>, accountId: string): Promise<void> => {
   const at = now()
   const state = await quotaState({ sql, accountId, now: at }, 'embedApi')
-  if (state !== 'left') throw refusal(state, at)
+  if (state !== 'left') throw embedRefusal(state, at)
 }
 
-/** Takes units for successful calls, all or nothing. Call it last in a unit of work. Throws as `requireEmbedUnit`. */
+/**
+ * Takes units of the Embed API quota for successful calls, all or nothing. Call it last in a unit of work. Throws Problem `forbidden`
+ * if the plan has no Embed API, `limited` if too little of the month's quota is left.
+ */
 export const takeEmbedUnits = async (work: Work, calls: number): Promise<void> => {
   const taken = await takeQuota(work, 'embedApi', calls)
-  if (taken !== 'taken') throw refusal(taken, work.now)
+  if (taken !== 'taken') throw embedRefusal(taken, work.now)
 }

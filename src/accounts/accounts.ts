@@ -34,6 +34,7 @@ export {
 export { listPlans } from './accounts.plans.ts'
 export {
   accountUsage,
+  allowsWebinarCourses,
   countUse,
   nearLimits,
   type Quota,
@@ -42,7 +43,6 @@ export {
   requireEmbedUnit,
   returnQuota,
   secondsToNextMonth,
-  showsCourses,
   takeEmbedUnits,
   takeQuotas,
   takeQuotaUpTo,
@@ -73,7 +73,7 @@ const view = ({ createdAt, move, ...account }: RowOf<typeof accountColumns.types
 })
 
 // SQL instead of entities: every command of an account runs these first, and would otherwise have to load MikroORM.
-const selecting = `select ${accountColumns.list} from accounts where deleted_at is null`
+const selectAccounts = `select ${accountColumns.list} from accounts where deleted_at is null`
 
 const entitiesOf = (operation: Operation) => operation.em(import('./accounts.entities.ts'))
 
@@ -99,7 +99,7 @@ export const createAccount = async (operation: Operation, input: z.input<typeof 
     : conflict(`There is already an account named ${shown(name)}`)
 }
 
-const readAccounts = statement('list-accounts', { row: accountColumns.types }, `${selecting} order by id`)
+const readAccounts = statement('list-accounts', { row: accountColumns.types }, `${selectAccounts} order by id`)
 
 export const listAccounts = async ({ sql }: Operation): Promise<AccountView[]> =>
   (await sql(readAccounts)).sort(byName('name')).map(view)
@@ -107,7 +107,7 @@ export const listAccounts = async ({ sql }: Operation): Promise<AccountView[]> =
 const readAccount = statement(
   'find-account',
   { row: accountColumns.types, parameters: { ref: 'text' } },
-  `${selecting} and (id = :ref or name = :ref) order by id = :ref desc limit 1`,
+  `${selectAccounts} and (id = :ref or name = :ref) order by id = :ref desc limit 1`,
 )
 
 /** Finds an account by id or name, except one that is being deleted. Throws Problem `not_found`. */
@@ -136,7 +136,7 @@ export const updateAccount = async (
 const readFirstAccounts = statement(
   'first-accounts',
   { row: accountColumns.types },
-  `${selecting} order by name limit 21`,
+  `${selectAccounts} order by name limit 21`,
 )
 
 /**
@@ -167,7 +167,10 @@ export const setPlan = async (operation: Operation, ref: string, plan: string): 
   return { ...account, plan }
 }
 
-/** Claims a slug for the account and returns the account. Throws as `takeSlug`. */
+/**
+ * Claims a slug for the account and returns the account. Throws Problem `invalid` if the slug is malformed or reserved, `conflict` if
+ * another account has it, `not_found` if there is no such account.
+ */
 export const claimSlug = async (operation: Operation, ref: string, slug: string): Promise<AccountView> => {
   const account = await findAccount(operation, ref)
   await takeSlug(operation, account.id, slug)
@@ -181,14 +184,13 @@ declare module '../store/work.ts' {
     /** Counts what a revocation of the key would end: active subscriptions, and deliveries that wait for them. */
     keyEnds?(work: Work, keyId: string): Promise<{ subscriptions: number; deliveries: number }>
     /**
-     * The account's deletion has begun: everything that leaves the system for it ends now; its rows are deleted later. No unit of
-     * work of the account begins any more, though some may still be running. Use a few set-based statements only (`em` has no
-     * account here).
+     * The account's deletion has begun: nothing more is sent for it from now on; its rows are deleted later. No unit of work of the
+     * account begins any more, though some may still be running. Use a few set-based statements only (`em` has no account here).
      */
     accountClosed?(work: Work): Promise<void>
     /**
-     * The export of the account has begun: jobs begin nothing of it any more, and return to its queues what waits in their memory. Use
-     * a few set-based statements only, as in `accountClosed`.
+     * The export of the account has begun: jobs start no item of it any more, and release those that wait in their memory. Use a few
+     * set-based statements only, as in `accountClosed`.
      */
     accountLeaves?(work: Work): Promise<void>
     /** The account was imported, or its export was aborted: jobs look for its due items. It may be called more than once. */

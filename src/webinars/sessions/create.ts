@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { quotaState, showsCourses } from '../../accounts/accounts.ts'
+import { allowsWebinarCourses, quotaState } from '../../accounts/accounts.ts'
 import { holdCourse } from '../../courses/courses.ts'
 import { newId } from '../../lib/ids.ts'
 import { Problem } from '../../lib/problem.ts'
@@ -22,7 +22,7 @@ export const requireLive = async (
 ): Promise<void> => {
   const state = await quotaState(reader, 'broadcastMinutes')
   if (state !== 'left') throw new Problem('forbidden', refusals[state])
-  if (withCourse && !(await showsCourses(reader))) {
+  if (withCourse && !(await allowsWebinarCourses(reader))) {
     throw new Problem('forbidden', "Your plan can't attach a course to a webinar")
   }
 }
