@@ -28,7 +28,7 @@ import {
 import { serverUser } from './user.ts'
 
 export { findCluster, prepareFolder } from './cluster.ts'
-export { lockForOne } from './lock.ts'
+export { lockExclusively } from './lock.ts'
 
 export interface Embedded {
   /** The server's current URL. A restarted server keeps it, unless another program took its port. */

@@ -20,7 +20,10 @@ const loadNative = (): Native => {
   }
 }
 
-/** Locks an open file and returns it. Closes it and returns undefined if another lock conflicts. Throws Problem `configuration`. */
+/**
+ * Locks an open file and returns it. If another lock conflicts, closes it and returns undefined. Throws Problem `configuration` if the
+ * file system has no locks.
+ */
 const tryLock = async (file: FileHandle, path: string, shared: boolean): Promise<FileHandle | undefined> => {
   let locked = false
   try {
@@ -72,17 +75,18 @@ const lockFile = async (path: string, shared: boolean): Promise<FileHandle | und
   return tryLock(file, path, shared)
 }
 
-/** Locks a file of the data folder exclusively until the handle is closed or the process ends; undefined if it is locked. */
-export const lockForOne = (path: string): Promise<FileHandle | undefined> => lockFile(path, false)
+/** Locks a file of the data folder until the handle is closed or the process ends. Returns undefined if it is locked already. */
+export const lockExclusively = (path: string): Promise<FileHandle | undefined> => lockFile(path, false)
 
-/** Locks a folder's unfinished files: shared to build some, exclusive to remove abandoned ones. */
+/** Locks the unfinished files of a folder: shared in order to build some, exclusive in order to remove abandoned ones. */
 const lockUnfinished = (folder: string, shared: boolean): Promise<FileHandle | undefined> =>
   lockFile(join(folder, 'building.lock'), shared)
 
-/** Runs `run`, which builds something under a temporary name in a folder; no process sweeps the folder meanwhile. */
+/** Runs `run`, which builds something under a temporary name in a folder. No process sweeps the folder meanwhile. */
 export const withBuildLock = async <T>(folder: string, run: () => Promise<T>): Promise<T> => {
   let lock = await lockUnfinished(folder, true)
   while (!lock) {
+    // Sweeps are short.
     await sleep(5)
     lock = await lockUnfinished(folder, true)
   }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
-import { lockForOne, stopEmbedded } from '../../src/embedded/embedded.ts'
+import { lockExclusively, stopEmbedded } from '../../src/embedded/embedded.ts'
 import { eventually } from './eventually.ts'
 import { atEnd } from './scope.ts'
 
@@ -43,7 +43,7 @@ export const copiedDataFolder = async (name: string, make: (folder: string) => P
   const sources = join(tmpdir(), 'svc-sources')
   const source = join(sources, name)
   await mkdir(sources, { recursive: true, mode: 0o755 })
-  const lock = await eventually(() => lockForOne(`${source}.lock`))
+  const lock = await eventually(() => lockExclusively(`${source}.lock`))
   try {
     if (!existsSync(source)) {
       const unfinished = `${source}.new`

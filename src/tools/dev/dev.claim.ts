@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { dataDirOf } from '../../app/config.ts'
-import { lockForOne } from '../../embedded/embedded.ts'
+import { lockExclusively } from '../../embedded/embedded.ts'
 import { conflict } from '../../lib/problem.ts'
 
 /** The file that the running `svc dev` locks; it contains the URLs of its API and its console, a line each. */
@@ -22,7 +22,7 @@ export interface Claim {
  * process ends.
  */
 export const claimFolder = async (dataDir: string): Promise<Claim> => {
-  const file = await lockForOne(claimFile(dataDir))
+  const file = await lockExclusively(claimFile(dataDir))
   if (!file) {
     const [url] = readFileSync(claimFile(dataDir), 'utf8').split('\n')
     throw conflict(`svc dev already runs on ${dataDir}${url ? `, at ${url}` : ' and is still starting'}`, {
