@@ -8,7 +8,7 @@ import { noSuch } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 
-/** A filter of events; `since` in epoch ms. */
+/** A filter of events. `since` is in epoch ms. */
 export const EventFilter = z.object({ type: EventName.optional(), since: z.int().optional() })
 
 const listPayloads = statement(
@@ -49,13 +49,13 @@ const findRecentEvents = statement(
 
 const readPayloads = statement(
   'read-events',
-  { row: { payload: 'text' }, parameters: { accountId: 'text', fresh: '_text' } },
-  'select payload from events where account_id = :accountId and id = any(:fresh) order by id',
+  { row: { payload: 'text' }, parameters: { accountId: 'text', ids: '_text' } },
+  'select payload from events where account_id = :accountId and id = any(:ids) order by id',
 )
 
 /** Maximum number of events that each call reads, newest first. */
 const maxRead = 5000
-/** How long a transaction can take from an event's id to its commit; older events are already visible. */
+/** The time that a transaction can take from an event's id to its commit. Older events are already visible. */
 const maxCommitDelayMs = 60_000
 
 /**
@@ -66,23 +66,23 @@ export const newEvents = (
   { type }: z.output<typeof EventFilter>,
   sinceMs: number,
 ): ((work: Work) => Promise<EmittedEvent[]>) => {
-  let known: Set<string> | undefined
+  let seen: Set<string> | undefined
   return async ({ sql, accountId, now }) => {
     const oldestNewMs = now.getTime() - maxCommitDelayMs
-    const since = idAt('evt', known ? oldestNewMs : Math.min(oldestNewMs, sinceMs))
+    const since = idAt('evt', seen ? oldestNewMs : Math.min(oldestNewMs, sinceMs))
     const found = await sql(findRecentEvents, { accountId, since, type: type ?? null, maxRead })
     const ids = found.map(({ id }) => id)
-    const fresh = ids.filter((id) => (known ? !known.has(id) : id >= idAt('evt', sinceMs)))
-    known = new Set(ids)
-    if (fresh.length === 0) return []
-    const rows = await sql(readPayloads, { accountId, fresh })
+    const unseen = ids.filter((id) => (seen ? !seen.has(id) : id >= idAt('evt', sinceMs)))
+    seen = new Set(ids)
+    if (unseen.length === 0) return []
+    const rows = await sql(readPayloads, { accountId, ids: unseen })
     return rows.map((row) => JSON.parse(row.payload))
   }
 }
 
 /** Returns an event as it is delivered. Throws Problem `not_found`. */
 export const showEvent = async ({ sql, accountId }: Work, id: string): Promise<EmittedEvent> => {
-  const [row] = await sql(readPayloads, { accountId, fresh: [id] })
+  const [row] = await sql(readPayloads, { accountId, ids: [id] })
   if (!row) throw noSuch('event', id, { hint: 'svc events list' })
   return JSON.parse(row.payload)
 }

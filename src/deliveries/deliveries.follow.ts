@@ -2,9 +2,9 @@ import { idAt } from '../lib/ids.ts'
 import type { Work } from '../store/work.ts'
 import { branchesOf, type DeliveryFilter, type DeliveryView, listDeliveries, matching } from './deliveries.find.ts'
 
-/** Number of deliveries that are watched, the newest first. Older ones are seen once they are among these. */
-const watched = 5000
-/** A delivery may become visible this long (ms) after the time in its id, if its transaction was long. */
+/** Maximum number of deliveries that are watched: the newest ones. An older pending one is watched when enough others have ended. */
+const maxWatched = 5000
+/** A delivery may become visible this long after the time in its id, if its transaction was long. */
 const lateMs = 60_000
 
 interface Seen {
@@ -18,7 +18,7 @@ const stateOf = ({ status, attempts }: Pick<Seen, 'status' | 'attempts'>) => `${
 /** Returns the deliveries that may change, newest first: all pending ones, and recent ones that have ended. */
 const readStates = async ({ sql, accountId, now }: Work, filter: DeliveryFilter): Promise<Seen[]> => {
   const { conditions, params, bind } = matching(accountId, filter)
-  const limit = bind(watched)
+  const limit = bind(maxWatched)
   const recent = `d.id >= ${bind(idAt('dlv', now.getTime() - lateMs))}`
   const branches = [
     ...branchesOf({ ...filter, status: 'pending' }, conditions),
@@ -31,25 +31,26 @@ const readStates = async ({ sql, accountId, now }: Work, filter: DeliveryFilter)
 }
 
 /**
- * Each call returns the deliveries that were created, attempted, replayed or ended since the previous call, oldest first. The
- * first call returns those created since `sinceMs` (epoch ms). A filter's status means the current one.
+ * Returns a function whose calls each return the deliveries that were created, attempted, replayed or ended since the previous call,
+ * oldest first. The first call returns those created since `sinceMs` (epoch ms). The filter's status is the current one.
  */
 export const deliveryChanges = (
   { status, ...filter }: DeliveryFilter,
   sinceMs: number,
 ): ((work: Work) => Promise<DeliveryView[]>) => {
   let known: Map<string, string> | undefined
-  let floor = ''
+  /** The id of the oldest watched pending delivery, or empty if all are watched. An older one is not new when it is first seen. */
+  let oldestWatched = ''
   return async (work) => {
     const states = await readStates(work, filter)
     const before = known
     known = new Map(states.map((seen) => [seen.id, stateOf(seen)]))
-    const isNew = ({ id }: Seen) => id >= (before ? floor : idAt('dlv', sinceMs))
+    const isNew = ({ id }: Seen) => id >= (before ? oldestWatched : idAt('dlv', sinceMs))
     const ids = states.filter((seen) => before?.get(seen.id) !== stateOf(seen) && isNew(seen)).map(({ id }) => id)
-    // A delivery that is no longer among the pending ones has ended, or is older than those that are watched.
+    // A delivery that is no longer among the pending ones has ended, or is too old to be watched.
     for (const [id, state] of before ?? []) if (state.startsWith('pending') && !known.has(id)) ids.push(id)
     const waiting = states.filter((seen) => seen.status === 'pending')
-    floor = waiting.length < watched ? '' : waiting.at(-1)!.id
+    oldestWatched = waiting.length < maxWatched ? '' : waiting.at(-1)!.id
     if (ids.length === 0) return []
     const { rows } = await listDeliveries(work, { ...filter, ids, ...(status && { status }) }, { limit: ids.length })
     const changed = rows.filter((view) => before?.get(view.id) !== stateOf(view))

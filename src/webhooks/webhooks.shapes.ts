@@ -4,7 +4,7 @@ import { epochMs } from '../lib/common-shapes.ts'
 import { withMaxItems } from '../lib/max-items.ts'
 import { text } from '../lib/text.ts'
 
-/** Body of POST /webhooks. `event` is a shorthand for `events` with one item; both together are their union. */
+/** The body of POST /webhooks. `event` is a shorthand for `events` with one item; both together are their union. */
 export const NewWebhook = z
   .object({
     url: text(2048).meta({
@@ -37,7 +37,7 @@ export type WebhookChange = z.output<typeof WebhookChange>
 
 const createdVias = ['dashboard', 'api', 'connector_a', 'connector_b'] as const
 
-/** WebhookSubscription (docs/reference/api.md#webhooksubscription). Properties without a value are absent; the secret is never shown. */
+/** A subscription as the API shows it (docs/reference/api.md#webhooksubscription). Properties without a value are absent. */
 export const Subscription = z
   .strictObject({
     id: z.string().describe('Id of the subscription'),
@@ -63,7 +63,7 @@ export const Subscription = z
   })
 export type Subscription = z.infer<typeof Subscription>
 
-/** The only result with the secret: of creation and of rotation. */
+/** The result of a creation or a rotation. No other result has the secret. */
 export const NewSubscription = z.strictObject({
   id: z.string().describe('Id of the subscription'),
   secret: z.string().describe('The signing secret, which no other response contains'),
