@@ -33,18 +33,18 @@ const structureFaults = (file: unknown): Fault[] => {
     else ids.set(step.id, path)
     // A step at the top has a path of two parts, and each level below adds two.
     if (path.length === 2 * (maxNesting + 1)) faults.push({ path, message: `is nested more than ${maxNesting} deep` })
-    const isBare =
+    const hasNoSteps =
       (step.kind === 'branch' && Array.isArray(step.then) && isEmpty(step.then) && isEmpty(step.else)) ||
       (step.kind === 'split' && Array.isArray(step.a) && isEmpty(step.a) && isEmpty(step.b))
-    if (isBare) faults.push({ path, message: 'must have a step in one of its sides' })
+    if (hasNoSteps) faults.push({ path, message: 'must have a step in one of its sides' })
   }
   if (count > maxSteps) faults.push({ path: ['steps'], message: `must have at most ${maxSteps} steps in all` })
   return faults
 }
 
-/** Returns an error for each filter of a `wait-for` with a mistake. */
+/** Returns an error for each invalid filter of a `wait-for` step. */
 const filterFaults = (file: unknown): Fault[] =>
-  Array.from(stepsOf(file)).flatMap(({ step, path }) => {
+  [...stepsOf(file)].flatMap(({ step, path }) => {
     const event = eventTypes.find((type) => type === step.event)
     if (step.kind !== 'wait-for' || typeof step.where !== 'string' || !event) return []
     try {
@@ -60,10 +60,10 @@ const filterFaults = (file: unknown): Fault[] =>
 export const checkJourney = async (work: Work, document: unknown): Promise<Checked<JourneyFile>> => {
   if (!recordOf(document)) return { file: null, faults: ['a journey must be an object with name, trigger and steps'] }
   const checked = JourneyFile.safeParse(document)
-  const ofShape = checked.success ? [] : shapeFaults(checked.error, 'the journey')
+  const schemaFaults = checked.success ? [] : shapeFaults(checked.error, 'the journey')
   const file = checked.success ? checked.data : structuredClone(document)
   const others = [...structureFaults(document), ...filterFaults(document), ...(await resolveNames(work, file))]
-  const faults = [...ofShape, ...others.map(faultText)]
+  const faults = [...schemaFaults, ...others.map(faultText)]
   if (checked.success && faults.length === 0) return { file: checked.data, faults: null }
   return { file: null, faults, hint: others.find(({ hint }) => hint !== undefined)?.hint }
 }
@@ -81,19 +81,16 @@ export const checkStepUrls = async (
 ): Promise<UrlFaults> => {
   const allow = parseCidrs(config.allowPrivateWebhooks.join(','))
   const checks = new Map<string, Promise<string | null>>()
-  const check = (url: string) => {
-    const known = checks.get(url)
-    if (known) return known
-    const fault = checkWebhookUrl(url, { resolver, allow }).then(
-      () => null,
-      (error) => {
-        if (!(error instanceof Problem)) throw error
-        return error.message.replace(/^url /, '')
-      },
+  const check = (url: string) =>
+    checks.getOrInsertComputed(url, () =>
+      checkWebhookUrl(url, { resolver, allow }).then(
+        () => null,
+        (error) => {
+          if (!(error instanceof Problem)) throw error
+          return error.message.replace(/^url /, '')
+        },
+      ),
     )
-    checks.set(url, fault)
-    return fault
-  }
   return Promise.all(
     documents.map(async (document) => {
       const faults: string[] = []
