@@ -35,19 +35,19 @@ export interface OpenApp extends App {
 }
 
 interface Options {
-  /** A job's thread: this process has already opened the embedded server, so the app uses it without owning it. */
+  /** Set in the threads of jobs: this process has already opened the embedded server, so the app uses it without owning it. */
   isThread?: boolean
   /** It is called after each attempt to restart an embedded server that died. */
   onRecovery?: (recovery: Recovery) => void
-  /** Connections in the pool. */
+  /** The maximum number of connections in the pool. */
   connections?: number
   /** Connections get the planner settings of queues. */
   queue?: boolean
   /** Calls through the pool settle within this time (ms). By default a statement has no limit. */
   deadlineMs?: number
-  /** Notices have a connection of their own: for processes with a busy pool. */
+  /** Notices get a connection of their own, for processes with a busy pool. */
   hasNoticeConnection?: boolean
-  /** The purpose of the connections, such as `svc mail`: part of their name, with the process. */
+  /** The purpose of the connections, such as `svc mail`. Their name consists of it and the process. */
   name?: string
   /** The version of a daemon, which is a part of the name of its connections. */
   version?: string
@@ -61,7 +61,7 @@ interface Options {
   bindable?: App['bindable']
   /** Counters that the threads of the process share. Without them, the app gets new ones. */
   counters?: Counters
-  /** Awaited before each unit of work: loads what the unit would otherwise load while it holds locks. */
+  /** It is awaited before each unit of work, and loads what the unit would otherwise load while it holds locks. */
   beforeWork?: () => Promise<unknown>
   /** Reports unexpected errors of background work. */
   report?: Report
@@ -107,7 +107,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     if (options.development && !server.isOwn) await requireDevelopment(database.sql, () => isUsed(database.sql))
     await checkSchema(database, server.url(), schema)
     if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
-    const own = options.links ? await withLinks(config, database.sql, options.links) : config
+    const configInUse = options.links ? await withLinks(config, database.sql, options.links) : config
     const counters = options.counters ?? createCounters()
     if (options.development) await markDevelopment(database.sql)
     clock = options.now ? localClock(options.now) : await openClock(database)
@@ -126,7 +126,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     })
     const rendering = options.projects ?? projects
     return {
-      config: own,
+      config: configInUse,
       get databaseUrl() {
         return server.url()
       },
@@ -142,7 +142,8 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       bindable: options.bindable ?? bindable,
       personalData: loadPersonalData,
       timelineParts: loadTimelineParts,
-      journeyMails: async () => (await import('./journeys.mail.ts')).journeyMails({ config: own, projects: rendering }),
+      journeyMails: async () =>
+        (await import('./journeys.mail.ts')).journeyMails({ config: configInUse, projects: rendering }),
       suppressing: loadSuppressing,
       report: options.report ?? (() => {}),
       beat: options.beat ?? (() => {}),
@@ -165,7 +166,7 @@ const withLinks = async (config: Config, sql: Sql, { isGiven }: { isGiven: boole
   const publicUrl = await readPublicUrl(sql)
   if (publicUrl === null || publicUrl === config.publicUrl) return config
   if (!isGiven) return Object.freeze({ ...config, publicUrl })
-  // A getter: a command that creates no link does not fail.
+  // A getter, so that a command that creates no link does not fail.
   return Object.freeze({
     ...config,
     get publicUrl(): string {
@@ -179,7 +180,7 @@ const withLinks = async (config: Config, sql: Sql, { isGiven }: { isGiven: boole
 interface Server {
   /** Returns the current URL. A restarted embedded server may have another port. */
   url(): string
-  /** The embedded server, opened by this process and in use until `close`. */
+  /** Whether it is an embedded server that this process has opened, and uses until `close`. */
   isOwn: boolean
   close(): Promise<void>
 }
@@ -213,8 +214,8 @@ export const formerKeys = async (sql: Sql, box: SecretBox): Promise<TokenKeys[]>
   }
 }
 
-/** Opens a client at its first use: loading undici and nodemailer costs a command 100 ms. */
-const once = <Client>(open: () => Promise<Client>) => {
+/** Returns a client that is opened at its first use, because loading undici and nodemailer costs a command 100 ms. */
+const lazily = <Client>(open: () => Promise<Client>) => {
   let opened: Promise<Client> | undefined
   return {
     client: () => {
@@ -229,7 +230,7 @@ const once = <Client>(open: () => Promise<Client>) => {
 }
 
 const lazyHttp = (open: () => Promise<HttpClient>): HttpClient => {
-  const { client, ifOpen } = once(open)
+  const { client, ifOpen } = lazily(open)
   return {
     post: async (...request) => (await client()).post(...request),
     get: async (...request) => (await client()).get(...request),
@@ -239,7 +240,7 @@ const lazyHttp = (open: () => Promise<HttpClient>): HttpClient => {
 }
 
 const lazySmtp = (open: () => Promise<SmtpClient>): SmtpClient => {
-  const { client, ifOpen } = once(open)
+  const { client, ifOpen } = lazily(open)
   return {
     send: async (...mail) => (await client()).send(...mail),
     verify: async (relay) => (await client()).verify(relay),

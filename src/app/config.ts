@@ -123,9 +123,9 @@ export interface Config extends Settings {
   /** How long ended imports, and their rejected rows, are kept. */
   importRetentionDays: number
   rejectRetentionDays: number
-  /** How long the content of messages is kept after they ended; 0: for ever. */
+  /** Days for which the content of messages is kept after they ended; 0 keeps it for ever. */
   messageRetentionDays: number
-  /** How long the text of answers is kept; 0: for ever. */
+  /** Days for which the text of answers is kept; 0 keeps it for ever. */
   responseRetentionDays: number
   logLevel: string
   /** `text` is for people to read: `svc dev`. */

@@ -6,8 +6,8 @@ const consoleLine = (url: string) => html`<li>
 </li>`
 
 /**
- * The page `/`: what this server is, and where its documentation is. `consoleUrl` is the console of `svc dev`. Links are
- * relative, since a proxy may add a path.
+ * Returns the page `/`, which says what this server is and links to its documentation. `consoleUrl` is the console of `svc dev`.
+ * Links are relative, because a proxy may add a path.
  */
 export const homePage = (consoleUrl?: string): Page => ({
   method: 'GET',

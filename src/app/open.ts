@@ -8,7 +8,7 @@ import { keptSecret } from './secret.ts'
 
 type Place = Pick<Config, 'databaseUrl' | 'dataDir'>
 
-/** Whether there is a database. Also true if that can't be determined, or `pgdata` is a broken link: opening it reports the error. */
+/** Returns whether there is a database. If that can't be determined, or `pgdata` is a broken link, opening it reports the error. */
 const hasDatabase = ({ databaseUrl, dataDir }: Place): boolean => {
   if (databaseUrl !== null) return true
   try {
@@ -34,18 +34,18 @@ export const requireDatabase = (place: Place): void => {
 }
 
 // The environment is read once: root, as the data folder's owner, could not read its files a second time.
-const readWhere = (check: (place: Place) => void): Config => {
+const readChecked = (check: (place: Place) => void): Config => {
   const { secret, ...config } = inspectConfig()
   check(config)
   return { ...config, secret: secret ?? keptSecret(config.dataDir) }
 }
 
 /** Returns the configuration of an existing database. Throws Problem `unavailable` if there is none. */
-export const readExisting = (): Config => readWhere(requireDatabase)
+export const readExisting = (): Config => readChecked(requireDatabase)
 
 /** Returns the configuration for `svc db restore`, which creates a database only if SVC_DATA_DIR is set or the data folder exists. */
 export const readRestoreTarget = (): Config =>
-  readWhere((place) => {
+  readChecked((place) => {
     if (!process.env.SVC_DATA_DIR && !existsSync(place.dataDir)) requireDatabase(place)
   })
 

@@ -2,9 +2,9 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isThisMachine } from '../net/dial.ts'
 
-/** An answered request for the metrics. The route is a pattern, so it contains no ids, addresses or tokens. */
+/** What the metrics count of an answered request. The route is a pattern, so it contains no ids, addresses or tokens. */
 interface RequestSample {
-  /** `none` for a path without a route. */
+  /** It is `none` for a path without a route. */
   route: string
   method: string
   status: number
@@ -12,14 +12,17 @@ interface RequestSample {
 }
 
 export interface Metrics {
+  /** Counts a request. */
   answered(request: RequestSample): void
   /** Returns all metrics in Prometheus' text format, and its media type. */
   read(): Promise<{ type: string; text: string }>
 }
 
+/** Headers that proxies add. */
 const forwarding = /^(forwarded|x-forwarded-.+|x-real-ip|x-client-ip|true-client-ip|cf-connecting-ip|via)$/
 const loopback = /^(::ffff:)?127\.|^::1$/
 
+/** Digests have the same length, which `timingSafeEqual` requires. */
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
 const hasToken = (authorization: string, token: string): boolean =>

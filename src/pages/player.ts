@@ -1,7 +1,7 @@
 import type { Video } from '../lib/video.ts'
 import { type Html, html } from './html.ts'
 
-/** Added by pages that show `videoPlayer`: `PageView.style`. */
+/** The style of pages that show a `videoPlayer` (`PageView.style`). */
 export const videoStyle = `
 .video { margin: 0 0 1.5rem }
 .video iframe, .video video {
@@ -14,7 +14,7 @@ export const videoStyle = `
 }
 `
 
-/** Returns the player of a video. The page `loads` its `kind` from its `origin`. */
+/** Returns the player of a video. `PageView.loads` of the page must have the video's kind and origin. */
 export const videoPlayer = ({ kind, src }: Video, title: string): Html => {
   // YouTube refuses to play without a referrer.
   const player =

@@ -7,11 +7,11 @@ import type { App } from '../../store/work.ts'
 import { hasherOf, type Keeper, readErasures } from '../erasures.ts'
 
 interface Applied {
-  /** The number of people that were erased. */
+  /** The number of people who were erased. */
   erased: number
-  /** The number of people that were not: their account was being exported, or had moved, so that no unit of work of it begins. */
+  /** The number of people who were not, because their account has moved or is being exported: it accepts no unit of work. */
   left: number
-  /** The number of lines that were written under another secret. */
+  /** The number of lines of the list that were written under another secret. */
   unreadable: number
 }
 
@@ -29,7 +29,7 @@ export const applyErasures = async (
   const hashOf = hasherOf(secret)
   const personalData = await app.personalData()
   for await (const { accountId, email: held } of readHeldAddresses(app.database)) {
-    // Rejected rows of imports have addresses as their files have them.
+    // The rejected rows of imports keep addresses as the files had them.
     const email = normalizeEmail(held)
     if (!hashes.has(hashOf(accountId, email))) continue
     try {

@@ -10,21 +10,21 @@ import type { JobStates } from './jobs.states.ts'
 const queuesMs = 10_000
 
 /** Returns a metric that reads its values at each scrape. The cast fills in for prom-client's base class. */
-const given = (name: string, help: string, type: string, read: () => Promise<object[]> | object[]) =>
+const metric = (name: string, help: string, type: string, read: () => Promise<object[]> | object[]) =>
   ({ name, help, type, get: async () => ({ name, help, type, values: await read() }) }) as unknown as Metric
 
 const histogram = (name: string, help: string, read: () => Durations) =>
-  given(name, help, 'histogram', () => {
+  metric(name, help, 'histogram', () => {
     const { buckets, count, sum } = read()
-    const classes = [...bucketBounds, '+Inf'].map((le, n) => ({
+    const samples = [...bucketBounds, '+Inf'].map((le, n) => ({
       metricName: `${name}_bucket`,
       labels: { le },
       value: buckets[n] ?? count,
     }))
-    return [...classes, { metricName: `${name}_sum`, value: sum }, { metricName: `${name}_count`, value: count }]
+    return [...samples, { metricName: `${name}_sum`, value: sum }, { metricName: `${name}_count`, value: count }]
   })
 
-/** Returns a reader that caches the queues. */
+/** Returns a reader of the queues that keeps its result for 10 s. */
 const queueReader = (read: Sources['queues'], nowMs: () => number): Sources['queues'] => {
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<QueueDepth[]> = Promise.resolve([])
@@ -63,30 +63,30 @@ export const createMetrics = ({ counters, queues, jobs, nowMs = () => performanc
   const load = async () => {
     const { collectDefaultMetrics, Registry } = await import('prom-client')
     const registry = new Registry()
-    const counted = (name: string, help: string, what: CounterName, label: string) =>
-      given(name, help, 'counter', () =>
+    const counter = (name: string, help: string, what: CounterName, label: string) =>
+      metric(name, help, 'counter', () =>
         counters.counts(what).map(([outcome, value]) => ({ labels: { [label]: outcome }, value })),
       )
     const gauge = (name: string, help: string, value: (depth: QueueDepth) => number) =>
-      given(name, help, 'gauge', async () =>
+      metric(name, help, 'gauge', async () =>
         (await depths()).map((depth) => ({ labels: { queue: depth.queue }, value: value(depth) })),
       )
-    for (const metric of [
-      given('svc_http_requests_total', 'Answered HTTP requests', 'counter', () => [...requests.values()]),
+    for (const one of [
+      metric('svc_http_requests_total', 'Answered HTTP requests', 'counter', () => [...requests.values()]),
       histogram('svc_http_request_duration_seconds', 'Duration of HTTP requests', () => counters.durations('request')),
-      counted('svc_deliveries_total', 'Delivery attempts by outcome', 'deliveries', 'outcome'),
+      counter('svc_deliveries_total', 'Delivery attempts by outcome', 'deliveries', 'outcome'),
       histogram('svc_delivery_duration_seconds', 'Duration of delivery attempts', () => counters.durations('delivery')),
-      counted('svc_sends_total', 'Messages by status', 'sends', 'status'),
-      counted('svc_freed_claims_total', 'Orphaned claims that were released, by job', 'freedClaims', 'job'),
-      counted('svc_housekeeping_steps_total', 'Housekeeping steps by outcome', 'housekeeping', 'outcome'),
-      given('svc_job_up', 'Whether a job of this process runs and is not stalled', 'gauge', () =>
+      counter('svc_sends_total', 'Messages by status', 'sends', 'status'),
+      counter('svc_freed_claims_total', 'Orphaned claims that were released, by job', 'freedClaims', 'job'),
+      counter('svc_housekeeping_steps_total', 'Housekeeping steps by outcome', 'housekeeping', 'outcome'),
+      metric('svc_job_up', 'Whether a job of this process runs and is not stalled', 'gauge', () =>
         Object.entries(jobs?.() ?? {}).map(([job, state]) => ({ labels: { job }, value: Number(state === 'ok') })),
       ),
       gauge('svc_queue_depth', 'Due items of a queue', ({ depth }) => depth),
       gauge('svc_queue_paused', 'Whether a queue is paused', ({ pausedAt }) => Number(pausedAt !== null)),
       gauge('svc_queue_oldest_seconds', 'Age of the oldest due item of a queue', ({ oldestSeconds }) => oldestSeconds),
     ])
-      registry.registerMetric(metric)
+      registry.registerMetric(one)
     collectDefaultMetrics({ register: registry })
     // Totals of nodejs_active_*: promtool refuses gauges whose name ends in _total.
     for (const kind of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${kind}_total`)

@@ -21,7 +21,7 @@ export interface DaemonParts {
   /** The port of probes and metrics of a daemon without the API. */
   probesPort?: number
   schema?: SchemaRule
-  /** Marks the database as one for development, whose clock may be moved. */
+  /** It marks the database as one for development, whose clock may be moved. */
   development?: boolean
   /** The console of `svc dev`, which the page `/` links to. */
   consoleUrl?: string
@@ -39,10 +39,10 @@ export interface Daemon {
   stop(): Promise<void>
 }
 
-/** The limit for requests and deliveries in flight. The whole stop takes less than 15 s (docs/reference/cli.md#signals). */
+/** Time limit for requests and deliveries in flight when the daemon stops. The whole stop takes less than 15 s (docs/reference/cli.md#signals). */
 const drainMs = 10_000
 
-/** A request is refused within 10 s if the database does not answer. This leaves time for the response. */
+/** A request is refused within 10 s if the database does not answer. This limit leaves time for the response. */
 const databaseMs = 9_500
 
 const listen = async (
@@ -55,8 +55,8 @@ const listen = async (
 ) => {
   const { buildServer } = await import('../../http/server.ts')
   const [routes, ownPages] = api ? await Promise.all([loadRoutes(), loadPages(consoleUrl)]) : [[], []]
-  const watched = { onAnswered, metrics: metricsOf(app, jobs), jobs }
-  const server = await buildServer(app, routes, logger, [...ownPages, ...pages], watched)
+  const observers = { onAnswered, metrics: metricsOf(app, jobs), jobs }
+  const server = await buildServer(app, routes, logger, [...ownPages, ...pages], observers)
   try {
     await server.fastify.listen({ host: config.host, port })
   } catch (error) {

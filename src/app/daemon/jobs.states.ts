@@ -1,11 +1,11 @@
 /*
  * A dead job does not make a daemon unready. An orchestrator that stops the API because a job died adds to the damage.
  * `/readyz` names jobs that are `down` or `stalled` and stays 200. The log says when a job is started again. Completed
- * heartbeats are noted in memory that the threads share (`lib/beats.ts`). No single status says everything.
+ * heartbeats are noted in memory that the threads share (`lib/beats.ts`).
  */
 
 /**
- * A job is `down` if its last run failed, and the current one has not run for 10 s yet. It is `stalled` if its thread runs, but
+ * A job is `down` if its last run failed, and its current run began less than 10 s ago. It is `stalled` if its thread runs, but
  * its worker has completed neither a heartbeat nor a poll for 15 s.
  */
 type JobState = 'ok' | 'down' | 'stalled'
@@ -23,15 +23,15 @@ const longestWaitMs = 30_000
 interface JobRecord {
   /** Consecutive failures. */
   failures: number
-  /** When its thread started; null if none runs. */
+  /** When its thread started. It is null if none runs. */
   startedAt: number | null
 }
 
-/** Returns the wait before a restart after n consecutive failures, in ms: doubled each time, at most 30 s. */
+/** Returns the wait (ms) before a restart. It doubles with each consecutive failure, up to 30 s. */
 export const waitAfter = (failures: number): number => Math.min(firstWaitMs * 2 ** (failures - 1), longestWaitMs)
 
 interface Watched {
-  /** Monotonic time in ms. */
+  /** Returns a monotonic time in ms. */
   now?: () => number
   /** Returns the ms since the last heartbeat of the job's worker; 0 for jobs without one. */
   beatAgeMs?: (name: string) => number
@@ -52,14 +52,15 @@ export const watchJobs = (
   }
   const recordOf = (name: string): JobRecord => records.get(name)!
   return {
+    /** Notes that the thread of a job started. */
     started(name: string): void {
       recordOf(name).startedAt = now()
     },
-    /** The run completed. */
+    /** Notes that the run of a job completed. */
     ended(name: string): void {
       records.set(name, { failures: 0, startedAt: null })
     },
-    /** Returns the number of consecutive failures, including this one. */
+    /** Notes that the run of a job failed, and returns the number of consecutive failures. */
     failed(name: string): number {
       const record = recordOf(name)
       const failures = isSettled(record) ? 1 : record.failures + 1
