@@ -1,7 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { tenantFilter } from '../store/tenant.ts'
 
-/** What programs report that people did (POST /events). Rows are never updated. */
+/** An event that a program reported about a person (POST /events). Rows are never updated. */
 const ActivitySchema = defineEntity({
   name: 'Activity',
   tableName: 'activities',
@@ -12,7 +12,7 @@ const ActivitySchema = defineEntity({
     id: p.text().collation('C').primary(),
     email: p.text().collation('C'),
     name: p.text().collation('C'),
-    /** Flat texts; null if there are none. */
+    /** Its properties as texts. It is null if there are none. */
     data: p.json<Record<string, string>>().nullable(),
     at: p.datetime(),
   },
@@ -20,7 +20,7 @@ const ActivitySchema = defineEntity({
 export class Activity extends ActivitySchema.class {}
 ActivitySchema.setClass(Activity)
 
-/** The idempotency keys of reported events, with the result of the first call. They stay when the event is deleted. */
+/** The idempotency key of a reported event, with the result of its first call. The row stays when the event is deleted. */
 const ActivityKeySchema = defineEntity({
   name: 'ActivityKey',
   tableName: 'activity_keys',

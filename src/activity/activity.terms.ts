@@ -1,6 +1,6 @@
 import type { Term } from '../segments/segments.ts'
 
-/** When programs reported that an address did something. */
+/** The term for when programs reported that an address did something. */
 export const terms: readonly Term[] = [
   {
     name: 'event.',

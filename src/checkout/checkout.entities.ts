@@ -9,7 +9,7 @@ const PaymentProviderSchema = defineEntity({
   properties: {
     accountId: p.text().collation('C').primary(),
     provider: p.enum(['stripe'] as const),
-    /** Both secrets are sealed, with the account's id as context. */
+    /** The API key and the webhook secret are sealed, with the account's id as context. */
     sealedKey: p.text(),
     sealedWebhookSecret: p.text(),
     /** The secrets before the last change, sealed too: sessions that were opened with them may still be paid. */
@@ -23,7 +23,7 @@ const PaymentProviderSchema = defineEntity({
 export class StoredPaymentProvider extends PaymentProviderSchema.class {}
 PaymentProviderSchema.setClass(StoredPaymentProvider)
 
-/** The order of a recipient for a checkout block, open or paid. */
+/** The order of a recipient for a checkout block. */
 const PaymentOrderSchema = defineEntity({
   name: 'PaymentOrder',
   tableName: 'payment_orders',
@@ -47,12 +47,12 @@ const PaymentOrderSchema = defineEntity({
     blockId: p.text().collation('C'),
     projectId: p.text().collation('C'),
     projectVersion: p.integer(),
-    /** It is empty once the recipient was erased: payments stay as business records. */
+    /** It is empty after the recipient was erased, because payments stay as business records. */
     email: p.text().collation('C'),
     currency: p.text(),
     /** The total of all items. */
     amount: p.decimal().precision(14).scale(2),
-    /** `amount` is the price of one. */
+    /** The `amount` of an item is the price of one. */
     items: p.json<{ name: string; quantity: number; amount: number }[]>(),
     provider: p.enum(['stripe', 'test'] as const),
     status: p.enum(['open', 'paid', 'expired'] as const),

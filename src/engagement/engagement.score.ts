@@ -32,7 +32,7 @@ type Score = RowOf<typeof scoreColumns.types>
 const decayed = ({ points: full, at }: Score, now: Date): number =>
   full * 0.5 ** (Math.max(now.getTime() - at.getTime(), 0) / halfLifeMs)
 
-const shown = (score: number): number => Math.round(score * 100) / 100
+const rounded = (score: number): number => Math.round(score * 100) / 100
 
 const ofAddress = types(leadScores, 'accountId', 'email')
 
@@ -70,8 +70,8 @@ const changeScore = async (work: Work, email: string, changed: (before: number) 
   const stored = await lockScore(work, email)
   const before = decayed(stored, now)
   const score = changed(before)
-  // Compared as displayed: ten votes within a minute are 50, although the first ones have decayed a little.
-  const isHot = shown(score) >= hotAt
+  // The displayed scores are compared: ten votes within a minute are 50, although the first ones have decayed a little.
+  const isHot = rounded(score) >= hotAt
   const wasHot = stored.isHot && before >= coldBelow
   await sql(updateScore, { accountId, email, points: score, at: now, isHot: wasHot || isHot })
   if (wasHot || !isHot) return score
@@ -79,12 +79,12 @@ const changeScore = async (work: Work, email: string, changed: (before: number) 
   // An address that is in no list is not a lead.
   if (contact)
     await emit(work, 'lead.hot', () => [
-      { contact, score: shown(score), previousScore: shown(before), threshold: hotAt },
+      { contact, score: rounded(score), previousScore: rounded(before), threshold: hotAt },
     ])
   return score
 }
 
-/** Adds the points of an interaction, and fires `lead.hot` if the score reaches the threshold. Locks the score: call it last. */
+/** Adds the points of an interaction, and fires `lead.hot` if the score reaches the threshold. Call it last: it locks the score. */
 export const addToScore = async (work: Work, email: string, kind: Interaction['kind']): Promise<void> => {
   await changeScore(work, email, (before) => before + points[kind])
 }
@@ -95,17 +95,18 @@ const lockRow = statement(
   'select from lead_scores where account_id = :accountId and email = :email for update',
 )
 
-/** Locks the score of an address if it has one. */
-export const holdScore = async ({ sql, accountId }: Work, email: string): Promise<void> => {
+/** Locks the score of an address. Does nothing if it has none. */
+export const lockExistingScore = async ({ sql, accountId }: Work, email: string): Promise<void> => {
   await sql(lockRow, { accountId, email })
 }
 
-/** The current lead score (`svc score`). `updatedAt` in epoch ms; null if the address was never scored. */
+/** The current lead score (`svc score`). */
 interface ScoreView {
   email: string
   score: number
   threshold: number
   hot: boolean
+  /** The time in epoch ms. It is null if the address was never scored. */
   updatedAt: number | null
 }
 
@@ -120,7 +121,7 @@ export const showScore = async ({ sql, accountId, now }: Work, email: string): P
   const [row] = await sql(readScore, { accountId, email })
   const score = row ? decayed(row, now) : 0
   const hot = row?.isHot === true && score >= coldBelow
-  return { email, score: shown(score), threshold: hotAt, hot, updatedAt: row ? row.at.getTime() : null }
+  return { email, score: rounded(score), threshold: hotAt, hot, updatedAt: row ? row.at.getTime() : null }
 }
 
 /** Sets the score of a normalised address, and fires `lead.hot` if it reaches the threshold. Returns the new score. */

@@ -2,7 +2,7 @@ import { isOfKeys } from '../messages/messages.ts'
 import type { Asked, Term } from '../segments/segments.ts'
 import { scoreAt } from './engagement.score.ts'
 
-/** Returns an SQL condition: whether an interaction belongs to emails of the scope. */
+/** Returns the SQL condition that an interaction belongs to an email of the scope. */
 const inScope = ({ scope, bind }: Pick<Asked, 'scope' | 'bind'>): string => {
   if (!scope) return 'true'
   const isOfProject = `i.project_id = any(${bind(scope.projectIds)}::text[])`
@@ -26,7 +26,7 @@ const latestAnswers = ({ account, parameter, bind, scope }: Asked): string =>
       select value from jsonb_each_text(case when jsonb_typeof(a.value) = 'object' then a.value else '{}' end)
     ) t)`
 
-/** Interactions of persons. `opened` has all kinds: a click or an answer counts as an open, whether or not the picture was loaded. */
+/** Returns the term for when people interacted. A click or an answer also counts as an open, because pictures may be blocked. */
 const interacted = (name: string, kinds: string): Term => ({
   name,
   kind: 'time',
@@ -39,7 +39,7 @@ const interacted = (name: string, kinds: string): Term => ({
   }),
 })
 
-/** What addresses did with their emails, and their lead scores. */
+/** The terms for what addresses did with their emails, and for their lead scores. */
 export const terms: readonly Term[] = [
   interacted('opened', 'true'),
   interacted('clicked', `i.kind = 'click'`),

@@ -1,5 +1,5 @@
 /*
- * engagement.*.ts know sent emails and their links, the lead score, and a project's own webhook. interactions/ has
+ * engagement.*.ts have sent emails and their links, the lead score, and a project's own webhook. interactions/ has
  * answers and responses, liveview/ the hosted page and its JSON, tracking/ opens and clicks.
  */
 
@@ -12,7 +12,7 @@ export { type BlockForm, enteredInto } from './liveview/blocks.views.ts'
 
 declare module '../store/work.ts' {
   interface Settings {
-    /** How long the text of answers is kept; 0: for ever. */
+    /** Days for which the text of answers is kept; 0 keeps it for ever. */
     readonly responseRetentionDays: number
   }
 }

@@ -26,7 +26,7 @@ export class Form extends FormSchema.class {}
 FormSchema.setClass(Form)
 
 /**
- * An unconfirmed signup, whose contact was sent a confirmation link. The contact is either pending, or active: then it was
+ * An unconfirmed signup, whose contact was sent a confirmation link. The contact is either pending, or active; an active one had
  * unsubscribed, or the signup changes its fields. The row is deleted when the signup is confirmed, the contact is activated in
  * another way or deleted, or the link expires. The row contains no email address.
  */
@@ -48,7 +48,7 @@ const FormSignupSchema = defineEntity({
     mailedAt: p.datetime(),
     /** The email with the link. */
     messageId: p.text().collation('C').nullable(),
-    /** Number of times that the email was sent again because it failed. */
+    /** The number of times that the email was sent again because it failed. */
     tries: p.integer().default(0),
   },
 })
@@ -65,7 +65,7 @@ const FormPersonSchema = defineEntity({
     accountId: p.text().collation('C').primary(),
     email: p.text().collation('C').primary(),
     formId: p.text().collation('C').primary(),
-    /** The first submission. */
+    /** When the person first submitted the form. */
     submittedAt: p.datetime(),
   },
 })
@@ -85,7 +85,7 @@ const FormConsentSchema = defineEntity({
     listId: p.text().collation('C'),
     formId: p.text().collation('C'),
     formName: p.text(),
-    /** What the form asked for. */
+    /** The fields that the form had. */
     fields: p.json<FormField[]>(),
     /** The client's address. It is null if `SVC_CONSENT_ADDRESSES` was off. */
     address: p.text().nullable(),

@@ -4,9 +4,10 @@ import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type MessageMetric, type PersonMetric, personMetrics } from './results.rows.ts'
 
-type Numbers = Record<MessageMetric | PersonMetric | 'delivered', number>
+type Metric = MessageMetric | PersonMetric
+type Numbers = Record<Metric | 'delivered', number>
 
-/** Results of email (docs/reference/results.md). The numbers are the sums of those of the days. */
+/** The results of email (docs/reference/results.md). Each number is the sum over the days. */
 export interface MailStats extends Numbers {
   /** The links that people clicked, most clicks first. `url` is as its author wrote it. */
   links: { url: string; clicks: number; people: number }[]
@@ -14,9 +15,7 @@ export interface MailStats extends Numbers {
   days: ({ date: string } & Numbers)[]
 }
 
-type Metric = MessageMetric | PersonMetric
-
-/** `day` is empty for a number of a link. */
+/** A number of a day, or of a link: then `day` is empty. */
 const resultTypes = { day: 'text', metric: typed<Metric | 'clicks'>('text'), url: 'text', count: 'int8' } as const
 
 type Result = RowOf<typeof resultTypes>
@@ -57,7 +56,7 @@ const readResults = statement(
    group by case when link = '' then day::text else '' end, metric, link having sum(count) <> 0 order by 1`,
 )
 
-const none = (): Numbers => ({
+const zeros = (): Numbers => ({
   sent: 0,
   delivered: 0,
   opened: 0,
@@ -79,11 +78,11 @@ const add = (to: Numbers, metric: Metric, count: number): void => {
 
 const daysOf = (from: string | undefined, to: string | undefined): MailStats['days'] => {
   if (from === undefined || to === undefined) return []
-  return datesBetween(from, to).map((date) => ({ date, ...none() }))
+  return datesBetween(from, to).map((date) => ({ date, ...zeros() }))
 }
 
 const statsOf = (rows: readonly Result[], from?: string, to?: string): MailStats => {
-  const total = none()
+  const total = zeros()
   const dated = rows.filter(({ day }) => day !== '')
   const days = daysOf(from ?? dated[0]?.day, to ?? dated.at(-1)?.day)
   const byDate = new Map(days.map((day) => [day.date, day]))
@@ -97,12 +96,12 @@ const statsOf = (rows: readonly Result[], from?: string, to?: string): MailStats
       link[metric === 'clicks' ? 'clicks' : 'people'] += count
     }
   }
-  const mostClicked = [...links.values()].filter(({ clicks }) => clicks > 0)
-  mostClicked.sort((a, b) => b.clicks - a.clicks || (a.url < b.url ? -1 : 1))
-  return { ...total, links: mostClicked, days }
+  const clicked = [...links.values()].filter(({ clicks }) => clicks > 0)
+  clicked.sort((a, b) => b.clicks - a.clicks || (a.url < b.url ? -1 : 1))
+  return { ...total, links: clicked, days }
 }
 
-/** Returns the results of a project, a broadcast or a journey (id), or of none: all numbers are 0. */
+/** Returns the results of a project, a broadcast or a journey, by its id. All numbers of an unknown id are 0. */
 export const resultsOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<MailStats> =>
   statsOf(await sql(readResults, { accountId, scope: id, from: '-infinity', to: 'infinity', first: id, last: id }))
 

@@ -21,7 +21,7 @@ import { utcDay } from '../../store/tallies.ts'
 import type { App, Work } from '../../store/work.ts'
 import { interactions } from '../engagement.columns.ts'
 import type { Interaction } from '../engagement.entities.ts'
-import { addToScore, holdScore } from '../engagement.score.ts'
+import { addToScore, lockExistingScore } from '../engagement.score.ts'
 import type { SentMail } from '../engagement.sent.ts'
 
 export type InteractionKind = Interaction['kind']
@@ -161,7 +161,7 @@ const readActions = statement(
 const recount = (work: Work, email: string, scopes: readonly string[]): void => {
   if (email === '') return
   work.last(async () => {
-    await holdScore(work, email)
+    await lockExistingScore(work, email)
     await recountPerson(work, email, scopes, () => work.sql(readActions, { accountId: work.accountId, email }))
   })
 }

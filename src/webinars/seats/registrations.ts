@@ -4,13 +4,13 @@ import type { App, Work } from '../../store/work.ts'
 import { linksOf } from '../emails/emails.ts'
 import { webinarRegistrations } from '../webinars.columns.ts'
 
-/** A registration in the terminal. Times in epoch ms. */
+/** A registration as the terminal shows it. Its times are in epoch ms. */
 export interface RegistrationView {
   id: string
   email: string
   name: string
   status: 'confirmed' | 'waitlisted' | 'cancelled'
-  /** null if the registration has no seat. */
+  /** It is null if the registration has no seat. */
   joinUrl: string | null
   createdAt: number
   updatedAt: number
