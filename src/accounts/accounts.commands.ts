@@ -1,9 +1,10 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, names, namesOf, present, text } from '../cli/flags.ts'
 import { readBytes } from '../cli/input.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, properties } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
+import { parseTime } from '../lib/since.ts'
 import type { App } from '../store/work.ts'
 import type { KeyView } from './accounts.keys.ts'
 import type { PlanView } from './accounts.plans.ts'
@@ -14,9 +15,7 @@ import type { AccountView, Scope } from './accounts.ts'
 const planNames = ['free', 'starter', 'pro', 'business', 'unlimited']
 
 const accountColumns: Column<AccountView>[] = [
-  ['ID', (account) => account.id],
-  ['NAME', (account) => account.name],
-  ['PLAN', (account) => account.plan],
+  ...properties<AccountView>('id', 'name', 'plan'),
   ['CONTACTS', (account) => account.contactCount],
   ['CREATED', (account) => new Date(account.createdAt)],
   ['STATE', (account) => account.state],
@@ -28,10 +27,7 @@ const keyColumns: Column<KeyView>[] = [
   ['KEY', (key) => `${key.prefix}…${key.lastFour}`],
   ['SCOPES', (key) => key.scopes?.join(',') ?? 'all', 'pipe'],
   ['SCOPES', (key) => key.scopes?.join(', ') ?? 'all', 'terminal'],
-  ['CREATED', (key) => new Date(key.createdAt)],
-  ['LAST USED', (key) => (key.lastUsedAt ? new Date(key.lastUsedAt) : null)],
-  ['EXPIRES', (key) => (key.expiresAt ? new Date(key.expiresAt) : null)],
-  ['REVOKED', (key) => (key.revokedAt ? new Date(key.revokedAt) : null)],
+  ...properties<KeyView>('createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt'),
 ]
 
 const withLogoUrl = <T extends { logo: string | null; logoSize: unknown }>(
@@ -330,10 +326,7 @@ const keys: CommandList = [
     run: async ({ app, confirm, out, require, timezone, work }, options) => {
       const { scope, expires, dryRun } = options
       const { name } = await require(options, 'name')
-      const [{ createKey, planKey }, { parseTime }] = await Promise.all([
-        import('./accounts.keys.ts'),
-        import('../lib/since.ts'),
-      ])
+      const { createKey, planKey } = await import('./accounts.keys.ts')
       const now = app.now()
       const input = {
         name,

@@ -1,15 +1,13 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, confirmed, paged, present, text } from '../cli/flags.ts'
-import type { Column } from '../cli/output.ts'
+import { parse } from '../cli/input.ts'
+import { type Column, properties } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import type { BookingView } from './bookings.ts'
 
 const columns: Column<BookingView>[] = [
-  ['ID', (booking) => booking.id],
-  ['START', (booking) => new Date(booking.startAt)],
-  ['STATUS', (booking) => booking.status],
-  ['TITLE', (booking) => booking.title],
+  ...properties<BookingView>('id', 'startAt', 'status', 'title'),
   ['NAME', (booking) => booking.attendee.name],
   ['EMAIL', (booking) => booking.attendee.email],
 ]
@@ -30,13 +28,12 @@ export const commands: CommandList = [
     run: async ({ pages, work }, { upcoming, status, email, ...flags }) => {
       if (upcoming && status !== undefined)
         throw new Problem('usage', 'Use --upcoming or --status, not both: upcoming bookings are always confirmed')
-      const [{ listBookings, listUpcoming }, { parse }, { normalizeEmail }, { z }] = await Promise.all([
+      const [{ listBookings, listUpcoming }, { normalizeEmail }, { z }] = await Promise.all([
         import('./bookings.ts'),
-        import('../lib/parse.ts'),
         import('../lib/email.ts'),
         import('zod'),
       ])
-      const filter = parse(
+      const filter = await parse(
         z.object({
           status: z.enum(['confirmed', 'cancelled']).nullable(),
           email: z.string().transform(normalizeEmail).nullable(),
@@ -73,12 +70,11 @@ export const commands: CommandList = [
     arguments: [argument('<id>')],
     flags: { reason: text('<text>', 'the reason, shown to the attendee and in the event'), ...confirmed() },
     run: async ({ app, out, work, confirm }, id, flags) => {
-      const [{ cancelBooking, reasonMaxLength, showBooking }, { parse }, { text }] = await Promise.all([
+      const [{ cancelBooking, reasonMaxLength, showBooking }, { text }] = await Promise.all([
         import('./bookings.ts'),
-        import('../lib/parse.ts'),
         import('../lib/text.ts'),
       ])
-      const reason = parse(text(reasonMaxLength), flags.reason ?? '', '--reason').trim() || null
+      const reason = (await parse(text(reasonMaxLength), flags.reason ?? '', '--reason')).trim() || null
       const { title, startAt, attendee, isOpen } = await work(async (w) => {
         const { status, ...booking } = await showBooking(w, id)
         return { ...booking, isOpen: status === 'confirmed' && booking.endAt > w.now.getTime() }

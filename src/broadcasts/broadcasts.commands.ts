@@ -12,25 +12,27 @@ import {
   text,
   unasked,
 } from '../cli/flags.ts'
-import { type Column, mailboxText, printWithResults, span } from '../cli/output.ts'
+import { parse } from '../cli/input.ts'
+import { mailboxText, printWithResults, properties, span } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
+import { parseTime } from '../lib/since.ts'
 import type { BroadcastView, Plan } from './broadcasts.ts'
 
-const columns: Column<BroadcastView>[] = [
-  ['ID', (row) => row.id],
-  ['NAME', (row) => row.name],
-  ['STATUS', (row) => row.status],
-  ['RECIPIENTS', (row) => row.recipients],
-  ['QUEUED', (row) => row.queued],
-  ['SENT', (row) => row.sent],
-  ['FAILED', (row) => row.failed],
-  ['SUPPRESSED', (row) => row.suppressed],
-  ['SCHEDULED', (row) => (row.scheduledAt === null ? null : new Date(row.scheduledAt))],
-  ['CREATED', (row) => new Date(row.createdAt)],
-  ['LIST', (row) => row.listId],
-  ['PROJECT', (row) => row.projectId],
-]
+const columns = properties<BroadcastView>(
+  'id',
+  'name',
+  'status',
+  'recipients',
+  'queued',
+  'sent',
+  'failed',
+  'suppressed',
+  'scheduledAt',
+  'createdAt',
+  'listId',
+  'projectId',
+)
 
 const followMs = 1000
 const noDaemon = 'Nothing is sent until a daemon runs: svc serve, or svc jobs run'
@@ -200,7 +202,6 @@ const timeOf = async <At extends undefined | null>(
   at: string | At,
 ): Promise<string | At> => {
   if (typeof at !== 'string') return at
-  const { parseTime } = await import('../lib/since.ts')
   return new Date(parseTime(at, app.now().getTime(), await timezone())).toISOString()
 }
 
@@ -210,12 +211,12 @@ const create = async (context: Context, flags: CreateFlags): Promise<void> => {
   const isNamed = flags.all || flags.list.length + flags.segment.length > 0
   const asked: { list?: string; project?: string } = { ...(flags.project !== undefined && { project: flags.project }) }
   await context.require(asked, ...(isNamed ? [] : (['list'] as const)), 'project')
-  const [operations, { parse }] = await Promise.all([import('./broadcasts.ts'), import('../lib/parse.ts')])
+  const operations = await import('./broadcasts.ts')
   const { createBroadcast, planBroadcast, sendBroadcast } = operations
   const { name, topic, sender, replyTo, rate } = flags
   const at = await timeOf(context, flags.at)
   const letter = { name, topic, sender, replyTo, at, rate: rate && Number(rate), ...subjectsOf(flags) }
-  const input = parse(operations.NewBroadcast, { ...letter, ...audienceOf(flags), ...asked })
+  const input = await parse(operations.NewBroadcast, { ...letter, ...audienceOf(flags), ...asked })
   if (flags.send || flags.dryRun) {
     const plan = await trial(async (w) => planBroadcast(app, w, (await createBroadcast(w, input)).id))
     const what = flags.send ? sending(plan) : `make a draft that can ${sending(plan)}`
@@ -280,10 +281,7 @@ export const commands: CommandList = [
     flags: { name: text('<name>', 'a new name'), ...describedFlags, ...changing() },
     run: async (context, ref, flags) => {
       const { out, work } = context
-      const [{ BroadcastChanges, updateBroadcast }, { parse }] = await Promise.all([
-        import('./broadcasts.ts'),
-        import('../lib/parse.ts'),
-      ])
+      const { BroadcastChanges, updateBroadcast } = await import('./broadcasts.ts')
       const { name, project } = flags
       const { excludeList, excludeSegment, ...audience } = audienceOf(flags)
       const without = { excludeList: orNothing(excludeList), excludeSegment: orNothing(excludeSegment) }
@@ -294,7 +292,7 @@ export const commands: CommandList = [
       const rate = pace && Number(pace)
       const given = { name, ...audience, ...without, project, topic, subject, ...contest, sender, replyTo, at, rate }
       if (Object.values(given).every((value) => value === undefined)) throw new Problem('usage', 'Nothing to change')
-      const changes = parse(BroadcastChanges, given)
+      const changes = await parse(BroadcastChanges, given)
       out.one(await out.named(await work((w) => updateBroadcast(w, ref, changes))))
     },
   }),
@@ -307,11 +305,8 @@ export const commands: CommandList = [
     flags: { name: text('<name>', 'the name of the draft'), ...changing() },
     run: async ({ out, require, work }, ref, flags) => {
       const { name } = await require(flags, 'name')
-      const [{ copyBroadcast, NewBroadcast }, { parse }] = await Promise.all([
-        import('./broadcasts.ts'),
-        import('../lib/parse.ts'),
-      ])
-      const parsed = parse(NewBroadcast.shape.name.unwrap(), name, 'name')
+      const { copyBroadcast, NewBroadcast } = await import('./broadcasts.ts')
+      const parsed = await parse(NewBroadcast.shape.name.unwrap(), name, 'name')
       out.one(await out.named(await work((w) => copyBroadcast(w, ref, parsed))))
     },
   }),

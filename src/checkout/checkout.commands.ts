@@ -1,7 +1,7 @@
 import { type CommandList, command, group } from '../cli/define.ts'
 import { argument, changing, confirmed, paged, text } from '../cli/flags.ts'
 import { readSecret } from '../cli/input.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, properties } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { PaymentView } from './checkout.ts'
@@ -11,9 +11,7 @@ const columns: Column<PaymentView>[] = [
   ['STATUS', (payment) => payment.status],
   ['AMOUNT', ({ amount, currency }) => `${amount} ${currency}`, 'pipe'],
   ['AMOUNT', ({ amount, currency }) => ({ amount, currency }), 'terminal'],
-  ['EMAIL', (payment) => payment.email],
-  ['CREATED', (payment) => new Date(payment.createdAt)],
-  ['PAID', ({ paidAt }) => (paidAt === null ? null : new Date(paidAt))],
+  ...properties<PaymentView>('email', 'createdAt', 'paidAt'),
 ]
 
 const statusOf = async (text: string | undefined): Promise<PaymentView['status'] | null> => {

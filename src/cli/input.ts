@@ -1,4 +1,9 @@
+import type { z } from 'zod'
 import { notFound, Problem, shown } from '../lib/problem.ts'
+
+/** Validates input as `parse` of lib/parse.ts does, which is loaded at the first use: help needs no zod. */
+export const parse = async <S extends z.ZodType>(shape: S, input: unknown, name?: string): Promise<z.output<S>> =>
+  (await import('../lib/parse.ts')).parse(shape, input, name)
 
 /** Returns the text of a file, or of standard input for `-`. Throws Problem `usage` if the file can't be read. */
 export const readInput = async (name: string, flag: string): Promise<string> => {

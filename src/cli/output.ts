@@ -24,6 +24,7 @@ import {
   moneyText,
   plainRows,
   printable,
+  properties,
   type Results,
   rowsDrawer,
   selected,
@@ -47,6 +48,7 @@ export {
   mailboxText,
   moneyText,
   printable,
+  properties,
   span,
   widthOf,
 }

@@ -1,8 +1,9 @@
 import { type Context, collectEarly } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
 import { absent, argument, changing, confirmed, paged, present, repeated, text, unasked } from '../cli/flags.ts'
-import { type Column, jsonText } from '../cli/output.ts'
-import type { PageRequest } from '../lib/page-request.ts'
+import { parse } from '../cli/input.ts'
+import { type Column, jsonText, properties } from '../cli/output.ts'
+import { type PageRequest, pageRequest } from '../lib/page-request.ts'
 import { notFound, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
@@ -27,14 +28,7 @@ const contactColumns: Column<ShownContact>[] = [
   ['UPDATED', (contact) => new Date(contact.updatedAt)],
 ]
 
-const accessColumns: Column<AccessView>[] = [
-  ['ID', (entry) => entry.id],
-  ['AT', (entry) => new Date(entry.at)],
-  ['ACTOR', (entry) => entry.actor],
-  ['EMAIL', (entry) => entry.email],
-  ['LIST', (entry) => entry.listId],
-  ['FOUND', (entry) => entry.found],
-]
+const accessColumns = properties<AccessView>('id', 'at', 'actor', 'email', 'listId', 'found')
 
 /** `first_name=Ada` */
 const fieldOf = (text: string): [string, string] => {
@@ -44,12 +38,8 @@ const fieldOf = (text: string): [string, string] => {
 }
 
 const parseEmail = async (given: string): Promise<string> => {
-  const [{ EmailInput }, { parse }, { z }] = await Promise.all([
-    import('./contacts.fields.ts'),
-    import('../lib/parse.ts'),
-    import('zod'),
-  ])
-  return parse(z.object({ email: EmailInput }), { email: given }).email
+  const { EmailInput } = await import('./contacts.fields.ts')
+  return parse(EmailInput, given, 'email')
 }
 
 /** The command `svc contacts export --email`: prints one JSON document in every format, indented on a terminal. */
@@ -101,10 +91,9 @@ const ofFirst = (first: ReadonlyMap<string, TimelineEntry>, entry: TimelineEntry
 
 /** The command `svc contacts show --timeline`. */
 const showTimeline = async ({ app, out, work }: Context, given: string, limit: string | undefined): Promise<void> => {
-  const [{ withSuppression }, { readTimeline }, { pageRequest }] = await Promise.all([
+  const [{ withSuppression }, { readTimeline }] = await Promise.all([
     import('./contacts.find.ts'),
     import('./contacts.timeline.ts'),
-    import('../lib/page-request.ts'),
   ])
   const { limit: most } = pageRequest(limit === undefined ? {} : { limit })
   const email = await parseEmail(given)

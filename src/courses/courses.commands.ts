@@ -1,9 +1,10 @@
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command, group } from '../cli/define.ts'
 import { argument, changing, confirmed, paged, present, text } from '../cli/flags.ts'
-import { readText } from '../cli/input.ts'
-import type { Column } from '../cli/output.ts'
+import { parse, readText } from '../cli/input.ts'
+import { type Column, properties } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
+import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { CourseView, LessonView, MemberView } from './courses.ts'
 
@@ -16,9 +17,7 @@ const courseColumns: Column<CourseView>[] = [
 ]
 
 const lessonColumns: Column<LessonView>[] = [
-  ['ID', (lesson) => lesson.id],
-  ['POSITION', (lesson) => lesson.position],
-  ['TITLE', (lesson) => lesson.title],
+  ...properties<LessonView>('id', 'position', 'title'),
   ['VIDEO', (lesson) => lesson.videoUrl],
 ]
 
@@ -40,12 +39,8 @@ const warnWithoutPortal = ({ out }: Context, portal: string | null): void => {
 }
 
 const parseEmail = async (email: string): Promise<string> => {
-  const [{ MemberEmail }, { parse }, { z }] = await Promise.all([
-    import('./courses.ts'),
-    import('../lib/parse.ts'),
-    import('zod'),
-  ])
-  return parse(z.object({ email: MemberEmail }), { email }).email
+  const { MemberEmail } = await import('./courses.ts')
+  return parse(MemberEmail, email, 'email')
 }
 
 const course = argument('<course>', 'id, or a title that only one course has')
@@ -193,7 +188,7 @@ const lessonChangeCommands: CommandList = [
       ...changing(),
     },
     run: async ({ out, work }, ref, lesson, { title, content, videoUrl }) => {
-      const [{ updateLesson }, { Problem }] = await Promise.all([import('./courses.ts'), import('../lib/problem.ts')])
+      const { updateLesson } = await import('./courses.ts')
       if (title === undefined && content === undefined && videoUrl === undefined)
         throw new Problem('usage', 'Nothing to change: give --title, --content or --video-url')
       const text = content && (await readText(content, '--content', out))
@@ -215,7 +210,7 @@ const lessonChangeCommands: CommandList = [
       ...changing(),
     },
     run: async ({ out, work }, ref, lesson, { before, last }) => {
-      const [{ moveLesson }, { Problem }] = await Promise.all([import('./courses.ts'), import('../lib/problem.ts')])
+      const { moveLesson } = await import('./courses.ts')
       if ((before === undefined) !== (last === true))
         throw new Problem('usage', 'Give either --before <lesson> or --last')
       out.one(await work((w) => moveLesson(w, ref, lesson, before ?? null)))

@@ -1,7 +1,8 @@
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, paged, text } from '../cli/flags.ts'
-import type { Column } from '../cli/output.ts'
+import { parse } from '../cli/input.ts'
+import { type Column, properties } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { boardCommand } from './board.commands.ts'
@@ -13,9 +14,7 @@ const dealColumns: Column<Deal>[] = [
   ['TITLE', (deal) => deal.title],
   ['VALUE', (deal) => ({ amount: deal.value, currency: deal.currency })],
   ['CURRENCY', (deal) => deal.currency, 'pipe'],
-  ['STAGE', (deal) => deal.stage],
-  ['STATUS', (deal) => deal.status],
-  ['EMAIL', (deal) => deal.email],
+  ...properties<Deal>('stage', 'status', 'email'),
 ]
 
 const historyOf = async ({ work }: Context, id: string) => {
@@ -40,9 +39,11 @@ const readCommands: CommandList = [
       ...paged,
     },
     run: async ({ pages, work }, flags) => {
-      const [{ findPipeline, findStage, listDeals, StageKind }, { normalizeEmail }, { parse }, { z }] =
-        await Promise.all([import('./deals.ts'), import('../lib/email.ts'), import('../lib/parse.ts'), import('zod')])
-      const { status } = parse(z.object({ status: StageKind.optional() }), { status: flags.status })
+      const [{ findPipeline, findStage, listDeals, StageKind }, { normalizeEmail }] = await Promise.all([
+        import('./deals.ts'),
+        import('../lib/email.ts'),
+      ])
+      const status = await parse(StageKind.optional(), flags.status, 'status')
       const email = flags.email && normalizeEmail(flags.email)
       const load = (page: PageRequest) =>
         work(async (w) => {
@@ -114,17 +115,25 @@ const createCommand = command({
   run: async ({ out, require, work }, flags) => {
     const isByRow = flags.list !== undefined && flags.row !== undefined
     const { title } = await require(flags, 'title', ...(isByRow ? [] : ['email' as const]))
-    const [{ createDeal, findPipeline, findStage, NewDeal }, { findList }, { parse }] = await Promise.all([
+    const [{ createDeal, findPipeline, findStage, NewDeal }, { findList }] = await Promise.all([
       import('./deals.ts'),
       import('../contacts/contacts.ts'),
-      import('../lib/parse.ts'),
     ])
     const { email, value, currency } = flags
     const { deal } = await work(async (w) => {
       const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
       const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
       const listId = flags.list && (await findList(w, flags.list)).id
-      const input = parse(NewDeal, { title, email, listId, rowId: flags.row, value, currency, pipelineId, stageId })
+      const input = await parse(NewDeal, {
+        title,
+        email,
+        listId,
+        rowId: flags.row,
+        value,
+        currency,
+        pipelineId,
+        stageId,
+      })
       return createDeal(w, input, { source: 'manual' })
     })
     out.one(await out.named(deal))
@@ -151,14 +160,11 @@ const updateCommand = command({
     if ([title, value, currency, stage].every((flag) => flag === undefined)) {
       throw new Problem('usage', 'Give at least one of --title, --value, --currency, --stage')
     }
-    const [{ changeDeal, DealChange, findStage, showDeal }, { parse }] = await Promise.all([
-      import('./deals.ts'),
-      import('../lib/parse.ts'),
-    ])
+    const { changeDeal, DealChange, findStage, showDeal } = await import('./deals.ts')
     const { deal } = await work(async (w) => {
       const { pipelineId } = await showDeal(w, id)
       const stageId = stage && (await findStage(w, stage, pipelineId)).id
-      return changeDeal(w, id, parse(DealChange, { title, value, currency, stageId }))
+      return changeDeal(w, id, await parse(DealChange, { title, value, currency, stageId }))
     })
     out.one(await out.named(deal))
   },

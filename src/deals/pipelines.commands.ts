@@ -1,6 +1,6 @@
 import { type CommandList, command, group } from '../cli/define.ts'
 import { argument, changing, confirmed, present, repeated, text } from '../cli/flags.ts'
-import type { Column, Output } from '../cli/output.ts'
+import { type Column, type Output, properties } from '../cli/output.ts'
 import { shown as echoed, Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { PipelineView, StageView } from './deals.ts'
@@ -15,12 +15,7 @@ const pipelineColumns: Column<PipelineView>[] = [
   ['STAGES', (pipeline) => stagesText(pipeline.stages)],
 ]
 
-const stageColumns: Column<StageView & { pipeline: string }>[] = [
-  ['ID', (stage) => stage.id],
-  ['NAME', (stage) => stage.name],
-  ['KIND', (stage) => stage.kind],
-  ['PIPELINE', (stage) => stage.pipeline],
-]
+const stageColumns = properties<StageView & { pipeline: string }>('id', 'name', 'kind', 'pipeline')
 
 const shown = (out: Output, pipeline: PipelineView) =>
   out.one(pipeline, { ...pipeline, stages: stagesText(pipeline.stages) })

@@ -1,18 +1,18 @@
 import { type Context, requireNoPage } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, confirmed, followed, paged, parsed, text } from '../cli/flags.ts'
-import type { Column } from '../cli/output.ts'
+import { parse } from '../cli/input.ts'
+import { type Column, properties } from '../cli/output.ts'
 import type { PageFlags } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
+import { parseSince } from '../lib/since.ts'
 import type { Work } from '../store/work.ts'
 import type { DeliveryFilter, DeliveryStats, DeliveryView } from './deliveries.find.ts'
 import type { Batch, Run } from './deliveries.replay.ts'
 
 const commonColumns: Column<DeliveryView>[] = [
-  ['ID', (delivery) => delivery.id],
-  ['TYPE', (delivery) => delivery.type],
-  ['STATUS', (delivery) => delivery.status],
+  ...properties<DeliveryView>('id', 'type', 'status'),
   ['TRIES', (delivery) => delivery.attempts],
   ['ANSWER', (delivery) => delivery.lastStatus],
   ['ERROR', (delivery) => delivery.lastError],
@@ -33,12 +33,14 @@ const followColumns = (now: () => Date): Column<DeliveryView>[] => [
 
 const statsColumns: Column<DeliveryStats['webhooks'][number]>[] = [
   ['WEBHOOK', (row) => row.id],
-  ['URL', (row) => row.url],
-  ['PENDING', (row) => row.pending],
-  ['DELIVERED', (row) => row.delivered],
-  ['EXHAUSTED', (row) => row.exhausted],
-  ['CANCELLED', (row) => row.cancelled],
-  ['OLDEST DUE', (row) => (row.oldestDueAt === null ? null : new Date(row.oldestDueAt))],
+  ...properties<DeliveryStats['webhooks'][number]>(
+    'url',
+    'pending',
+    'delivered',
+    'exhausted',
+    'cancelled',
+    'oldestDueAt',
+  ),
 ]
 
 interface FilterOptions {
@@ -53,13 +55,9 @@ const filterOf = async (
   { status, webhook, type, since }: FilterOptions,
   ids?: string[],
 ): Promise<DeliveryFilter> => {
-  const [{ DeliveryFilter, requireTarget }, { parse }, { parseSince }] = await Promise.all([
-    import('./deliveries.find.ts'),
-    import('../lib/parse.ts'),
-    import('../lib/since.ts'),
-  ])
+  const { DeliveryFilter, requireTarget } = await import('./deliveries.find.ts')
   const start = since ? { since: parseSince(since, app.now().getTime(), await timezone()) } : {}
-  const filter = parse(DeliveryFilter, { ids, status, webhook, type, ...start })
+  const filter = await parse(DeliveryFilter, { ids, status, webhook, type, ...start })
   if (webhook !== undefined) await work((w) => requireTarget(w, webhook))
   return filter
 }

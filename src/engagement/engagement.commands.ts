@@ -1,8 +1,10 @@
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command, group } from '../cli/define.ts'
 import { argument, changing, confirmed, paged, text } from '../cli/flags.ts'
+import { parse } from '../cli/input.ts'
 import { type Column, moneyText, type Output, printable } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
+import { notFound } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { BlockKind } from './interactions/blocks.ts'
 import type { BlockSummary, Labels, ProjectSummary, ResponseView } from './interactions/responses.ts'
@@ -162,10 +164,7 @@ const liveViewCommands = (loadBlocks: () => Promise<readonly BlockKind[]>): Comm
     ],
     arguments: [argument('<send>', 'the id of the email')],
     run: async ({ account, app, out }, send) => {
-      const [{ loadSent, noLongerKept, viewUrl }, { notFound }] = await Promise.all([
-        import('./engagement.sent.ts'),
-        import('../lib/problem.ts'),
-      ])
+      const { loadSent, noLongerKept, viewUrl } = await import('./engagement.sent.ts')
       const { id: accountId } = await account()
       const sent = await loadSent(app, accountId, send)
       if (!sent) throw notFound(`There is no email ${send} of a project`, { hint: 'svc sends list' })
@@ -187,10 +186,9 @@ const liveViewCommands = (loadBlocks: () => Promise<readonly BlockKind[]>): Comm
     arguments: [argument('<token>', 'the token in its URL')],
     account: 'none',
     run: async ({ app, out }, token) => {
-      const [{ showLiveView }, { findViewableByToken }, { notFound }, kinds] = await Promise.all([
+      const [{ showLiveView }, { findViewableByToken }, kinds] = await Promise.all([
         import('./liveview/view.ts'),
         import('./engagement.sent.ts'),
-        import('../lib/problem.ts'),
         loadBlocks(),
       ])
       const sent = await findViewableByToken(app, token)
@@ -225,13 +223,12 @@ const scoreCommands: CommandList = [
     flags: { score: text('<points>', 'the new score, from 0 to 1000000'), ...changing() },
     run: async ({ out, work, require }, email, flags) => {
       const given = await require(flags, 'score')
-      const [{ setScore }, { normalizeEmail }, { parse }, { z }] = await Promise.all([
+      const [{ setScore }, { normalizeEmail }, { z }] = await Promise.all([
         import('./engagement.score.ts'),
         import('../lib/email.ts'),
-        import('../lib/parse.ts'),
         import('zod'),
       ])
-      const { score } = parse(z.object({ score: z.coerce.number().min(0).max(1_000_000) }), given)
+      const score = await parse(z.coerce.number().min(0).max(1_000_000), given.score, 'score')
       out.one(await work((w) => setScore(w, normalizeEmail(email), score)))
     },
   }),

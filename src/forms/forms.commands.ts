@@ -1,24 +1,18 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, present, repeated, text } from '../cli/flags.ts'
-import { readSource } from '../cli/input.ts'
-import { type Column, printWithCounts } from '../cli/output.ts'
+import { parse, readSource } from '../cli/input.ts'
+import { type Column, printWithCounts, properties } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { AppliedForm, FormView } from './forms.ts'
 
 const columns: Column<FormView>[] = [
-  ['ID', (form) => form.id],
-  ['NAME', (form) => form.name],
-  ['LIST', (form) => form.listId],
+  ...properties<FormView>('id', 'name', 'listId'),
   ['FIELDS', (form) => form.fields.map(({ name }) => name).join(', ')],
   ['DOUBLE OPT-IN', (form) => (form.doubleOptIn ? 'yes' : 'no')],
   ['URL', (form) => form.url],
 ]
 
-const appliedColumns: Column<AppliedForm>[] = [
-  ['ID', (form) => form.id],
-  ['NAME', (form) => form.name],
-  ['OUTCOME', (form) => form.outcome],
-]
+const appliedColumns = properties<AppliedForm>('id', 'name', 'outcome')
 
 const createCommand = command({
   path: 'forms create',
@@ -36,12 +30,9 @@ const createCommand = command({
   },
   run: async ({ app, out, require, work }, flags) => {
     const { name, list } = await require(flags, 'name', 'list')
-    const [{ createForm, FormFile, viewForm }, { parse }] = await Promise.all([
-      import('./forms.ts'),
-      import('../lib/parse.ts'),
-    ])
+    const { createForm, FormFile, viewForm } = await import('./forms.ts')
     const { field: fields, origin: origins, doubleOptIn = false } = flags
-    const file = parse(FormFile, { name, list, fields, doubleOptIn, origins })
+    const file = await parse(FormFile, { name, list, fields, doubleOptIn, origins })
     // Read before anything is written: it throws if this process would make other links than the daemon.
     const { publicUrl } = app.config
     out.one(await out.named(viewForm(await work((w) => createForm(w, file)), publicUrl)))

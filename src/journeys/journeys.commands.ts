@@ -1,8 +1,8 @@
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, type FlagValues, paged, present, repeated, text } from '../cli/flags.ts'
-import { readData, readSource } from '../cli/input.ts'
-import { type Column, type Output, printable, printWithResults } from '../cli/output.ts'
+import { parse, readData, readSource } from '../cli/input.ts'
+import { type Column, type Output, printable, printWithResults, properties } from '../cli/output.ts'
 import { rollingBack } from '../cli/trial.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
@@ -20,23 +20,14 @@ const columns: Column<JourneyView>[] = [
 ]
 
 const appliedColumns: Column<Applied>[] = [
-  ['ID', (journey) => journey.id],
-  ['NAME', (journey) => journey.name],
-  ['OUTCOME', (journey) => journey.outcome],
-  ['VERSION', (journey) => journey.version],
+  ...properties<Applied>('id', 'name', 'outcome', 'version'),
   ['ENABLED', (journey) => (journey.enabled ? 'yes' : 'no')],
 ]
 
 const runColumns: Column<RunView>[] = [
-  ['ID', (run) => run.id],
-  ['EMAIL', (run) => run.email],
-  ['STATUS', (run) => run.status],
-  ['REASON', (run) => run.reason],
+  ...properties<RunView>('id', 'email', 'status', 'reason'),
   ['NEXT STEP', (run) => run.step],
-  ['DUE', (run) => (run.dueAt === null ? null : new Date(run.dueAt))],
-  ['LAST FAULT', (run) => run.lastFault],
-  ['ENTERED', (run) => new Date(run.enteredAt)],
-  ['ENDED', (run) => (run.endedAt === null ? null : new Date(run.endedAt))],
+  ...properties<RunView>('dueAt', 'lastFault', 'enteredAt', 'endedAt'),
 ]
 
 /** Returns the command that a person runs after `apply`. */
@@ -210,13 +201,13 @@ const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): P
   const { app, actor, account, out, work } = context
   const { email, list } = await context.require(flags, 'email', 'list')
   const { EntryRequest, findJourney, triggerJourney } = await import('./journeys.ts')
-  const [{ findList }, { parse }] = await Promise.all([import('../contacts/contacts.ts'), import('../lib/parse.ts')])
+  const { findList } = await import('../contacts/contacts.ts')
   const [{ id }, { id: listId }] = await work(
     async (w) => [await findJourney(w, ref), await findList(w, list)] as const,
   )
   const by = { accountId: (await account()).id, actor, by: 'operator' as const }
   const data = flags.data.length > 0 ? await readData(flags.data) : undefined
-  const entrant = parse(EntryRequest, { email, listId, data })
+  const entrant = await parse(EntryRequest, { email, listId, data })
   const entered = await triggerJourney(flags.dryRun ? rollingBack(app) : app, by, id, entrant)
   out.one({ ...(flags.dryRun && { dryRun: true }), ok: true, entered })
   if (!entered)
@@ -227,12 +218,11 @@ const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): P
 const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
   const { confirm, out, progress, signal, trial, work } = context
   const { findJourney, TriggerData, triggerList } = await import('./journeys.ts')
-  const [{ findList }, { narrow }, { parse }] = await Promise.all([
+  const [{ findList }, { narrow }] = await Promise.all([
     import('../contacts/contacts.ts'),
     import('../segments/segments.ts'),
-    import('../lib/parse.ts'),
   ])
-  const data = parse(TriggerData, await readData(flags.data), 'data')
+  const data = await parse(TriggerData, await readData(flags.data), 'data')
   const { where, segment } = flags
   if (segment === undefined) await context.require(flags, 'list')
   const { journey, target, condition } = await work(async (w) => {
@@ -285,14 +275,7 @@ const triggerCommand = command({
   },
 })
 
-const stepColumns: Column<RehearsedStep>[] = [
-  ['AT', (step) => new Date(step.at)],
-  ['STEP', (step) => step.step],
-  ['KIND', (step) => step.kind],
-  ['OUTCOME', (step) => step.outcome],
-  ['DETAIL', (step) => step.detail],
-  ['UNTIL', (step) => (step.until === undefined ? null : new Date(step.until))],
-]
+const stepColumns = properties<RehearsedStep>('at', 'step', 'kind', 'outcome', 'detail', 'until')
 
 const endText = ({ status, reason }: Rehearsal): string => (reason ? `${status} (${reason})` : status)
 
@@ -310,16 +293,15 @@ const testCommand = command({
   },
   run: async ({ app, out, require, trial }, flags) => {
     const { file, contact } = await require(flags, 'file', 'contact')
-    const [{ checkStepUrls, TriggerData }, { rehearse }, { maxFileBytes, readDocuments }, { parse }, { emailAddress }] =
+    const [{ checkStepUrls, TriggerData }, { rehearse }, { maxFileBytes, readDocuments }, { emailAddress }] =
       await Promise.all([
         import('./journeys.ts'),
         import('./engine/rehearsal.ts'),
         import('../lib/documents.ts'),
-        import('../lib/parse.ts'),
         import('../lib/address.ts'),
       ])
-    const email = parse(emailAddress(), contact, 'contact')
-    const data = parse(TriggerData, await readData(flags.data), 'data')
+    const email = await parse(emailAddress(), contact, 'contact')
+    const data = await parse(TriggerData, await readData(flags.data), 'data')
     const documents = readDocuments(await readSource(file, maxFileBytes))
     if (documents.length !== 1)
       throw new Problem('usage', `${file} must hold one journey, and holds ${number(documents.length)}`)
@@ -351,14 +333,13 @@ const runCommand = command({
   },
   run: async ({ out, pages, work }, ref, flags) => {
     const { findJourney, listRuns, RunRequest, showRun } = await import('./journeys.ts')
-    const { parse } = await import('../lib/parse.ts')
     const { id: journeyId } = await work((w) => findJourney(w, ref))
     if (flags.run !== undefined) {
       return out.one(await out.named(await work((w) => showRun(w, journeyId, flags.run!))))
     }
     const { status } = flags
-    const load = (page: PageRequest) => {
-      const request = parse(RunRequest, { journeyId, status, ...page })
+    const load = async (page: PageRequest) => {
+      const request = await parse(RunRequest, { journeyId, status, ...page })
       return work((w) => listRuns(w, request))
     }
     await pages('runs', flags, load, runColumns)

@@ -1,12 +1,10 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, text } from '../cli/flags.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, properties } from '../cli/output.ts'
 import type { BindingView } from './lifecycle.ts'
 
 const columns: Column<BindingView>[] = [
-  ['SUBJECT', (binding) => binding.subject],
-  ['EVENT', (binding) => binding.event],
-  ['PROJECT', (binding) => binding.projectId],
+  ...properties<BindingView>('subject', 'event', 'projectId'),
   // On a terminal PROJECT shows the name.
   ['NAME', (binding) => binding.projectName, 'pipe'],
   ['SUBJECT LINE', (binding) => binding.subjectLine],

@@ -1,23 +1,21 @@
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, type FlagValues, paged, repeated, text, unasked } from '../cli/flags.ts'
-import { readData, readText } from '../cli/input.ts'
+import { parse, readData, readText } from '../cli/input.ts'
 import { type Letter, letterFlags, showLetter } from '../cli/letter.ts'
-import { type Column, mailboxText } from '../cli/output.ts'
+import { type Column, mailboxText, properties } from '../cli/output.ts'
+import { idAt } from '../lib/ids.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
+import { parseSince, parseTime } from '../lib/since.ts'
 import type { BesideResults } from '../results/results.ts'
 import type { Work } from '../store/work.ts'
 import type { MessageDetail, MessageView } from './messages.find.ts'
 
 const columns: Column<MessageView>[] = [
-  ['ID', (message) => message.id],
-  ['TO', (message) => message.to],
-  ['STATUS', (message) => message.status],
+  ...properties<MessageView>('id', 'to', 'status'),
   ['REASON', (message) => message.reason ?? message.error],
-  ['TYPE', (message) => message.type],
-  ['SUBJECT', (message) => message.subject],
-  ['CREATED', (message) => new Date(message.createdAt)],
+  ...properties<MessageView>('type', 'subject', 'createdAt'),
 ]
 
 const sendFlags = {
@@ -140,12 +138,8 @@ const send: CommandList = [
       const { app, account, actor, next, out, exit, timezone, trial, work } = context
       const { dryRun } = flags
       const input = await bodyOf(context, flags)
-      const [{ SendBody, sendMessage, trySend }, { parse }, { parseTime }] = await Promise.all([
-        import('./messages.ts'),
-        import('../lib/parse.ts'),
-        import('../lib/since.ts'),
-      ])
-      const body = parse(SendBody, {
+      const { SendBody, sendMessage, trySend } = await import('./messages.ts')
+      const body = await parse(SendBody, {
         ...input,
         ...(flags.at !== undefined && { scheduledAt: parseTime(flags.at, app.now().getTime(), await timezone()) }),
       })
@@ -251,18 +245,11 @@ const sends: CommandList = [
       ...paged,
     },
     run: async ({ app, pages, timezone, work }, flags) => {
-      const [{ listMessages, SendResult }, { parse }, { parseSince }, { normalizeEmail }, { idAt }, { z }] =
-        await Promise.all([
-          import('./messages.ts'),
-          import('../lib/parse.ts'),
-          import('../lib/since.ts'),
-          import('../lib/email.ts'),
-          import('../lib/ids.ts'),
-          import('zod'),
-        ])
-      const { status } = parse(z.object({ status: SendResult.shape.status.nullable() }), {
-        status: flags.status ?? null,
-      })
+      const [{ listMessages, SendResult }, { normalizeEmail }] = await Promise.all([
+        import('./messages.ts'),
+        import('../lib/email.ts'),
+      ])
+      const status = await parse(SendResult.shape.status.nullable(), flags.status ?? null, 'status')
       const sinceId = flags.since ? idAt('msg', parseSince(flags.since, app.now().getTime(), await timezone())) : null
       const filter = { status, email: flags.to ? normalizeEmail(flags.to) : null, sinceId }
       await pages('sends', flags, (page) => work((w) => listMessages(w, filter, page)), columns)

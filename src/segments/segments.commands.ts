@@ -1,5 +1,6 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, text } from '../cli/flags.ts'
+import { parse } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import type { SegmentView } from './segments.ts'
@@ -29,11 +30,8 @@ export const commands: CommandList = [
     },
     run: async ({ out, require, work }, flags) => {
       const { name, list, where } = await require(flags, 'name', 'list', 'where')
-      const [{ countSegment, createSegment, NewSegment }, { parse }] = await Promise.all([
-        import('./segments.ts'),
-        import('../lib/parse.ts'),
-      ])
-      const input = parse(NewSegment, { name, list, where })
+      const { countSegment, createSegment, NewSegment } = await import('./segments.ts')
+      const input = await parse(NewSegment, { name, list, where })
       if (flags.dryRun) {
         const counted = await work(async (w) => {
           const segment = await createSegment(w, input)
@@ -84,12 +82,9 @@ export const commands: CommandList = [
       ...changing('show how many contacts would be in it, and change nothing'),
     },
     run: async ({ out, work }, ref, { name, where, dryRun }) => {
-      const [{ countSegment, SegmentChange, updateSegment }, { parse }] = await Promise.all([
-        import('./segments.ts'),
-        import('../lib/parse.ts'),
-      ])
+      const { countSegment, SegmentChange, updateSegment } = await import('./segments.ts')
       if (name === undefined && where === undefined) throw new Problem('usage', 'Give --name or --where')
-      const change = parse(SegmentChange, { name, where })
+      const change = await parse(SegmentChange, { name, where })
       out.one(
         await work(async (w) => {
           const segment = await updateSegment(w, ref, change)

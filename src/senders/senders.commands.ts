@@ -1,15 +1,12 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, text, unasked } from '../cli/flags.ts'
 import { passwordQuestion, readSecret } from '../cli/input.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, properties } from '../cli/output.ts'
 import type { DomainRecord, DomainView } from './domains.ts'
 import type { SenderView } from './senders.change.ts'
 
 const senderColumns: Column<SenderView>[] = [
-  ['ID', (sender) => sender.id],
-  ['EMAIL', (sender) => sender.email],
-  ['NAME', (sender) => sender.name],
-  ['REPLY TO', (sender) => sender.replyTo],
+  ...properties<SenderView>('id', 'email', 'name', 'replyTo'),
   ['DEFAULT', (sender) => (sender.isDefault ? 'yes' : null)],
 ]
 
@@ -22,9 +19,7 @@ const domainColumns: Column<DomainView>[] = [
 const recordColumns: Column<DomainRecord>[] = [
   ['FOR', (record) => record.purpose],
   ['FOUND', (record) => (record.found ? 'yes' : 'no')],
-  ['TYPE', (record) => record.type],
-  ['NAME', (record) => record.name],
-  ['VALUE', (record) => record.value],
+  ...properties<DomainRecord>('type', 'name', 'value'),
 ]
 
 const relay: CommandList = [

@@ -1,25 +1,15 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, confirmed, present, text } from '../cli/flags.ts'
 import { readSource } from '../cli/input.ts'
-import { type Column, jsonText, printWithResults } from '../cli/output.ts'
+import { jsonText, printWithResults, properties } from '../cli/output.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
 import { renderCommand } from './render.commands.ts'
 import type { AppliedProject, ProjectDetail, ProjectView } from './studio.ts'
 
-const columns: Column<ProjectView>[] = [
-  ['ID', (project) => project.id],
-  ['NAME', (project) => project.name],
-  ['VERSION', (project) => project.version],
-  ['UPDATED', (project) => new Date(project.updatedAt)],
-]
+const columns = properties<ProjectView>('id', 'name', 'version', 'updatedAt')
 
-const appliedColumns: Column<AppliedProject>[] = [
-  ['ID', (project) => project.id],
-  ['NAME', (project) => project.name],
-  ['OUTCOME', (project) => project.outcome],
-  ['VERSION', (project) => project.version],
-]
+const appliedColumns = properties<AppliedProject>('id', 'name', 'outcome', 'version')
 
 const applyCommand = command({
   path: 'projects apply',

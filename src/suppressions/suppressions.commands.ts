@@ -4,16 +4,15 @@ import { finished } from 'node:stream/promises'
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, paged, present, text } from '../cli/flags.ts'
-import type { Column } from '../cli/output.ts'
+import { parse } from '../cli/input.ts'
+import { type Column, properties } from '../cli/output.ts'
 import { csvLine } from '../lib/csv.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { SuppressionView } from './suppressions.read.ts'
 import type { TopicView } from './topics.find.ts'
 
 const columns: Column<SuppressionView>[] = [
-  ['EMAIL', (suppression) => suppression.email],
-  ['REASON', (suppression) => suppression.reason],
-  ['TOPIC', (suppression) => suppression.topic],
+  ...properties<SuppressionView>('email', 'reason', 'topic'),
   ['SINCE', (suppression) => new Date(suppression.createdAt)],
 ]
 
@@ -22,10 +21,7 @@ const reasons = 'complained, bounced, manual or unsubscribed'
 const products = 'mailchimp, hubspot, brevo, listmonk, resend or plunk'
 
 const parseReason = async (text: string) => {
-  const [{ SuppressionReasonShape }, { parse }] = await Promise.all([
-    import('./suppressions.ts'),
-    import('../lib/parse.ts'),
-  ])
+  const { SuppressionReasonShape } = await import('./suppressions.ts')
   return parse(SuppressionReasonShape, text, 'reason')
 }
 
@@ -43,7 +39,7 @@ const topicOf = async (work: Context['work'], ref: string | undefined): Promise<
 }
 
 const parseAddress = async (text: string): Promise<string> => {
-  const [{ emailAddress }, { parse }] = await Promise.all([import('../lib/address.ts'), import('../lib/parse.ts')])
+  const { emailAddress } = await import('../lib/address.ts')
   return parse(emailAddress(), text, 'email')
 }
 

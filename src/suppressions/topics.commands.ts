@@ -1,16 +1,12 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, text } from '../cli/flags.ts'
-import type { Column } from '../cli/output.ts'
+import { parse } from '../cli/input.ts'
+import { properties } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { TopicView } from './topics.find.ts'
 
-const columns: Column<TopicView>[] = [
-  ['ID', (topic) => topic.id],
-  ['NAME', (topic) => topic.name],
-  ['DESCRIPTION', (topic) => topic.description],
-  ['CREATED', (topic) => new Date(topic.createdAt)],
-]
+const columns = properties<TopicView>('id', 'name', 'description', 'createdAt')
 
 /** The commands `svc topics`. */
 export const commands: CommandList = [
@@ -28,11 +24,8 @@ export const commands: CommandList = [
     },
     run: async ({ out, require, work }, flags) => {
       const { name } = await require(flags, 'name')
-      const [{ createTopic, NewTopic }, { parse }] = await Promise.all([
-        import('./topics.change.ts'),
-        import('../lib/parse.ts'),
-      ])
-      const input = parse(NewTopic, { name, description: flags.description })
+      const { createTopic, NewTopic } = await import('./topics.change.ts')
+      const input = await parse(NewTopic, { name, description: flags.description })
       out.one(await work((w) => createTopic(w, input)))
     },
   }),
@@ -62,12 +55,9 @@ export const commands: CommandList = [
       ...changing(),
     },
     run: async ({ out, work }, ref, { name, description }) => {
-      const [{ TopicChange, updateTopic }, { parse }] = await Promise.all([
-        import('./topics.change.ts'),
-        import('../lib/parse.ts'),
-      ])
+      const { TopicChange, updateTopic } = await import('./topics.change.ts')
       if (name === undefined && description === undefined) throw new Problem('usage', 'Give --name or --description')
-      const change = parse(TopicChange, { name, description })
+      const change = await parse(TopicChange, { name, description })
       out.one(await work((w) => updateTopic(w, ref, change)))
     },
   }),

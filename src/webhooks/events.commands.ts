@@ -1,19 +1,16 @@
 import { type Context, requireNoPage } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, type FlagValues, followed, paged, repeated, text } from '../cli/flags.ts'
-import { readInput, readText } from '../cli/input.ts'
-import { type Column, jsonText, type Output } from '../cli/output.ts'
+import { parse, readInput, readText } from '../cli/input.ts'
+import { type Column, jsonText, type Output, properties } from '../cli/output.ts'
 import type { newEvents } from '../deliveries/deliveries.ts'
 import type { EmittedEvent, EventType } from '../events/events.ts'
 import type { WebhookEvent } from '../events/shapes.ts'
 import type { PageFlags } from '../lib/page-request.ts'
 import { Problem, shown } from '../lib/problem.ts'
+import { parseSince } from '../lib/since.ts'
 
-const columns: Column<EmittedEvent>[] = [
-  ['ID', (event) => event.id],
-  ['TYPE', (event) => event.type],
-  ['CREATED', (event) => new Date(event.createdAt)],
-]
+const columns = properties<EmittedEvent>('id', 'type', 'createdAt')
 
 /** Columns of `--follow`: the time of day, and as much of the data as fits. */
 const followColumns: Column<EmittedEvent>[] = [
@@ -24,7 +21,7 @@ const followColumns: Column<EmittedEvent>[] = [
 ]
 
 const eventName = async (name: string): Promise<EventType> => {
-  const [{ EventName }, { parse }] = await Promise.all([import('../events/shapes.ts'), import('../lib/parse.ts')])
+  const { EventName } = await import('../events/shapes.ts')
   return parse(EventName, name, 'type')
 }
 
@@ -130,14 +127,10 @@ export const commands: CommandList = [
     },
     run: async (context, options) => {
       const { app, pages, timezone, work } = context
-      const [{ EventFilter, listEvents }, { parse }, { parseSince }] = await Promise.all([
-        import('../deliveries/deliveries.ts'),
-        import('../lib/parse.ts'),
-        import('../lib/since.ts'),
-      ])
+      const { EventFilter, listEvents } = await import('../deliveries/deliveries.ts')
       const { type, since } = options
       const start = since ? { since: parseSince(since, app.now().getTime(), await timezone()) } : {}
-      const filter = parse(EventFilter, { type, ...start })
+      const filter = await parse(EventFilter, { type, ...start })
       if (options.follow) return follow(context, filter, options)
       await pages('events', options, (page) => work((w) => listEvents(w, filter, page)), columns)
     },

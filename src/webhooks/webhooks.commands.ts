@@ -1,6 +1,8 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, names, namesOf, present, text, unasked } from '../cli/flags.ts'
-import type { Column, Output } from '../cli/output.ts'
+import { parse } from '../cli/input.ts'
+import { type Column, type Output, properties } from '../cli/output.ts'
+import { parseDuration } from '../lib/since.ts'
 import { commands as events } from './events.commands.ts'
 import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
 
@@ -14,9 +16,7 @@ const columns: Column<Subscription>[] = [
   ['EVENTS', (webhook) => webhook.events.join(','), 'pipe'],
   ['EVENTS', (webhook) => webhook.events.join(', '), 'terminal'],
   ['STATUS', statusOf],
-  ['LAST DELIVERY', (webhook) => (webhook.lastDeliveryAt ? new Date(webhook.lastDeliveryAt) : null)],
-  ['LAST FAILURE', (webhook) => (webhook.lastFailureAt ? new Date(webhook.lastFailureAt) : null)],
-  ['LAST ERROR', (webhook) => webhook.lastError],
+  ...properties<Subscription>('lastDeliveryAt', 'lastFailureAt', 'lastError'),
 ]
 
 const shown = (webhook: Subscription) => ({
@@ -48,11 +48,8 @@ const webhooks: CommandList = [
     },
     run: async ({ app, actor, account, out, require }, options) => {
       const { url, events } = await require(options, 'url', 'events')
-      const [{ createWebhook, NewWebhook }, { parse }] = await Promise.all([
-        import('./webhooks.ts'),
-        import('../lib/parse.ts'),
-      ])
-      const input = parse(NewWebhook, { url, events: namesOf(events) })
+      const { createWebhook, NewWebhook } = await import('./webhooks.ts')
+      const input = await parse(NewWebhook, { url, events: namesOf(events) })
       const { id } = await account()
       showOnce(out, await createWebhook(app, id, actor, input, { createdVia: 'dashboard' }))
     },
@@ -105,11 +102,8 @@ const webhooks: CommandList = [
       dryRun: present('show what would change'),
     },
     run: async ({ app, actor, account, out, work, confirm }, id, { url, events, dryRun }) => {
-      const [{ countPending, showWebhook, updateWebhook, WebhookChange }, { parse }] = await Promise.all([
-        import('./webhooks.ts'),
-        import('../lib/parse.ts'),
-      ])
-      const change = parse(WebhookChange, { url, ...(events !== undefined && { events: namesOf(events) }) })
+      const { countPending, showWebhook, updateWebhook, WebhookChange } = await import('./webhooks.ts')
+      const change = await parse(WebhookChange, { url, ...(events !== undefined && { events: namesOf(events) }) })
       if (dryRun) {
         const before = await work((w) => showWebhook(w, id))
         const pending = await work((w) => countPending(w, id))
@@ -231,13 +225,11 @@ const webhooks: CommandList = [
       ...unasked('show the sample, and post nothing'),
     },
     run: async ({ account, actor, app, exit, out, signal, trial }, id, options) => {
-      const [{ tryWebhook }, { EventName }, { parse }, { parseDuration }] = await Promise.all([
+      const [{ tryWebhook }, { EventName }] = await Promise.all([
         import('./webhooks.try.ts'),
         import('../events/shapes.ts'),
-        import('../lib/parse.ts'),
-        import('../lib/since.ts'),
       ])
-      const type = options.type === undefined ? undefined : parse(EventName, options.type, 'type')
+      const type = options.type === undefined ? undefined : await parse(EventName, options.type, 'type')
       if (options.dryRun) {
         const { testWebhook } = await import('./webhooks.ts')
         const { webhookId, event } = await trial((work) => testWebhook(work, id, type))

@@ -1,12 +1,12 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, type FlagValues, paged, present, text } from '../cli/flags.ts'
-import { type Column, printWithCounts } from '../cli/output.ts'
+import { parse } from '../cli/input.ts'
+import { type Column, printWithCounts, properties } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
+import { parseDuration, parseTime } from '../lib/since.ts'
 import type { AttendeeView, RegistrationView, WebinarView } from './webinars.ts'
-
-const dateOf = (time: number | null) => (time === null ? null : new Date(time))
 
 /** `12 of 100, 3 waiting` */
 const seatsText = ({ registeredCount, capacity, waitlistedCount }: WebinarView): string =>
@@ -16,10 +16,7 @@ const seatsText = ({ registeredCount, capacity, waitlistedCount }: WebinarView):
   ].join(', ')
 
 const columns: Column<WebinarView>[] = [
-  ['ID', (webinar) => webinar.id],
-  ['TITLE', (webinar) => webinar.title],
-  ['STATUS', (webinar) => webinar.status],
-  ['SCHEDULED', (webinar) => dateOf(webinar.scheduledAt)],
+  ...properties<WebinarView>('id', 'title', 'status', 'scheduledAt'),
   ['REGISTERED', (webinar) => webinar.registeredCount, 'pipe'],
   ['WAITLISTED', (webinar) => webinar.waitlistedCount, 'pipe'],
   ['CAPACITY', (webinar) => webinar.capacity, 'pipe'],
@@ -28,20 +25,11 @@ const columns: Column<WebinarView>[] = [
 ]
 
 const registrationColumns: Column<RegistrationView>[] = [
-  ['ID', (registration) => registration.id],
-  ['EMAIL', (registration) => registration.email],
-  ['NAME', (registration) => registration.name],
-  ['STATUS', (registration) => registration.status],
+  ...properties<RegistrationView>('id', 'email', 'name', 'status'),
   ['REGISTERED', (registration) => new Date(registration.createdAt)],
 ]
 
-const attendeeColumns: Column<AttendeeView>[] = [
-  ['EMAIL', (attendee) => attendee.email],
-  ['NAME', (attendee) => attendee.name],
-  ['FIRST SEEN', (attendee) => new Date(attendee.firstSeenAt)],
-  ['LAST SEEN', (attendee) => new Date(attendee.lastSeenAt)],
-  ['MINUTES', (attendee) => attendee.minutes],
-]
+const attendeeColumns = properties<AttendeeView>('email', 'name', 'firstSeenAt', 'lastSeenAt', 'minutes')
 
 const attendeeCommand = command({
   path: 'webinars attendees',
@@ -132,13 +120,8 @@ const readCommands: CommandList = [
       status: text('<status>', 'confirmed, waitlisted or cancelled', { of: ['confirmed', 'waitlisted', 'cancelled'] }),
     },
     run: async ({ app, out, work }, ref, flags) => {
-      const [{ findWebinar, listRegistrations }, { parse }, { z }] = await Promise.all([
-        import('./webinars.ts'),
-        import('../lib/parse.ts'),
-        import('zod'),
-      ])
-      const shape = z.object({ status: z.enum(['confirmed', 'waitlisted', 'cancelled']).optional() })
-      const { status } = parse(shape, { status: flags.status })
+      const [{ findWebinar, listRegistrations }, { z }] = await Promise.all([import('./webinars.ts'), import('zod')])
+      const status = await parse(z.enum(['confirmed', 'waitlisted', 'cancelled']).optional(), flags.status, 'status')
       const rows = await work(async (w) => {
         const { id } = await findWebinar(w, ref)
         return listRegistrations(app, w, id, { status })
@@ -173,7 +156,6 @@ const planFlags = {
 
 /** Returns the properties that these flags set. Throws Problem `usage` or `invalid`. */
 const planOf = async ({ duration, timezone, description }: FlagValues<typeof planFlags>) => {
-  const [{ parseDuration }, { Problem }] = await Promise.all([import('../lib/since.ts'), import('../lib/problem.ts')])
   const minutes = duration === undefined ? 0 : parseDuration(duration) / 60_000
   if (!Number.isInteger(minutes)) throw new Problem('usage', '--duration must be whole minutes, such as 45m or 2h')
   return {
@@ -207,23 +189,14 @@ const createCommand = command({
   },
   run: async ({ app, next, out, require, timezone, work }, flags) => {
     const { title } = await require(flags, 'title')
-    const [
-      { createWebinar, NewWebinar, registerUrl, setCover },
-      { findCourseNamed },
-      { parse },
-      { parseTime },
-      { Problem },
-    ] = await Promise.all([
+    const [{ createWebinar, NewWebinar, registerUrl, setCover }, { findCourseNamed }] = await Promise.all([
       import('./webinars.ts'),
       import('../courses/courses.ts'),
-      import('../lib/parse.ts'),
-      import('../lib/since.ts'),
-      import('../lib/problem.ts'),
     ])
     const { at, capacity, course, accessMode, stream } = flags
     if (capacity !== undefined && !isCount(capacity))
       throw new Problem('usage', '--capacity must be a whole number, 0 or more')
-    const plan = parse(
+    const plan = await parse(
       NewWebinar.pick({ durationMinutes: true, timezone: true, description: true }),
       await planOf(flags),
     )
@@ -236,7 +209,7 @@ const createCommand = command({
     const webinar = await work(async (w) => {
       const created = await createWebinar(
         w,
-        parse(NewWebinar, {
+        await parse(NewWebinar, {
           title,
           accessMode,
           scheduledAt,
@@ -273,18 +246,13 @@ type UpdateFlags = FlagValues<typeof updateFlags>
 const parseChange = async (flags: UpdateFlags, nowMs: number, timezone: string | null) => {
   const { title, at, capacity, stream, replayUrl, cover } = flags
   const plan = await planOf(flags)
-  const [{ WebinarChange }, { parse }, { parseTime }, { Problem }] = await Promise.all([
-    import('./webinars.ts'),
-    import('../lib/parse.ts'),
-    import('../lib/since.ts'),
-    import('../lib/problem.ts'),
-  ])
+  const { WebinarChange } = await import('./webinars.ts')
   if ([title, at, capacity, stream, replayUrl, cover, ...Object.values(plan)].every((flag) => flag === undefined))
     throw new Problem(
       'usage',
       'Nothing to change: give --title, --at, --duration, --timezone, --description, --capacity, --stream, --replay-url or --cover',
     )
-  const { timezone: zone = timezone } = parse(WebinarChange.pick({ timezone: true }), {
+  const { timezone: zone = timezone } = await parse(WebinarChange.pick({ timezone: true }), {
     timezone: flags.timezone,
   })
   if (capacity !== undefined && capacity !== 'none' && !isCount(capacity))
@@ -338,11 +306,8 @@ const runCommands: CommandList = [
     arguments: [argument('<webinar>', 'id or title')],
     flags: { stream: text('<url>', 'URL of the stream; replaces the previous one'), ...changing() },
     run: async ({ out, work }, ref, flags) => {
-      const [{ findWebinar, startWebinar, StreamUrl }, { parse }] = await Promise.all([
-        import('./webinars.ts'),
-        import('../lib/parse.ts'),
-      ])
-      const streamUrl = flags.stream === undefined ? undefined : parse(StreamUrl, flags.stream, 'stream')
+      const { findWebinar, startWebinar, StreamUrl } = await import('./webinars.ts')
+      const streamUrl = flags.stream === undefined ? undefined : await parse(StreamUrl, flags.stream, 'stream')
       out.one(await out.named(await work(async (w) => startWebinar(w, (await findWebinar(w, ref)).id, { streamUrl }))))
     },
   }),

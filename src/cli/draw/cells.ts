@@ -154,6 +154,15 @@ export const cellOf = (name: string, value: unknown): Cell => {
 /** Returns the heading of a property: `CREATED AT` for `createdAt`. */
 export const headingOf = (property: string): string => property.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toUpperCase()
 
+/** The properties of a row that are cells. */
+type CellName<Row> = {
+  [Name in keyof Row & string]: Row[Name] extends Exclude<Cell, Money> ? Name : never
+}[keyof Row & string]
+
+/** Returns columns of properties that are headed by their names: `CREATED` for `createdAt`, `LIST` for `listId`. */
+export const properties = <Row>(...names: readonly CellName<Row>[]): Column<Row>[] =>
+  names.map((name) => [headingOf(name.replace(/(?<=.)(At|Id)$/, '')), (row) => cellOf(name, row[name])])
+
 const tones = {
   green: 'active completed confirmed created delivered done live ok open paid published sent valid verified won',
   yellow: 'ending pending queued risky running scheduled sending waiting waitlisted warn',

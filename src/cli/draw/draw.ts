@@ -25,6 +25,7 @@ export {
   moment,
   moneyText,
   printable,
+  properties,
   relative,
   span,
 } from './cells.ts'

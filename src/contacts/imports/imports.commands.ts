@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { type Context, collectEarly } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
 import { absent, argument, type FlagValues, paged, present, text, unasked } from '../../cli/flags.ts'
-import type { Column } from '../../cli/output.ts'
+import { properties } from '../../cli/output.ts'
 import { Problem } from '../../lib/problem.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import { shellWord } from '../../lib/shell.ts'
@@ -11,25 +11,21 @@ import type { ImportOptions, ImportView, OpenImport } from './checkpoint.ts'
 import type { Counts } from './counts.ts'
 import type { Source } from './file.ts'
 
-const importColumns: Column<ImportView>[] = [
-  ['ID', (row) => row.id],
-  ['STATUS', (row) => row.status],
-  ['ROWS', (row) => row.rows],
-  ['CREATED', (row) => row.created],
-  ['UPDATED', (row) => row.updated],
-  ['UNCHANGED', (row) => row.unchanged],
-  ['SKIPPED', (row) => row.skipped],
-  ['REJECTED', (row) => row.rejected],
-  ['SUPPRESSED', (row) => row.suppressed],
-  ['STARTED', (row) => new Date(row.startedAt)],
-  ['FILE', (row) => row.file],
-]
+const importColumns = properties<ImportView>(
+  'id',
+  'status',
+  'rows',
+  'created',
+  'updated',
+  'unchanged',
+  'skipped',
+  'rejected',
+  'suppressed',
+  'startedAt',
+  'file',
+)
 
-const rejectColumns: Column<Reject>[] = [
-  ['LINE', (reject) => reject.line],
-  ['EMAIL', (reject) => reject.email],
-  ['REASON', (reject) => reject.reason],
-]
+const rejectColumns = properties<Reject>('line', 'email', 'reason')
 
 const importFlags = {
   list: text('<id|name>', 'the list to import into', { mayBeNew: true }),

@@ -1,5 +1,6 @@
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, changing, confirmed, repeated, text } from '../../cli/flags.ts'
+import { parse } from '../../cli/input.ts'
 import type { Column } from '../../cli/output.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import type { ContactListView } from './lists.ts'
@@ -27,11 +28,8 @@ export const lists: CommandList = [
     },
     run: async ({ out, require, work }, flags) => {
       const { name } = await require(flags, 'name')
-      const [{ createList, NewList }, { parse }] = await Promise.all([
-        import('./lists.ts'),
-        import('../../lib/parse.ts'),
-      ])
-      const input = parse(NewList, { name, fields: flags.field })
+      const { createList, NewList } = await import('./lists.ts')
+      const input = await parse(NewList, { name, fields: flags.field })
       out.one(await work((w) => createList(w, input)))
     },
   }),
@@ -65,11 +63,8 @@ export const lists: CommandList = [
     arguments: [argument('<list>', 'id or name'), argument('<name>')],
     flags: changing(),
     run: async ({ out, work }, ref, name) => {
-      const [{ NewList, renameList }, { parse }] = await Promise.all([
-        import('./lists.ts'),
-        import('../../lib/parse.ts'),
-      ])
-      const { name: newName } = parse(NewList, { name })
+      const { NewList, renameList } = await import('./lists.ts')
+      const { name: newName } = await parse(NewList, { name })
       out.one(await work((w) => renameList(w, ref, newName)))
     },
   }),

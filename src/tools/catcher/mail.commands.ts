@@ -3,11 +3,12 @@ import { dataDirOf } from '../../app/config.ts'
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, confirmed, present, text } from '../../cli/flags.ts'
 import { type LetterFlags, letterFlags, showLetter } from '../../cli/letter.ts'
-import type { Column, Output } from '../../cli/output.ts'
+import { type Column, type Output, properties } from '../../cli/output.ts'
 import { actAsOwner } from '../../embedded/folder.ts'
 import { pageRequest } from '../../lib/page-request.ts'
 import { noSuch, Problem, shown } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
+import { parseDuration } from '../../lib/since.ts'
 import type { MailMode } from './catcher.mode.ts'
 import type { MailView } from './catcher.read.ts'
 import type { CaughtMail } from './catcher.ts'
@@ -18,9 +19,7 @@ interface Filter {
 }
 
 const columns: Column<MailView>[] = [
-  ['ID', (mail) => mail.id],
-  ['TO', (mail) => mail.to],
-  ['SUBJECT', (mail) => mail.subject],
+  ...properties<MailView>('id', 'to', 'subject'),
   ['FROM', (mail) => mail.from, 'wide'],
   ['AT', (mail) => new Date(mail.at)],
 ]
@@ -149,7 +148,6 @@ export const commands: CommandList = [
     app: 'none',
     aheadMs,
     run: async ({ out, signal }, { timeout, ...filter }) => {
-      const { parseDuration } = await import('../../lib/since.ts')
       const endsAt = performance.now() + parseDuration(timeout)
       for (;;) {
         const [mail] = await find(filter, 1)

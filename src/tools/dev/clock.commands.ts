@@ -1,6 +1,7 @@
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, unasked } from '../../cli/flags.ts'
 import { type Output, span } from '../../cli/output.ts'
+import { parseDuration } from '../../lib/since.ts'
 import type { ClockView } from '../../store/clock.ts'
 
 const print = (out: Output, view: ClockView & { dryRun?: true }) => {
@@ -30,10 +31,7 @@ export const commands: CommandList = [
     account: 'none',
     flags: unasked('show the time that it would be, and change nothing'),
     run: async ({ app, out }, duration, { dryRun }) => {
-      const [{ advanceClock, showClock }, { parseDuration }] = await Promise.all([
-        import('../../store/clock.ts'),
-        import('../../lib/since.ts'),
-      ])
+      const { advanceClock, showClock } = await import('../../store/clock.ts')
       const ms = parseDuration(duration)
       if (!dryRun) return print(out, await advanceClock(app.database, ms))
       const { now, offsetMs } = await showClock(app.sql)
