@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, names, namesOf, present, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, names, namesOf, present, text, unasked } from '../cli/flags.ts'
 import { readBytes } from '../cli/input.ts'
 import { type Column, properties } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
@@ -320,8 +320,7 @@ const keys: CommandList = [
         async () => (await import('./accounts.scopes.ts')).scopes,
       ),
       expires: text('<when>', 'when it ends: a duration such as 90d, or a time (default: never)'),
-      yes: present('accepted for scripts; this command never asks'),
-      dryRun: present('check the flags, and create nothing'),
+      ...unasked('check the flags, and create nothing'),
     },
     run: async ({ app, confirm, out, require, timezone, work }, options) => {
       const { scope, expires, dryRun } = options

@@ -3,7 +3,7 @@
  * bookings.zones.ts). bookings.block.views.ts is the block in the live view.
  */
 
-export { type FaultyCalendar, faultyCalendars } from './bookings.busy.ts'
+export { faultyCalendars } from './bookings.busy.ts'
 export { cancelBooking, reasonMaxLength } from './bookings.cancel.ts'
 export { listBookings, listUpcoming, showBooking } from './bookings.find.ts'
 export type { BookingView } from './bookings.view.ts'

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { collectEarly } from '../cli/command.ts'
 import { type CommandList, command, group } from '../cli/define.ts'
-import { argument, changing, confirmed, present, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, text } from '../cli/flags.ts'
 import { passwordQuestion, readSecret } from '../cli/input.ts'
 import { notFound, Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
@@ -88,7 +88,7 @@ export const commands: CommandList = [
     summary: 'Record delivery reports and complaints from a message or an mbox; without --account, of all accounts',
     examples: ['svc bounces ingest report.eml', 'svc bounces ingest - < reports.mbox'],
     arguments: [argument('<file|->')],
-    flags: { yes: present('skip the question'), dryRun: present('only count, and change nothing') },
+    flags: confirmed('only count, and change nothing'),
     before: collectEarly,
     run: async (context, file, { yes, dryRun = false }) => {
       const { app, account, actor, asks, confirm, out, progress, signal, exit } = context

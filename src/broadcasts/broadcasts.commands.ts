@@ -424,8 +424,7 @@ export const commands: CommandList = [
     examples: ['svc broadcasts cancel bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run', 'svc broadcasts cancel October --yes'],
     arguments: [argument('<broadcast>', 'id or name')],
     flags: {
-      yes: present('accepted for scripts; this command never asks'),
-      dryRun: present('show how many emails it would stop'),
+      ...unasked('show how many emails it would stop'),
     },
     run: async (context, ref, { dryRun = false }) => {
       const { cancelBroadcast, showBroadcast } = await import('./broadcasts.ts')

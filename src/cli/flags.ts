@@ -112,6 +112,14 @@ export const changing = (dryRun = 'show what would change, and change nothing', 
   return { ...flags, dryRun: { ...flags.dryRun, rollsBack: true } }
 }
 
+/** The flags of a command that applies the documents of a file (`printApplied`). */
+export const applying = {
+  file: text('<file>', 'the file, or - for standard input; several documents are applied all or nothing', {
+    short: '-f',
+  }),
+  ...unasked('check the file and show what would change'),
+}
+
 /** The flags of a list of unbounded length, which `pages` prints. */
 export const paged = {
   limit: text('<n>', 'rows to show, 1 to 1000 (default: 50; no limit with --jsonl or -q)'),

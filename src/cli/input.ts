@@ -94,6 +94,12 @@ export const readSource = async (file: string, maxBytes: number): Promise<string
   return Buffer.concat(parts).toString()
 }
 
+/** Returns the documents of a JSON or YAML file, or of standard input (`-`). Throws as `readSource` does, and Problem `invalid`. */
+export const readDocumentsOf = async (file: string): Promise<unknown[]> => {
+  const { maxFileBytes, readDocuments } = await import('../lib/documents.ts')
+  return readDocuments(await readSource(file, maxFileBytes))
+}
+
 const maxDataBytes = 1024 * 1024
 
 const fileData = async (file: string): Promise<Record<string, unknown>> => {

@@ -79,6 +79,19 @@ export const printWithCounts = <Name extends string>(
   names: readonly Name[],
 ): void => printWith(out, thing, { stats }, (canvas) => drawCounts(stats, names, canvas))
 
+/** Prints what the documents of a file became (`applying`). */
+export const printApplied = async <Row extends object>(
+  out: Output,
+  noun: string,
+  applied: readonly Row[],
+  columns: readonly Column<Row>[],
+  dryRun?: boolean,
+): Promise<void> => {
+  if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
+  else await out.list(noun, applied, columns)
+  if (dryRun) out.note('Nothing was changed.')
+}
+
 /** Columns of lists that name something else; on a terminal they show its name. */
 const references = /^(COURSE|FORM|JOURNEY|LIST|PIPELINE|PROJECT|SEGMENT|STAGE|TOPIC|WEBINAR)$/
 

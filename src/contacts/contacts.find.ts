@@ -340,28 +340,6 @@ export const readRecipients = (
   { after, at, limit, condition }: { after: string; at: Date; limit: number; condition?: ContactCondition | undefined },
 ): Promise<Recipient[]> => readNextRecipients(sql, { accountId, listId, after, at, limit }, condition)
 
-const selectRecipientsOf = preparedStatement(
-  'read-recipients-of',
-  {
-    row: recipientTypes,
-    parameters: { accountId: 'text', listId: 'text', rowIds: '_text' },
-  },
-  `select c.row_id as "rowId", c.email, c.fields from unnest(${opaqueArray(':rowIds')}) as i(row_id)
-   cross join lateral (
-     select row_id, email, fields from contacts
-     where account_id = :accountId and row_id = i.row_id and list_id = :listId and status = 'active' limit 1
-   ) c
-   where exists (select from contact_lists where account_id = :accountId and id = :listId)
-   order by c.row_id`,
-)
-
-/** Returns the active contacts of a list among those with the row ids, in their order. The access is not recorded. */
-export const readRecipientsOf = (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  listId: string,
-  rowIds: readonly string[],
-): Promise<Recipient[]> => sql(selectRecipientsOf, { accountId, listId, rowIds })
-
 const selectRecipientsIn = preparedStatement(
   'read-recipients-in',
   {

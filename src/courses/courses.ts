@@ -1,5 +1,5 @@
 export { withCertificates } from './courses.certificates.ts'
-export { type CourseRemoval, countCourseRemoval, deleteCourse } from './courses.delete.ts'
+export { countCourseRemoval, deleteCourse } from './courses.delete.ts'
 export { createCourse, publishCourse, updateCourse } from './courses.edit.ts'
 export {
   type CourseView,
@@ -10,15 +10,7 @@ export {
   listCourses,
   listLessons,
 } from './courses.find.ts'
-export {
-  addLesson,
-  type CourseLesson,
-  countFinished,
-  deleteLesson,
-  findLesson,
-  moveLesson,
-  updateLesson,
-} from './courses.lessons.ts'
+export { addLesson, countFinished, deleteLesson, findLesson, moveLesson, updateLesson } from './courses.lessons.ts'
 export { mintPortalUrl, portalPage } from './courses.links.ts'
 export {
   EnrolmentBody,

@@ -1,6 +1,6 @@
 import type { Context } from '../cli/command.ts'
 import { command } from '../cli/define.ts'
-import { argument, present, text } from '../cli/flags.ts'
+import { argument, text, unasked } from '../cli/flags.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Deal } from './deals.ts'
@@ -79,8 +79,7 @@ export const moveCommand = command({
   arguments: [argument('<ids...>')],
   flags: {
     to: text('<stage>', 'the stage: id, or its name in the deal’s pipeline'),
-    yes: present('accepted for scripts; this command never asks'),
-    dryRun: present('show what would move and which events would fire'),
+    ...unasked('show what would move and which events would fire'),
   },
   run: async (context, ids, flags) => {
     const { to } = await context.require(flags, 'to')

@@ -1,11 +1,10 @@
 export { shareBoard } from './deals.board.ts'
 export { changeDeal, deleteDeal, showDeal } from './deals.change.ts'
-export { createDeal, type DealOrigin, dealOfKey } from './deals.create.ts'
+export { createDeal, dealOfKey } from './deals.create.ts'
 export {
   type Board,
   type BoardStage,
   boardOf,
-  type DealFilter,
   type DealMoveView,
   dealHistory,
   dealOf,
@@ -27,10 +26,9 @@ export {
   addStage,
   countDeals,
   deleteStage,
-  type FoundStage,
   findStage,
   renameStage,
   reorderStages,
   setStageKind,
 } from './deals.stages.ts'
-export { type DealSpan, dealsByDay } from './deals.stats.ts'
+export { dealsByDay } from './deals.stats.ts'

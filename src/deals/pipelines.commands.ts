@@ -1,5 +1,5 @@
 import { type CommandList, command, group } from '../cli/define.ts'
-import { argument, changing, confirmed, present, repeated, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, repeated, text, unasked } from '../cli/flags.ts'
 import { type Column, type Output, properties } from '../cli/output.ts'
 import { shown as echoed, Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
@@ -171,8 +171,7 @@ const oneStageCommands: CommandList = [
     ],
     flags: {
       pipeline: ofPipeline,
-      yes: present('accepted for scripts; this command never asks'),
-      dryRun: present('count the deals whose status would change'),
+      ...unasked('count the deals whose status would change'),
     },
     run: async (context, ref, given, flags) => {
       const { out, work, confirm } = context

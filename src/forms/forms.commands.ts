@@ -1,7 +1,7 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, present, repeated, text } from '../cli/flags.ts'
-import { parse, readSource } from '../cli/input.ts'
-import { type Column, printWithCounts, properties } from '../cli/output.ts'
+import { applying, argument, changing, confirmed, present, repeated, text } from '../cli/flags.ts'
+import { parse, readDocumentsOf } from '../cli/input.ts'
+import { type Column, printApplied, printWithCounts, properties } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { AppliedForm, FormView } from './forms.ts'
 
@@ -85,32 +85,21 @@ const applyCommand = command({
   path: 'forms apply',
   summary: 'Create or update forms from a JSON or YAML file, matched by id or else by name',
   examples: ['svc forms apply -f form.yaml --dry-run', 'svc forms apply -f - < form.yaml'],
-  flags: {
-    file: text('<file>', 'the file, or - for standard input; several documents are applied all or nothing', {
-      short: '-f',
-    }),
-    yes: present('accepted for scripts; this command never asks'),
-    dryRun: present('check the file and show what would change'),
-  },
+  flags: applying,
   run: async ({ app, out, work, require }, flags) => {
     const { file } = await require(flags, 'file')
-    const [{ applyForms, viewForm }, { maxFileBytes, readDocuments }] = await Promise.all([
-      import('./forms.ts'),
-      import('../lib/documents.ts'),
-    ])
-    const documents = readDocuments(await readSource(file, maxFileBytes))
-    const { dryRun } = flags
+    const { applyForms, viewForm } = await import('./forms.ts')
+    const documents = await readDocumentsOf(file)
+    const { dryRun = false } = flags
     // Read before anything is written: it throws if this process would make other links than the daemon.
     const { publicUrl } = app.config
-    const applied = await work((w) => applyForms(w, documents, { dryRun: dryRun ?? false }))
+    const applied = await work((w) => applyForms(w, documents, { dryRun }))
     const shown = applied.map((form) => {
       const view = viewForm({ ...form, id: form.id ?? '' }, publicUrl)
       // A form that a dry run would create has no URL yet.
       return { ...view, ...(form.id === null && { id: null, url: null }), outcome: form.outcome }
     })
-    if (shown.length === 1) out.one({ ...shown[0]!, ...(dryRun && { dryRun }) })
-    else await out.list('forms', shown as AppliedForm[], appliedColumns)
-    if (dryRun) out.note('Nothing was changed.')
+    await printApplied(out, 'forms', shown as AppliedForm[], appliedColumns, dryRun)
   },
 })
 

@@ -1,5 +1,5 @@
 export { type AnswerFault, answerMaxLength } from './forms.answers.ts'
-export { type AppliedForm, applyForms, createForm, deleteForm, type FormChange, updateForm } from './forms.apply.ts'
+export { type AppliedForm, applyForms, createForm, deleteForm, updateForm } from './forms.apply.ts'
 export { confirmSignup, readSignup, type Signup } from './forms.confirm.ts'
 export {
   type Form,
@@ -11,7 +11,7 @@ export {
   viewForm,
 } from './forms.find.ts'
 export { FormFile, honeypotName } from './forms.shapes.ts'
-export { type FormStats, forgetPeople, formStats } from './forms.stats.ts'
+export { forgetPeople, formStats } from './forms.stats.ts'
 export {
   readSubmission,
   requireSubmission,

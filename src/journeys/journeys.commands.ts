@@ -1,8 +1,18 @@
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, type FlagValues, paged, present, repeated, text } from '../cli/flags.ts'
-import { parse, readData, readSource } from '../cli/input.ts'
-import { type Column, type Output, printable, printWithResults, properties } from '../cli/output.ts'
+import {
+  applying,
+  argument,
+  changing,
+  confirmed,
+  type FlagValues,
+  paged,
+  present,
+  repeated,
+  text,
+} from '../cli/flags.ts'
+import { parse, readData, readDocumentsOf } from '../cli/input.ts'
+import { type Column, type Output, printApplied, printable, printWithResults, properties } from '../cli/output.ts'
 import { rollingBack } from '../cli/trial.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { Problem } from '../lib/problem.ts'
@@ -43,27 +53,16 @@ const applyCommand = command({
   path: 'journeys apply',
   summary: 'Create or update journeys from a YAML or JSON file: by id where it has one, else by name',
   examples: ['svc journeys apply -f welcome.yaml', 'svc journeys apply -f welcome.yaml --dry-run'],
-  flags: {
-    file: text('<file>', 'the file, or - for standard input; several documents are applied all or nothing', {
-      short: '-f',
-    }),
-    yes: present('accepted for scripts; this command never asks'),
-    dryRun: present('check the file and show what would change'),
-  },
+  flags: applying,
   run: async ({ app, next, out, work, require }, flags) => {
     const { file } = await require(flags, 'file')
-    const [{ applyJourneys, checkStepUrls }, { maxFileBytes, readDocuments }] = await Promise.all([
-      import('./journeys.ts'),
-      import('../lib/documents.ts'),
-    ])
-    const documents = readDocuments(await readSource(file, maxFileBytes))
+    const { applyJourneys, checkStepUrls } = await import('./journeys.ts')
+    const documents = await readDocumentsOf(file)
     const dryRun = flags.dryRun ?? false
     const urlFaults = await checkStepUrls(app, documents)
     const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
-    if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
-    else await out.list('journeys', applied, appliedColumns)
-    if (dryRun) return out.note('Nothing was changed.')
-    await next(nextStep(applied))
+    await printApplied(out, 'journeys', applied, appliedColumns, dryRun)
+    if (!dryRun) await next(nextStep(applied))
   },
 })
 
@@ -293,16 +292,14 @@ const testCommand = command({
   },
   run: async ({ app, out, require, trial }, flags) => {
     const { file, contact } = await require(flags, 'file', 'contact')
-    const [{ checkStepUrls, TriggerData }, { rehearse }, { maxFileBytes, readDocuments }, { emailAddress }] =
-      await Promise.all([
-        import('./journeys.ts'),
-        import('./engine/rehearsal.ts'),
-        import('../lib/documents.ts'),
-        import('../lib/address.ts'),
-      ])
+    const [{ checkStepUrls, TriggerData }, { rehearse }, { emailAddress }] = await Promise.all([
+      import('./journeys.ts'),
+      import('./engine/rehearsal.ts'),
+      import('../lib/address.ts'),
+    ])
     const email = await parse(emailAddress(), contact, 'contact')
     const data = await parse(TriggerData, await readData(flags.data), 'data')
-    const documents = readDocuments(await readSource(file, maxFileBytes))
+    const documents = await readDocumentsOf(file)
     if (documents.length !== 1)
       throw new Problem('usage', `${file} must hold one journey, and holds ${number(documents.length)}`)
     const urlFaults = await checkStepUrls(app, documents)

@@ -12,7 +12,7 @@ export type { SendMails } from './engine/steps.out.ts'
 export { startJourneys } from './enrolment/enter.ts'
 export { EntryRequest, triggerJourney, triggerList } from './enrolment/trigger.ts'
 export { type Applied, applyJourneys, checkStepUrls, type Sources } from './files/files.ts'
-export { countJourneyRemoval, deleteJourney, endRun, type JourneyRemoval, listOpenRuns } from './journeys.cancel.ts'
+export { countJourneyRemoval, deleteJourney, endRun, listOpenRuns } from './journeys.cancel.ts'
 export {
   findJourney,
   type JourneyDetail,
@@ -21,8 +21,8 @@ export {
   listJourneys,
   switchJourney,
 } from './journeys.find.ts'
-export { journeysAwaiting, listRuns, type RunDetail, RunRequest, type RunView, showRun } from './journeys.runs.ts'
-export { countedRuns, hasMoreRuns, type SideResults, sidesOf } from './journeys.sides.ts'
+export { journeysAwaiting, listRuns, RunRequest, type RunView, showRun } from './journeys.runs.ts'
+export { countedRuns, hasMoreRuns, sidesOf } from './journeys.sides.ts'
 export { drawTree, namesFor, type TreeStep, treeOf } from './journeys.tree.ts'
 
 declare module '../store/work.ts' {

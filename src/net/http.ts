@@ -13,7 +13,6 @@ import { Download, type Downloaded, type Hop } from './download.ts'
 import { Exchange, type PostOutcome } from './exchange.ts'
 import { createLookups } from './lookups.ts'
 
-export type { Downloaded } from './download.ts'
 export type { PostOutcome } from './exchange.ts'
 
 interface PostRequest {

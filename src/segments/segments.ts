@@ -23,7 +23,7 @@ export {
 export { meetFilter, resolveFilter } from './segments.meet.ts'
 export { narrow } from './segments.narrow.ts'
 export { scanList } from './segments.scan.ts'
-export type { Asked, FilterNames, FilterParts, Scope, Term } from './segments.terms.ts'
+export type { Asked, FilterNames, FilterParts, Term } from './segments.terms.ts'
 
 declare module '../store/work.ts' {
   interface Listener {

@@ -1,7 +1,7 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, confirmed, present, text } from '../cli/flags.ts'
-import { readSource } from '../cli/input.ts'
-import { jsonText, printWithResults, properties } from '../cli/output.ts'
+import { applying, argument, confirmed, present } from '../cli/flags.ts'
+import { readDocumentsOf } from '../cli/input.ts'
+import { jsonText, printApplied, printWithResults, properties } from '../cli/output.ts'
 import { quantity } from '../lib/quantity.ts'
 import type { Work } from '../store/work.ts'
 import { renderCommand } from './render.commands.ts'
@@ -16,28 +16,17 @@ const applyCommand = command({
   summary:
     'Create or update projects from a JSON or YAML file, matched by id if the document has one, otherwise by name',
   examples: ['svc projects apply -f welcome.yaml', 'svc projects apply -f welcome.yaml --dry-run'],
-  flags: {
-    file: text('<file>', 'the file, or - for standard input; several documents are applied all or nothing', {
-      short: '-f',
-    }),
-    yes: present('accepted for scripts; this command never asks'),
-    dryRun: present('check the file and show what would change'),
-  },
+  flags: applying,
   run: async ({ account, app, out, work, require }, flags) => {
     const { file } = await require(flags, 'file')
-    const [{ applyProjects, loadTemplate }, { maxFileBytes, readDocuments }] = await Promise.all([
-      import('./studio.ts'),
-      import('../lib/documents.ts'),
-    ])
-    const documents = readDocuments(await readSource(file, maxFileBytes))
+    const { applyProjects, loadTemplate } = await import('./studio.ts')
+    const documents = await readDocumentsOf(file)
     const dryRun = flags.dryRun ?? false
     const applied = await work((w) => applyProjects(w, documents, { dryRun }))
     // Loading a template renders and stores it: the first email does not wait for it, and the daemon does not load MJML.
     const accountId = (await account()).id
     if (!dryRun) for (const { id, version } of applied) await loadTemplate(app, { accountId, id: id!, version })
-    if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
-    else await out.list('projects', applied, appliedColumns)
-    if (dryRun) out.note('Nothing was changed.')
+    await printApplied(out, 'projects', applied, appliedColumns, dryRun)
   },
 })
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, paged, present, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, paged, present, text, unasked } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { type Column, properties } from '../cli/output.ts'
 import { csvLine } from '../lib/csv.ts'
@@ -157,8 +157,7 @@ export const commands: CommandList = [
       assumeSubscribed: present('with --from, take a file that does not say who has opted out'),
       keepNames: present('accepted for the same flags as svc contacts import; without effect, as fields are not read'),
       rejects: text('<file>', 'write rejected rows to this file: line, email, reason'),
-      yes: present('accepted for scripts; this command never asks'),
-      dryRun: present('only count, and change nothing'),
+      ...unasked('only count, and change nothing'),
     },
     run: async ({ out, work, progress, signal, exit }, given, { map, encoding, dryRun = false, ...flags }) => {
       const defaultReason = await parseReason(flags.reason)

@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, names, namesOf, present, text, unasked } from '../cli/flags.ts'
+import { argument, changing, confirmed, names, namesOf, text, unasked } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { type Column, type Output, properties } from '../cli/output.ts'
 import { parseDuration } from '../lib/since.ts'
@@ -98,8 +98,7 @@ const webhooks: CommandList = [
         'event types, separated by commas; replaces the current ones',
         async () => (await import('../events/events.ts')).eventTypes,
       ),
-      yes: present('accepted for scripts; this command never asks'),
-      dryRun: present('show what would change'),
+      ...unasked('show what would change'),
     },
     run: async ({ app, actor, account, out, work, confirm }, id, { url, events, dryRun }) => {
       const { countPending, showWebhook, updateWebhook, WebhookChange } = await import('./webhooks.ts')
@@ -160,8 +159,7 @@ const webhooks: CommandList = [
     ],
     arguments: [argument('<id>')],
     flags: {
-      yes: present('accepted for scripts; this command never asks'),
-      dryRun: present('count the deliveries that would be cancelled'),
+      ...unasked('count the deliveries that would be cancelled'),
     },
     run: async ({ out, work, confirm }, id, { dryRun = false }) => {
       const { countPending, disableWebhook, showWebhook } = await import('./webhooks.ts')
@@ -190,8 +188,7 @@ const webhooks: CommandList = [
     arguments: [argument('<id>')],
     flags: {
       overlap: text('<duration>', 'how long the old secret signs too, at most 30d (default: it signs nothing more)'),
-      yes: present('accepted for scripts; this command never asks'),
-      dryRun: present('show which deliveries the new secret would sign'),
+      ...unasked('show which deliveries the new secret would sign'),
     },
     run: async ({ app, out, work, confirm }, id, { overlap, dryRun }) => {
       const { countPending, overlapEnd, rotateSecret, showWebhook } = await import('./webhooks.ts')

@@ -10,7 +10,7 @@ export { registerUrl } from './register/register.ts'
 export { freeSeat, promoteRegistration } from './seats/places.ts'
 export { listRegistrations, type RegistrationView } from './seats/registrations.ts'
 export { registerAttendee } from './seats/seats.register.ts'
-export { type WebinarStats, webinarStats } from './seats/seats.stats.ts'
+export { webinarStats } from './seats/seats.stats.ts'
 export { createWebinar, requireLive } from './sessions/create.ts'
 export { coverMaxBytes, findCover, setCover } from './sessions/sessions.cover.ts'
 export {

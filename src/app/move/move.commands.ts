@@ -1,6 +1,6 @@
 import type { Context } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
-import { argument, present, text } from '../../cli/flags.ts'
+import { argument, present, text, unasked } from '../../cli/flags.ts'
 import { readSecret } from '../../cli/input.ts'
 import { conflict, notFound, Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
@@ -99,8 +99,7 @@ export const commands: CommandList = [
       out: text('<file>', 'a new file'),
       secretFile: text('<file|->', 'the passphrase that encrypts the file; the import needs it too'),
       abort: present('end an export that was interrupted: the account works here again'),
-      yes: present('accepted for scripts; this command never asks'),
-      dryRun: present('show what would be exported, and change nothing'),
+      ...unasked('show what would be exported, and change nothing'),
     },
     account: 'none',
     run: (context, ref, flags) => exportTo(context, ref, flags),
@@ -116,8 +115,7 @@ export const commands: CommandList = [
     arguments: [argument('<file>', 'what svc accounts export has written')],
     flags: {
       secretFile: text('<file|->', 'the passphrase that the file was exported with'),
-      yes: present('accepted for scripts; this command never asks'),
-      dryRun: present('check the whole file, and change nothing'),
+      ...unasked('check the whole file, and change nothing'),
     },
     account: 'none',
     run: (context, file, flags) => importFrom(context, file, flags),

@@ -29,17 +29,7 @@ export {
   relative,
   span,
 } from './cells.ts'
-export {
-  type Bar,
-  type Canvas,
-  drawBars,
-  drawGauges,
-  drawTrends,
-  type Gauge,
-  isAsciiOnly,
-  meter,
-  type Trend,
-} from './charts.ts'
+export { type Canvas, drawBars, drawGauges, drawTrends, isAsciiOnly, meter } from './charts.ts'
 export { type Counts, drawCounts, drawResults, type Results } from './draw.results.ts'
 export { fitted, widthOf, wrapped } from './draw.table.ts'
 export { chosen, selected } from './fields.ts'

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type Context, collectEarly } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
-import { absent, argument, type FlagValues, paged, present, text, unasked } from '../../cli/flags.ts'
+import { absent, argument, confirmed, type FlagValues, paged, present, text, unasked } from '../../cli/flags.ts'
 import { properties } from '../../cli/output.ts'
 import { Problem } from '../../lib/problem.ts'
 import { number, quantity } from '../../lib/quantity.ts'
@@ -47,8 +47,7 @@ const importFlags = {
     of: ['upsert', 'skip'],
   }),
   events: absent('fire no contact.created and contact.updated'),
-  yes: present('skip the question'),
-  dryRun: present('show what would happen, including events'),
+  ...confirmed('show what would happen, including events'),
 }
 
 type ImportFlags = FlagValues<typeof importFlags>

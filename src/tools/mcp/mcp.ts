@@ -22,8 +22,6 @@ import { bounded } from './mcp.bounds.ts'
 import { commandOf, type Session, type Tool, type ToolCall } from './mcp.tool.ts'
 import { tools } from './mcp.tools.ts'
 
-export type { Session } from './mcp.tool.ts'
-
 /** Writes a line for the operator, not to stdout: that carries the protocol. */
 type Log = (line: string) => void
 
