@@ -28,11 +28,9 @@ export const commands: CommandList = [
     run: async ({ pages, work }, { upcoming, status, email, ...flags }) => {
       if (upcoming && status !== undefined)
         throw new Problem('usage', 'Use --upcoming or --status, not both: upcoming bookings are always confirmed')
-      const [{ listBookings, listUpcoming }, { normalizeEmail }, { z }] = await Promise.all([
-        import('./bookings.ts'),
-        import('../lib/email.ts'),
-        import('zod'),
-      ])
+      const { listBookings, listUpcoming } = await import('./bookings.ts')
+      const { normalizeEmail } = await import('../lib/email.ts')
+      const { z } = await import('zod')
       const filter = await parse(
         z.object({
           status: z.enum(['confirmed', 'cancelled']).nullable(),
@@ -70,10 +68,8 @@ export const commands: CommandList = [
     arguments: [argument('<id>')],
     flags: { reason: text('<text>', 'the reason, shown to the attendee and in the event'), ...confirmed() },
     run: async ({ app, out, work, confirm }, id, flags) => {
-      const [{ cancelBooking, reasonMaxLength, showBooking }, { text }] = await Promise.all([
-        import('./bookings.ts'),
-        import('../lib/text.ts'),
-      ])
+      const { cancelBooking, reasonMaxLength, showBooking } = await import('./bookings.ts')
+      const { text } = await import('../lib/text.ts')
       const reason = (await parse(text(reasonMaxLength), flags.reason ?? '', '--reason')).trim() || null
       const { title, startAt, attendee, isOpen } = await work(async (w) => {
         const { status, ...booking } = await showBooking(w, id)

@@ -394,10 +394,8 @@ export const commands: CommandList = [
     arguments: [argument('<broadcast>', 'id or name')],
     flags: { follow: present('wait until all are sent, with a progress bar') },
     run: async (context, ref, flags) => {
-      const [{ openContestOf, resultsOfBroadcast, showBroadcastInDetail }, { machineActions }] = await Promise.all([
-        import('./broadcasts.ts'),
-        import('../results/results.ts'),
-      ])
+      const { openContestOf, resultsOfBroadcast, showBroadcastInDetail } = await import('./broadcasts.ts')
+      const { machineActions } = await import('../results/results.ts')
       const { out, work } = context
       const show = () =>
         work(async (w) => {

@@ -51,10 +51,8 @@ const exportPerson = async (
   if ([list, where, segment, format].some((flag) => flag !== undefined))
     throw new Problem('usage', '--email can not be combined with --list, --where, --segment or --format')
   const email = await parseEmail(given)
-  const [{ withSuppression }, { readPerson }] = await Promise.all([
-    import('./contacts.find.ts'),
-    import('./contacts.personal-data.ts'),
-  ])
+  const { withSuppression } = await import('./contacts.find.ts')
+  const { readPerson } = await import('./contacts.personal-data.ts')
   const person = await work(async (w) => {
     const read = await readPerson(app, w, email)
     return { ...read, contacts: await withSuppression(app, w, read.contacts) }
@@ -91,10 +89,8 @@ const ofFirst = (first: ReadonlyMap<string, TimelineEntry>, entry: TimelineEntry
 
 /** The command `svc contacts show --timeline`. */
 const showTimeline = async ({ app, out, work }: Context, given: string, limit: string | undefined): Promise<void> => {
-  const [{ withSuppression }, { readTimeline }] = await Promise.all([
-    import('./contacts.find.ts'),
-    import('./contacts.timeline.ts'),
-  ])
+  const { withSuppression } = await import('./contacts.find.ts')
+  const { readTimeline } = await import('./contacts.timeline.ts')
   const { limit: most } = pageRequest(limit === undefined ? {} : { limit })
   const email = await parseEmail(given)
   const { contacts, timeline } = await work(async (w) => {
@@ -211,10 +207,8 @@ const readCommands = (narrow: Narrow): CommandList => [
         throw new Problem('usage', '--format must be csv or jsonl')
       if (flags.safe && format !== 'csv') throw new Problem('usage', '--safe requires CSV')
       if (flags.safe && flags.raw) throw new Problem('usage', "--safe can't be combined with --raw")
-      const [{ findList }, { writeExport }] = await Promise.all([
-        import('./lists/lists.ts'),
-        import('./contacts.export.ts'),
-      ])
+      const { findList } = await import('./lists/lists.ts')
+      const { writeExport } = await import('./contacts.export.ts')
       const { list, condition } = await work(async (w) => {
         const selected = await narrow(w, flags)
         return { list: await findList(w, selected.list!), condition: selected.condition }
@@ -248,11 +242,9 @@ const writeCommands: CommandList = [
     run: async (context, flags) => {
       const { app, actor, out, require, work, account } = context
       const given = await require(flags, 'list', 'email')
-      const [{ normalizeFields }, { findList }, { upsertContact }] = await Promise.all([
-        import('./contacts.fields.ts'),
-        import('./lists/lists.ts'),
-        import('./write/upsert.ts'),
-      ])
+      const { normalizeFields } = await import('./contacts.fields.ts')
+      const { findList } = await import('./lists/lists.ts')
+      const { upsertContact } = await import('./write/upsert.ts')
       const fields = normalizeFields(Object.fromEntries(flags.field.map(fieldOf)))
       const email = await parseEmail(given.email)
       const list = await work((w) => findList(w, given.list))
@@ -289,10 +281,8 @@ const writeCommands: CommandList = [
     run: async (context, given, flags) => {
       const { out, work, trial, require, confirm } = context
       const { list: ref } = await require(flags, 'list')
-      const [{ findList }, { leaveList, leavingEffects }] = await Promise.all([
-        import('./lists/lists.ts'),
-        import('./write/remove.ts'),
-      ])
+      const { findList } = await import('./lists/lists.ts')
+      const { leaveList, leavingEffects } = await import('./write/remove.ts')
       const email = await parseEmail(given)
       const list = await work((w) => findList(w, ref))
       const remove = async (w: Work) => {
@@ -330,10 +320,8 @@ const writeCommands: CommandList = [
     flags: confirmed('show what would be deleted'),
     run: async ({ app, out, work, confirm }, given, flags) => {
       const personalData = await app.personalData()
-      const [{ countPersonalData }, { eraseContact }] = await Promise.all([
-        import('./contacts.personal-data.ts'),
-        import('./write/remove.ts'),
-      ])
+      const { countPersonalData } = await import('./contacts.personal-data.ts')
+      const { eraseContact } = await import('./write/remove.ts')
       const email = await parseEmail(given)
       const planned = await work((w) => eraseContact(w, email, { dryRun: true, personalData }))
       const what = `erase ${email} from ${quantity(planned.contacts, 'list')} and ${quantity(planned.rejects, 'import reject')}, and blank it in messages, events, deals and journeys; pending messages and deliveries are cancelled; no event fires`
@@ -352,12 +340,10 @@ const verify = async (
 ): Promise<void> => {
   const { app, actor, work, account, out, progress, signal } = context
   if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
-  const [{ exportContacts, showContact }, { findList }, { isInconclusive }, { reverify }] = await Promise.all([
-    import('./contacts.find.ts'),
-    import('./lists/lists.ts'),
-    import('./verification/result.ts'),
-    import('./verification/reverify.ts'),
-  ])
+  const { exportContacts, showContact } = await import('./contacts.find.ts')
+  const { findList } = await import('./lists/lists.ts')
+  const { isInconclusive } = await import('./verification/result.ts')
+  const { reverify } = await import('./verification/reverify.ts')
   const { id: accountId } = await account()
   const counts = { verified: 0, valid: 0, risky: 0, invalid: 0, unknown: 0 }
   let inconclusive = 0

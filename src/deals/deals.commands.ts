@@ -39,10 +39,8 @@ const readCommands: CommandList = [
       ...paged,
     },
     run: async ({ pages, work }, flags) => {
-      const [{ findPipeline, findStage, listDeals, StageKind }, { normalizeEmail }] = await Promise.all([
-        import('./deals.ts'),
-        import('../lib/email.ts'),
-      ])
+      const { findPipeline, findStage, listDeals, StageKind } = await import('./deals.ts')
+      const { normalizeEmail } = await import('../lib/email.ts')
       const status = await parse(StageKind.optional(), flags.status, 'status')
       const email = flags.email && normalizeEmail(flags.email)
       const load = (page: PageRequest) =>
@@ -115,10 +113,8 @@ const createCommand = command({
   run: async ({ out, require, work }, flags) => {
     const isByRow = flags.list !== undefined && flags.row !== undefined
     const { title } = await require(flags, 'title', ...(isByRow ? [] : ['email' as const]))
-    const [{ createDeal, findPipeline, findStage, NewDeal }, { findList }] = await Promise.all([
-      import('./deals.ts'),
-      import('../contacts/contacts.ts'),
-    ])
+    const { createDeal, findPipeline, findStage, NewDeal } = await import('./deals.ts')
+    const { findList } = await import('../contacts/contacts.ts')
     const { email, value, currency } = flags
     const { deal } = await work(async (w) => {
       const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id

@@ -81,10 +81,8 @@ const chosen = async (context: Context, ids: string[], options: FilterOptions): 
 const follow = async (context: Context, filter: DeliveryFilter, flags: PageFlags): Promise<void> => {
   requireNoPage(flags)
   const { account, app, out, work } = context
-  const [{ deliveryChanges }, { deliveriesChannel }] = await Promise.all([
-    import('./deliveries.follow.ts'),
-    import('./deliveries.notices.ts'),
-  ])
+  const { deliveryChanges } = await import('./deliveries.follow.ts')
+  const { deliveriesChannel } = await import('./deliveries.notices.ts')
   await account()
   const changes = deliveryChanges(filter, filter.since ?? app.now().getTime())
   const write = out.stream(out.format === 'table' ? followColumns(app.now) : columns)

@@ -127,10 +127,8 @@ const webhookCommands: CommandList = [
     arguments: [argument('<project>', 'id or name')],
     flags: confirmed(),
     run: async ({ out, work, confirm }, ref, flags) => {
-      const [{ showProjectWebhook, unsetProjectWebhook }, { countPending }] = await Promise.all([
-        import('./engagement.webhook.ts'),
-        import('../deliveries/deliveries.ts'),
-      ])
+      const { showProjectWebhook, unsetProjectWebhook } = await import('./engagement.webhook.ts')
+      const { countPending } = await import('../deliveries/deliveries.ts')
       const { id, url } = await work((w) => showProjectWebhook(w, ref))
       const pending = await work((w) => countPending(w, id))
       const what = `remove the webhook ${id} (${url}) and cancel its pending deliveries (${pending})`
@@ -199,10 +197,8 @@ const liveViewCommands = (loadBlocks: () => Promise<readonly BlockKind[]>): Comm
 ]
 
 const showScoreOf = async ({ out, work }: Context, email: string): Promise<void> => {
-  const [{ showScore }, { normalizeEmail }] = await Promise.all([
-    import('./engagement.score.ts'),
-    import('../lib/email.ts'),
-  ])
+  const { showScore } = await import('./engagement.score.ts')
+  const { normalizeEmail } = await import('../lib/email.ts')
   out.one(await work((w) => showScore(w, normalizeEmail(email))))
 }
 
@@ -223,11 +219,9 @@ const scoreCommands: CommandList = [
     flags: { score: text('<points>', 'the new score, from 0 to 1000000'), ...changing() },
     run: async ({ out, work, require }, email, flags) => {
       const given = await require(flags, 'score')
-      const [{ setScore }, { normalizeEmail }, { z }] = await Promise.all([
-        import('./engagement.score.ts'),
-        import('../lib/email.ts'),
-        import('zod'),
-      ])
+      const { setScore } = await import('./engagement.score.ts')
+      const { normalizeEmail } = await import('../lib/email.ts')
+      const { z } = await import('zod')
       const score = await parse(z.coerce.number().min(0).max(1_000_000), given.score, 'score')
       out.one(await work((w) => setScore(w, normalizeEmail(email), score)))
     },

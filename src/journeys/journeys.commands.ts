@@ -217,10 +217,8 @@ const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): P
 const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
   const { confirm, out, progress, signal, trial, work } = context
   const { findJourney, TriggerData, triggerList } = await import('./journeys.ts')
-  const [{ findList }, { narrow }] = await Promise.all([
-    import('../contacts/contacts.ts'),
-    import('../segments/segments.ts'),
-  ])
+  const { findList } = await import('../contacts/contacts.ts')
+  const { narrow } = await import('../segments/segments.ts')
   const data = await parse(TriggerData, await readData(flags.data), 'data')
   const { where, segment } = flags
   if (segment === undefined) await context.require(flags, 'list')
@@ -292,11 +290,9 @@ const testCommand = command({
   },
   run: async ({ app, out, require, trial }, flags) => {
     const { file, contact } = await require(flags, 'file', 'contact')
-    const [{ checkStepUrls, TriggerData }, { rehearse }, { emailAddress }] = await Promise.all([
-      import('./journeys.ts'),
-      import('./engine/rehearsal.ts'),
-      import('../lib/address.ts'),
-    ])
+    const { checkStepUrls, TriggerData } = await import('./journeys.ts')
+    const { rehearse } = await import('./engine/rehearsal.ts')
+    const { emailAddress } = await import('../lib/address.ts')
     const email = await parse(emailAddress(), contact, 'contact')
     const data = await parse(TriggerData, await readData(flags.data), 'data')
     const documents = await readDocumentsOf(file)

@@ -245,10 +245,8 @@ const sends: CommandList = [
       ...paged,
     },
     run: async ({ app, pages, timezone, work }, flags) => {
-      const [{ listMessages, SendResult }, { normalizeEmail }] = await Promise.all([
-        import('./messages.ts'),
-        import('../lib/email.ts'),
-      ])
+      const { listMessages, SendResult } = await import('./messages.ts')
+      const { normalizeEmail } = await import('../lib/email.ts')
       const status = await parse(SendResult.shape.status.nullable(), flags.status ?? null, 'status')
       const sinceId = flags.since ? idAt('msg', parseSince(flags.since, app.now().getTime(), await timezone())) : null
       const filter = { status, email: flags.to ? normalizeEmail(flags.to) : null, sinceId }

@@ -45,10 +45,8 @@ export const commands: CommandList = [
     },
     run: async (context, { days, watch }) => {
       const { account, out, signal, work } = context
-      const [{ mostDays, readStats }, { drawStats }] = await Promise.all([
-        import('./stats.ts'),
-        import('./stats.screen.commands.ts'),
-      ])
+      const { mostDays, readStats } = await import('./stats.ts')
+      const { drawStats } = await import('./stats.screen.commands.ts')
       const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
       if (count < 1 || count > mostDays) throw new Problem('usage', `--days must be 1 to ${mostDays}`)
       const { name } = await account()

@@ -161,10 +161,8 @@ export const commands: CommandList = [
     },
     run: async ({ out, work, progress, signal, exit }, given, { map, encoding, dryRun = false, ...flags }) => {
       const defaultReason = await parseReason(flags.reason)
-      const [{ checkRejectsFile, openTable, originOf }, { importSuppressions }] = await Promise.all([
-        import('../contacts/contacts.ts'),
-        import('./suppressions.import.ts'),
-      ])
+      const { checkRejectsFile, openTable, originOf } = await import('../contacts/contacts.ts')
+      const { importSuppressions } = await import('./suppressions.import.ts')
       const file = given === '-' ? given : resolve(given)
       if (flags.rejects !== undefined && !dryRun) await checkRejectsFile(flags.rejects, file)
       const { from, assumeSubscribed, keepNames } = flags

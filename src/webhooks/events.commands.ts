@@ -66,10 +66,8 @@ const buildEvent = async (
   nowMs: number,
   out: Output,
 ): Promise<WebhookEvent> => {
-  const [{ sampleEvent }, { overrideData, replaceData }] = await Promise.all([
-    import('../events/samples.ts'),
-    import('../events/override.ts'),
-  ])
+  const { sampleEvent } = await import('../events/samples.ts')
+  const { overrideData, replaceData } = await import('../events/override.ts')
   const sample: WebhookEvent = sampleEvent(type, { now: nowMs, test: true })
   const event = data === undefined ? sample : replaceData(sample, await readData(data, out))
   return overrideData(event, set.map(pathAndValue))
@@ -81,10 +79,8 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
   if (options.secretFile === '-' && (options.data === '-' || options.data === '@-')) {
     throw new Problem('usage', 'Only one of --secret-file and --data can be read from stdin')
   }
-  const [{ parseTarget, sendEvent }, { parseServers }] = await Promise.all([
-    import('./webhooks.send.ts'),
-    import('../net/resolver.ts'),
-  ])
+  const { parseTarget, sendEvent } = await import('./webhooks.send.ts')
+  const { parseServers } = await import('../net/resolver.ts')
   const target = parseTarget(to)
   const dnsServers = parseServers(process.env.SVC_DNS_SERVERS ?? '')
   const nowMs = Date.now()
@@ -172,10 +168,8 @@ export const commands: CommandList = [
     arguments: [argument('[type]', '', { of: async () => (await import('../events/events.ts')).eventTypes })],
     app: 'none',
     run: async ({ out }, name) => {
-      const [{ sampleEvent }, { eventTypes }] = await Promise.all([
-        import('../events/samples.ts'),
-        import('../events/events.ts'),
-      ])
+      const { sampleEvent } = await import('../events/samples.ts')
+      const { eventTypes } = await import('../events/events.ts')
       const now = Date.now()
       const samples = (name === undefined ? eventTypes : [await eventName(name)]).map((type) =>
         sampleEvent(type, { now }),

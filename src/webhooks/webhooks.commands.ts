@@ -222,10 +222,8 @@ const webhooks: CommandList = [
       ...unasked('show the sample, and post nothing'),
     },
     run: async ({ account, actor, app, exit, out, signal, trial }, id, options) => {
-      const [{ tryWebhook }, { EventName }] = await Promise.all([
-        import('./webhooks.try.ts'),
-        import('../events/shapes.ts'),
-      ])
+      const { tryWebhook } = await import('./webhooks.try.ts')
+      const { EventName } = await import('../events/shapes.ts')
       const type = options.type === undefined ? undefined : await parse(EventName, options.type, 'type')
       if (options.dryRun) {
         const { testWebhook } = await import('./webhooks.ts')

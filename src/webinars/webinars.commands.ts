@@ -189,10 +189,8 @@ const createCommand = command({
   },
   run: async ({ app, next, out, require, timezone, work }, flags) => {
     const { title } = await require(flags, 'title')
-    const [{ createWebinar, NewWebinar, registerUrl, setCover }, { findCourseNamed }] = await Promise.all([
-      import('./webinars.ts'),
-      import('../courses/courses.ts'),
-    ])
+    const { createWebinar, NewWebinar, registerUrl, setCover } = await import('./webinars.ts')
+    const { findCourseNamed } = await import('../courses/courses.ts')
     const { at, capacity, course, accessMode, stream } = flags
     if (capacity !== undefined && !isCount(capacity))
       throw new Problem('usage', '--capacity must be a whole number, 0 or more')

@@ -21,12 +21,10 @@ const openPrivate = (fs: typeof import('node:fs'), path: string): number => {
 
 const backup = async (context: Context, file: string): Promise<void> => {
   const { out, signal } = context
-  const [{ openForInspection }, { writeBackup }, { version }, fs] = await Promise.all([
-    import('../open.ts'),
-    import('../../store/backup/backup.ts'),
-    import('../../cli/version.ts'),
-    import('node:fs'),
-  ])
+  const { openForInspection } = await import('../open.ts')
+  const { writeBackup } = await import('../../store/backup/backup.ts')
+  const { version } = await import('../../cli/version.ts')
+  const fs = await import('node:fs')
   if (file === '-' && out.isTerminal)
     throw new Problem('usage', "A backup is binary and can't be printed on a terminal", {
       hint: 'svc db backup - > svc.backup',
@@ -75,15 +73,12 @@ const restore = async (
   { dryRun = false, hold, erasures }: RestoreFlags,
 ): Promise<void> => {
   const { out, signal } = context
-  const [{ openApp }, { readRestoreTarget }, { readBackup }, { secretFingerprint }, { holdRestored }, fs] =
-    await Promise.all([
-      import('../app.ts'),
-      import('../open.ts'),
-      import('../../store/backup/backup.ts'),
-      import('../../lib/secrets.ts'),
-      import('../../queue/holds.ts'),
-      import('node:fs'),
-    ])
+  const { openApp } = await import('../app.ts')
+  const { readRestoreTarget } = await import('../open.ts')
+  const { readBackup } = await import('../../store/backup/backup.ts')
+  const { secretFingerprint } = await import('../../lib/secrets.ts')
+  const { holdRestored } = await import('../../queue/holds.ts')
+  const fs = await import('node:fs')
   for (const name of [file === '-' ? undefined : file, erasures])
     if (name !== undefined && !fs.existsSync(name)) throw notFound(`There is no file ${name}`)
   const size = file === '-' ? null : fs.statSync(file).size

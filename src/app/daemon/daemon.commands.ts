@@ -20,11 +20,9 @@ const stopped = (signal: AbortSignal): Promise<void> =>
   })
 
 const serve = async (context: Context, parts: DaemonParts): Promise<void> => {
-  const [{ startDaemon }, { readConfig, daemonConfig }, { readExisting }] = await Promise.all([
-    import('./daemon.ts'),
-    import('../config.ts'),
-    import('../open.ts'),
-  ])
+  const { startDaemon } = await import('./daemon.ts')
+  const { readConfig, daemonConfig } = await import('../config.ts')
+  const { readExisting } = await import('../open.ts')
   const daemon = await startDaemon(daemonConfig(parts.api ? readConfig() : readExisting()), parts)
   // Without a terminal the JSON log has a line for this.
   if (daemon.url && process.stderr.isTTY) context.out.note(`svc is ready at ${daemon.url}`)
@@ -42,12 +40,10 @@ const portOf = (text: string): number => {
 
 // Opens only the database, with any schema and secret.
 const open = async ({ make = false } = {}) => {
-  const [{ readPlaces }, { keepsSecret, keptSecret }, { requireDatabase }, { openDatabase }] = await Promise.all([
-    import('../config.ts'),
-    import('../secret.ts'),
-    import('../open.ts'),
-    import('../../store/database.ts'),
-  ])
+  const { readPlaces } = await import('../config.ts')
+  const { keepsSecret, keptSecret } = await import('../secret.ts')
+  const { requireDatabase } = await import('../open.ts')
+  const { openDatabase } = await import('../../store/database.ts')
   const places = readPlaces()
   const { databaseUrl, dataDir } = places
   if (!make) requireDatabase(places)
@@ -64,10 +60,8 @@ const open = async ({ make = false } = {}) => {
 
 /** Returns the place of the database in words, and whether it exists: `svc dev`, `svc serve` and `svc db migrate` create an embedded one. */
 const placeOf = async () => {
-  const [{ readPlaces }, { findCluster }] = await Promise.all([
-    import('../config.ts'),
-    import('../../embedded/embedded.ts'),
-  ])
+  const { readPlaces } = await import('../config.ts')
+  const { findCluster } = await import('../../embedded/embedded.ts')
   const { databaseUrl, dataDir } = readPlaces()
   if (databaseUrl) return { place: new URL(databaseUrl).host, exists: true }
   return { place: `embedded in ${dataDir}`, exists: (await findCluster(dataDir)) !== undefined }
@@ -178,10 +172,8 @@ export const commands: CommandList = [
     examples: ['svc db stop', 'SVC_DATA_DIR=/var/lib/svc svc db stop'],
     app: 'none',
     run: async ({ out }) => {
-      const [{ stopEmbedded }, { readPlaces }] = await Promise.all([
-        import('../../embedded/embedded.ts'),
-        import('../config.ts'),
-      ])
+      const { stopEmbedded } = await import('../../embedded/embedded.ts')
+      const { readPlaces } = await import('../config.ts')
       out.one({ database: await stopEmbedded(readPlaces().dataDir) })
     },
   }),
@@ -191,11 +183,9 @@ export const commands: CommandList = [
     examples: ['svc openapi > openapi.json', 'svc openapi | jq .info.version'],
     app: 'none',
     run: async ({ out }) => {
-      const [{ openApiOf }, { loadRoutes }, { readPlaces }] = await Promise.all([
-        import('../../http/openapi.ts'),
-        import('../features.ts'),
-        import('../config.ts'),
-      ])
+      const { openApiOf } = await import('../../http/openapi.ts')
+      const { loadRoutes } = await import('../features.ts')
+      const { readPlaces } = await import('../config.ts')
       out.line(JSON.stringify(openApiOf(await loadRoutes(), readPlaces().publicUrl), null, 2))
     },
   }),

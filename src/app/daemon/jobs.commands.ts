@@ -29,10 +29,8 @@ export const commands: CommandList = [
     examples: ['svc jobs status', 'svc jobs status --json'],
     app: 'none',
     run: async ({ out }) => {
-      const [{ openForInspection }, { readJobs }] = await Promise.all([
-        import('../open.ts'),
-        import('./jobs.status.ts'),
-      ])
+      const { openForInspection } = await import('../open.ts')
+      const { readJobs } = await import('./jobs.status.ts')
       const app = await openForInspection('require')
       try {
         const jobs = await readJobs(app)

@@ -29,11 +29,9 @@ const exportTo = async (context: Context, ref: string, flags: Flags): Promise<vo
   }
   const given = await context.require(flags, 'out', 'secretFile')
   const passphrase = await passphraseOf(given.secretFile)
-  const [{ existsSync }, { exportAccount }, { version }] = await Promise.all([
-    import('node:fs'),
-    import('./move.ts'),
-    import('../../cli/version.ts'),
-  ])
+  const { existsSync } = await import('node:fs')
+  const { exportAccount } = await import('./move.ts')
+  const { version } = await import('../../cli/version.ts')
   if (existsSync(given.out)) throw conflict(`${given.out} already exists`, { hint: 'name another file' })
   if (flags.dryRun) {
     const owned = await operate((operation) => countOwned(operation, id))

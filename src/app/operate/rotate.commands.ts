@@ -27,11 +27,9 @@ const givenSecret = async ({ secretFile }: Flags): Promise<string | null> => {
 const rotate = async (context: Context, flags: Flags): Promise<void> => {
   const { out, confirm } = context
   const given = await givenSecret(flags)
-  const [
-    { openForInspection },
-    { rotateSecret, usesSecret },
-    { findDraft, keepDraft, keepsSecret, nextSecret, writeDraft },
-  ] = await Promise.all([import('../open.ts'), import('./rotate.ts'), import('../secret.ts')])
+  const { openForInspection } = await import('../open.ts')
+  const { rotateSecret, usesSecret } = await import('./rotate.ts')
+  const { findDraft, keepDraft, keepsSecret, nextSecret, writeDraft } = await import('../secret.ts')
   const isKept = keepsSecret()
   if (given === null && !isKept)
     throw new Problem('usage', 'Missing --secret-file, or SVC_NEW_SECRET: the new secret', {

@@ -70,11 +70,9 @@ export const commands: CommandList = [
     app: 'none',
     run: async (context, options) => {
       const { out, exit } = context
-      const [{ openForInspection }, { readStatus }, { version }] = await Promise.all([
-        import('../open.ts'),
-        import('./status.ts'),
-        import('../../cli/version.ts'),
-      ])
+      const { openForInspection } = await import('../open.ts')
+      const { readStatus } = await import('./status.ts')
+      const { version } = await import('../../cli/version.ts')
       const app = await openForInspection()
       const read = () => readStatus(app, version())
       const draw = async () => {

@@ -186,10 +186,8 @@ export const commands: CommandList = [
     flags: { times: text('<n>', 'only for the next n emails, then accept again') },
     app: 'none',
     run: async ({ out }, mode, flags) => {
-      const [{ mailModes, readMode, setMode }, { runningCatcher }] = await Promise.all([
-        import('./catcher.mode.ts'),
-        import('../../app/config.ts'),
-      ])
+      const { mailModes, readMode, setMode } = await import('./catcher.mode.ts')
+      const { runningCatcher } = await import('../../app/config.ts')
       const times = timesOf(flags.times)
       if (mode === undefined) {
         if (times !== null) throw new Problem('usage', '--times needs a mode: refuse, defer or hang')

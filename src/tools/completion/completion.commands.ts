@@ -37,10 +37,8 @@ export const commandsOf = (loadCommands: (args: readonly string[]) => Promise<Co
     arguments: [argument('[words...]')],
     app: 'none',
     run: async ({ out }, words) => {
-      const [{ buildProgram }, { complete }] = await Promise.all([
-        import('../../cli/program.ts'),
-        import('../../cli/complete.ts'),
-      ])
+      const { buildProgram } = await import('../../cli/program.ts')
+      const { complete } = await import('../../cli/complete.ts')
       const program = buildProgram(await loadCommands(words.slice(0, -1)), () =>
         Promise.reject(new Error('not opened')),
       )
