@@ -24,10 +24,8 @@ export const follow = async (
   look: () => Promise<void>,
   patience = patienceMs,
 ): Promise<void> => {
-  const [{ listen }, { isUnavailable, unavailable }] = await Promise.all([
-    import('../store/wakeup.ts'),
-    import('../store/database.ts'),
-  ])
+  const { listen } = await import('../store/wakeup.ts')
+  const { isUnavailable, unavailable } = await import('../store/database.ts')
   exit(0)
   if (out.format === 'table') out.note('Following; press Ctrl-C to stop.')
   let wake = () => {}

@@ -16,10 +16,8 @@ export const openFile = async (file: string): Promise<void> => {
 
 /** Returns the path of a file of that name in a new private folder. */
 export const temporaryFile = async (name: string): Promise<string> => {
-  const [{ mkdtemp }, { tmpdir }, { join }] = await Promise.all([
-    import('node:fs/promises'),
-    import('node:os'),
-    import('node:path'),
-  ])
+  const { mkdtemp } = await import('node:fs/promises')
+  const { tmpdir } = await import('node:os')
+  const { join } = await import('node:path')
   return join(await mkdtemp(join(tmpdir(), 'svc-')), name)
 }

@@ -139,10 +139,8 @@ export const applyMigrations = async (
   names: readonly string[],
   onStep: OnStep,
 ): Promise<void> => {
-  const [{ MikroORM }, { Migrator }] = await Promise.all([
-    import('@mikro-orm/postgresql'),
-    import('@mikro-orm/migrations'),
-  ])
+  const { MikroORM } = await import('@mikro-orm/postgresql')
+  const { Migrator } = await import('@mikro-orm/migrations')
   const orm = await MikroORM.init({
     clientUrl: databaseUrl,
     entities: [],

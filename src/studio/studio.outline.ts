@@ -45,10 +45,8 @@ export const linkFields = async ({ blocks }: Pick<Content, 'blocks'>): Promise<s
     // Loads the parsers.
     if (type === 'text') return (await import('./studio.rich.ts')).richLinks(props.text)
     if (type !== 'html') return []
-    const [{ markupLinks }, { sanitized }] = await Promise.all([
-      import('./studio.markup.ts'),
-      import('./studio.sanitize.ts'),
-    ])
+    const { markupLinks } = await import('./studio.markup.ts')
+    const { sanitized } = await import('./studio.sanitize.ts')
     return markupLinks(sanitized(props.html))
   }
   const inside = await Promise.all(leaves.map(linksInside))

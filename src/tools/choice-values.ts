@@ -190,11 +190,9 @@ const payments = async ({ work }: Context) => {
 
 /** Returns the data folder of `svc dev`, and the ids of the emails that it caught, newest first. */
 const caughtMail = async () => {
-  const [{ caughtIds }, { dataDirOf }, { actAsOwner }] = await Promise.all([
-    import('./catcher/catcher.ts'),
-    import('../app/config.ts'),
-    import('../embedded/folder.ts'),
-  ])
+  const { caughtIds } = await import('./catcher/catcher.ts')
+  const { dataDirOf } = await import('../app/config.ts')
+  const { actAsOwner } = await import('../embedded/folder.ts')
   const dataDir = dataDirOf(process.env)
   actAsOwner(dataDir)
   return { dataDir, ids: caughtIds(dataDir).reverse() }

@@ -2,19 +2,15 @@ import type { Looks } from '../../queue/looks.ts'
 import type { ThreadName } from '../schedule.ts'
 
 const ofDeliveries = async (): Promise<Looks> => {
-  const [{ isRunDue }, { hasChanges }] = await Promise.all([
-    import('../../journeys/engine/runs.rows.ts'),
-    import('../../results/fold.rows.ts'),
-  ])
+  const { isRunDue } = await import('../../journeys/engine/runs.rows.ts')
+  const { hasChanges } = await import('../../results/fold.rows.ts')
   return { journeys: isRunDue, results: hasChanges }
 }
 
 const ofMail = async (): Promise<Looks> => {
-  const [{ isAnyOpen }, { isReminderDue }, { isBookingReminderDue }] = await Promise.all([
-    import('../../broadcasts/broadcasts.loop.ts'),
-    import('../../webinars/reminders/reminders.rows.ts'),
-    import('../../bookings/bookings.remind.ts'),
-  ])
+  const { isAnyOpen } = await import('../../broadcasts/broadcasts.loop.ts')
+  const { isReminderDue } = await import('../../webinars/reminders/reminders.rows.ts')
+  const { isBookingReminderDue } = await import('../../bookings/bookings.remind.ts')
   return { broadcasts: isAnyOpen, reminders: isReminderDue, 'booking reminders': isBookingReminderDue }
 }
 
