@@ -210,7 +210,7 @@ const accounts: CommandList = [
       dryRun: present('show what would be deleted'),
     },
     account: 'none',
-    run: async ({ app, actor, asks, signal, out, operate, progress }, ref, options) => {
+    run: async ({ app, actor, asks, signal, out, operate, withProgress }, ref, options) => {
       const { countOwned, findDeletable } = await import('./accounts.ts')
       const { deleteAccount } = await import('./accounts.delete.ts')
       const { id, name } = await operate((operation) => findDeletable(operation, ref))
@@ -230,10 +230,9 @@ const accounts: CommandList = [
         out.note('Nothing was changed. This would be deleted:')
         return out.one({ id, name, deleted: owned }, { id, name, ...owned })
       }
-      const bar = progress('rows')
-      const onBatch = (rows: number) => bar.update({ rows, fraction: null })
-      const run = deleteAccount(app, id, { actor, signal, onBatch }).finally(bar.stop)
-      const { deleted, isDone } = await run
+      const { deleted, isDone } = await withProgress('rows', null, (onBatch) =>
+        deleteAccount(app, id, { actor, signal, onBatch }),
+      )
       if (!isDone) out.note('Stopped before the end. Its keys are revoked. Run the same command again to continue.')
       out.one({ id, name, deleted }, { id, name, ...deleted })
     },

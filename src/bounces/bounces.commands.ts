@@ -91,15 +91,13 @@ export const commands: CommandList = [
     flags: confirmed('only count, and change nothing'),
     before: collectEarly,
     run: async (context, file, { yes, dryRun = false }) => {
-      const { app, account, actor, asks, confirm, out, progress, signal, exit } = context
+      const { app, account, actor, asks, confirm, out, signal, exit, withProgress } = context
       const accountId = context.isAccountNamed ? (await account()).id : null
       const { ingestBounces } = await import('./bounces.ts')
-      const ingest = (isTrial: boolean) => {
-        const bar = progress('messages')
-        const onRead = (rows: number) => bar.update({ rows, fraction: null })
-        const ingestion = { accountId, actor, dryRun: isTrial, signal, onRead }
-        return ingestBounces(app, readBytes(file), ingestion).finally(bar.stop)
-      }
+      const ingest = (isTrial: boolean) =>
+        withProgress('messages', null, (onRead) =>
+          ingestBounces(app, readBytes(file), { accountId, actor, dryRun: isTrial, signal, onRead }),
+        )
       // A mail server may pipe its reports to this command, so standard input is never followed by a question.
       if (asks && file !== '-' && !yes && !dryRun) {
         const { bounced, complained } = await ingest(true)

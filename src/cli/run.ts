@@ -232,6 +232,11 @@ const createContext = (
     follow: async (channel, look) => (await import('./follow.ts')).follow(context, channel, look),
     pages: (...list) => showPages(context, ...list),
     progress: (noun) => (out.format === 'ids' ? noProgress : createProgress(process.stderr, noun)),
+    withProgress: async (noun, total, run) => {
+      const bar = context.progress(noun)
+      const fraction = (rows: number) => (total === null ? null : Math.min(1, rows / Math.max(total, 1)))
+      return run((rows) => bar.update({ rows, fraction: fraction(rows) })).finally(bar.stop)
+    },
     asks: isPerson(),
     next: async (command) => {
       if (out.format !== 'table') return

@@ -198,7 +198,7 @@ const readCommands = (narrow: Narrow): CommandList => [
     },
     before: collectEarly,
     run: async (context, flags) => {
-      const { app, out, work, require, account, progress, signal } = context
+      const { app, out, work, require, account, withProgress, signal } = context
       if (flags.email !== undefined) return exportPerson(context, flags.email, flags)
       if (flags.segment === undefined) await require(flags, 'list')
       const given = out.format === 'json' || out.format === 'jsonl' ? out.format : 'csv'
@@ -214,12 +214,11 @@ const readCommands = (narrow: Narrow): CommandList => [
         return { list: await findList(w, selected.list!), condition: selected.condition }
       })
       // On a terminal the printed rows show the progress.
-      const bar = out.isTerminal ? null : progress('contacts')
-      const onRows = (rows: number) =>
-        bar?.update({ rows, fraction: condition ? null : Math.min(1, rows / Math.max(list.rowCount, 1)) })
       const { id: accountId } = await account()
-      const options = { signal, onRows, isSafe: flags.safe ?? (out.isTerminal && !flags.raw), condition }
-      await writeExport(app, accountId, list, format, out.sink(), options).finally(() => bar?.stop())
+      const options = { signal, isSafe: flags.safe ?? (out.isTerminal && !flags.raw), condition }
+      const write = (onRows?: (rows: number) => void) =>
+        writeExport(app, accountId, list, format, out.sink(), { ...options, onRows })
+      await (out.isTerminal ? write() : withProgress('contacts', condition ? null : list.rowCount, write))
     },
   }),
 ]
@@ -338,7 +337,7 @@ const verify = async (
   list: string | undefined,
   dryRun = false,
 ): Promise<void> => {
-  const { app, actor, work, account, out, progress, signal } = context
+  const { app, actor, work, account, out, signal, withProgress } = context
   if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
   const { exportContacts, showContact } = await import('./contacts.find.ts')
   const { findList } = await import('./lists/lists.ts')
@@ -366,16 +365,13 @@ const verify = async (
   } else {
     const { id, rowCount } = await work((w) => findList(w, list!))
     if (dryRun) return planned(rowCount)
-    const bar = progress('addresses')
-    try {
+    await withProgress('addresses', rowCount, async (onRows) => {
       for await (const contacts of exportContacts(app, accountId, id)) {
         await verifyAgain(contacts.map((contact) => contact.email))
-        bar.update({ rows: counts.verified, fraction: Math.min(1, counts.verified / Math.max(rowCount, 1)) })
+        onRows(counts.verified)
         if (signal.aborted) break
       }
-    } finally {
-      bar.stop()
-    }
+    })
   }
   if (inconclusive > 0) out.note(`DNS gave no answer for ${inconclusive} of them: earlier results stay`)
   out.one(counts)

@@ -57,7 +57,7 @@ type Exporter = Pick<App, 'database' | 'sql' | 'suppressing'>
 
 interface ExportOptions {
   signal: AbortSignal
-  onRows?: (rows: number) => void
+  onRows?: ((rows: number) => void) | undefined
   isSafe?: boolean
   condition?: ContactCondition | undefined
 }

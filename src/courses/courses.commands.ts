@@ -151,7 +151,7 @@ const deleteCommand = command({
   examples: ['svc courses delete Sailing --dry-run', 'svc courses delete Sailing --yes'],
   arguments: [course],
   flags: confirmed('show what would be deleted'),
-  run: async ({ app, actor, account, signal, out, work, confirm, progress }, ref, flags) => {
+  run: async ({ app, actor, account, signal, out, work, confirm, withProgress }, ref, flags) => {
     const { countCourseRemoval, deleteCourse, findCourseNamed } = await import('./courses.ts')
     const { id, title, ...planned } = await work(async (w) => {
       const { id, title } = await findCourseNamed(w, ref)
@@ -160,10 +160,10 @@ const deleteCommand = command({
     const holds = `${quantity(planned.lessons, 'lesson')} and ${quantity(planned.keys, 'active key')}`
     const what = `delete the course ${title} with ${holds}, and all progress in it; no email is sent`
     if (!(await confirm(what, flags, { id, title, ...planned }))) return
-    const bar = progress('keys')
-    const onBatch = (rows: number) => bar.update({ rows, fraction: Math.min(1, rows / Math.max(planned.keys, 1)) })
     const { id: accountId } = await account()
-    const removed = await deleteCourse(app, accountId, id, { actor, signal, onBatch }).finally(bar.stop)
+    const removed = await withProgress('keys', planned.keys, (onBatch) =>
+      deleteCourse(app, accountId, id, { actor, signal, onBatch }),
+    )
     if (signal.aborted)
       out.note('Stopped before the end. The course is deleted; the jobs delete the rest of its keys and progress.')
     out.one({ id, title, ...removed })

@@ -5,6 +5,8 @@ import { shown as echoed, Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { PipelineView, StageView } from './deals.ts'
 
+const kinds = async () => (await import('./deals.shapes.ts')).stageKinds
+
 const stagesText = (stages: readonly StageView[]) =>
   stages.map(({ name, kind }) => (kind === 'open' ? name : `${name} (${kind})`)).join(', ')
 
@@ -108,7 +110,7 @@ const stageChangeCommands: CommandList = [
       name: text('<name>', 'its name, unique in the pipeline'),
       kind: text('<kind>', 'open, won or lost', {
         default: 'open',
-        of: async () => (await import('./deals.shapes.ts')).stageKinds,
+        of: kinds,
       }),
       ...changing(),
     },
@@ -165,10 +167,7 @@ const oneStageCommands: CommandList = [
       'svc pipelines stages set-kind Ghosted lost',
       'svc pipelines stages set-kind Ghosted lost --pipeline Sales --dry-run',
     ],
-    arguments: [
-      stage,
-      argument('<kind>', 'open, won or lost', { of: async () => (await import('./deals.shapes.ts')).stageKinds }),
-    ],
+    arguments: [stage, argument('<kind>', 'open, won or lost', { of: kinds })],
     flags: {
       pipeline: ofPipeline,
       ...unasked('count the deals whose status would change'),

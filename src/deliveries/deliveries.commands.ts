@@ -90,28 +90,24 @@ const follow = async (context: Context, filter: DeliveryFilter, flags: PageFlags
 }
 
 /** Runs batches, each in a transaction, until nothing is left or the command is interrupted. */
-const runBatches = async (
-  { app, work, signal, progress }: Context,
+const runBatches = (
+  { app, work, signal, withProgress }: Context,
   expected: number,
   change: (work: Work, run: Run) => Promise<Batch>,
-) => {
-  const bar = progress('deliveries')
-  const run: Run = { startedAt: app.now(), changed: 0 }
-  let matched = 0
-  try {
+) =>
+  withProgress('deliveries', expected, async (onRows) => {
+    const run: Run = { startedAt: app.now(), changed: 0 }
+    let matched = 0
     while (!signal.aborted) {
       const batch = await work((w) => change(w, run))
       if (batch.next === null) break
       matched += batch.matched
       run.next = batch.next
       run.changed += batch.changed
-      bar.update({ rows: matched, fraction: Math.min(1, matched / Math.max(expected, 1)) })
+      onRows(matched)
     }
-  } finally {
-    bar.stop()
-  }
-  return { matched, changed: run.changed }
-}
+    return { matched, changed: run.changed }
+  })
 
 const counted = (count: number) => quantity(count, 'delivery', 'deliveries')
 

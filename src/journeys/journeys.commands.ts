@@ -215,7 +215,7 @@ const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): P
 }
 
 const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
-  const { confirm, out, progress, signal, trial, work } = context
+  const { confirm, out, signal, trial, withProgress, work } = context
   const { findJourney, TriggerData, triggerList } = await import('./journeys.ts')
   const { findList } = await import('../contacts/contacts.ts')
   const { narrow } = await import('../segments/segments.ts')
@@ -228,13 +228,11 @@ const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): 
     return { journey, target: await findList(w, list!), condition }
   })
   const { name: into } = journey
-  const run = (open: Context['work']) => {
-    const bar = progress('contacts')
-    const onBatch = ({ contacts }: { contacts: number }) =>
-      bar.update({ rows: contacts, fraction: condition ? null : Math.min(1, contacts / Math.max(target.rowCount, 1)) })
-    const these = { journeyId: journey.id, listId: target.id, condition, after: flags.after, data }
-    return triggerList(open, these, { signal, onBatch }).finally(bar.stop)
-  }
+  const these = { journeyId: journey.id, listId: target.id, condition, after: flags.after, data }
+  const run = (open: Context['work']) =>
+    withProgress('contacts', condition ? null : target.rowCount, (onRows) =>
+      triggerList(open, these, { signal, onBatch: ({ contacts }) => onRows(contacts) }),
+    )
   const planned = await run(trial)
   signal.throwIfAborted()
   const people = quantity(planned.contacts, 'active contact')
@@ -345,7 +343,7 @@ const deleteCommand = command({
   examples: ['svc journeys delete Welcome --dry-run', 'svc journeys delete Welcome --yes'],
   arguments: [argument('<journey>', 'id or name')],
   flags: confirmed('show what would be deleted'),
-  run: async ({ app, actor, account, signal, out, work, confirm, progress }, ref, flags) => {
+  run: async ({ app, actor, account, signal, out, work, confirm, withProgress }, ref, flags) => {
     const { countJourneyRemoval, deleteJourney, findJourney } = await import('./journeys.ts')
     const { id, name, ...planned } = await work(async (w) => {
       const { id, name } = await findJourney(w, ref)
@@ -355,10 +353,10 @@ const deleteCommand = command({
     const unsent = `${quantity(emails, 'email')} and ${quantity(calls, 'call')}`
     const what = `delete the journey ${name} and cancel ${quantity(open, 'open run')}, with ${unsent} not sent yet; no event fires`
     if (!(await confirm(what, flags, { id, name, ...planned }))) return
-    const bar = progress('runs')
-    const onBatch = (rows: number) => bar.update({ rows, fraction: Math.min(1, rows / Math.max(open, 1)) })
     const { id: accountId } = await account()
-    const removed = await deleteJourney(app, accountId, id, { actor, signal, onBatch }).finally(bar.stop)
+    const removed = await withProgress('runs', open, (onBatch) =>
+      deleteJourney(app, accountId, id, { actor, signal, onBatch }),
+    )
     if (signal.aborted)
       out.note('Stopped before the end. The journey is deleted; the jobs cancel the rest of its runs.')
     out.one({ id, name, ...removed })

@@ -17,6 +17,7 @@ const columns: Column<SuppressionView>[] = [
 ]
 
 const reasons = 'complained, bounced, manual or unsubscribed'
+const allReasons = async () => (await import('./suppressions.add.ts')).suppressionReasons
 /** Those of contacts/imports/vendors.ts. */
 const products = 'mailchimp, hubspot, brevo, listmonk, resend or plunk'
 
@@ -55,9 +56,7 @@ export const commands: CommandList = [
       'svc suppressions list --topic Newsletter --json',
     ],
     flags: {
-      reason: text('<reason>', `only this reason: ${reasons}`, {
-        of: async () => (await import('./suppressions.add.ts')).suppressionReasons,
-      }),
+      reason: text('<reason>', `only this reason: ${reasons}`, { of: allReasons }),
       topic: text('<id|name>', 'only addresses that left this topic'),
       email: text('<email>', 'only this address'),
       ...paged,
@@ -84,9 +83,7 @@ export const commands: CommandList = [
     ],
     arguments: [argument('<email>')],
     flags: {
-      reason: text('<reason>', `${reasons} (default: manual); unsubscribed stops marketing only`, {
-        of: async () => (await import('./suppressions.add.ts')).suppressionReasons,
-      }),
+      reason: text('<reason>', `${reasons} (default: manual); unsubscribed stops marketing only`, { of: allReasons }),
       topic: text('<id|name>', 'stop only marketing of this topic; the reason is unsubscribed'),
       ...changing(),
     },

@@ -10,6 +10,9 @@ import type { PageFlags } from '../lib/page-request.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { parseSince } from '../lib/since.ts'
 
+/** The event types, loaded at their first use. */
+export const eventTypes = async () => (await import('../events/events.ts')).eventTypes
+
 const columns = properties<EmittedEvent>('id', 'type', 'createdAt')
 
 /** Columns of `--follow`: the time of day, and as much of the data as fits. */
@@ -114,9 +117,7 @@ export const commands: CommandList = [
     summary: 'List stored events, newest first: those that a webhook subscribed to',
     examples: ['svc events --type deal.created --since 2h', 'svc events list --follow'],
     flags: {
-      type: text('<type>', 'only events of this type', {
-        of: async () => (await import('../events/events.ts')).eventTypes,
-      }),
+      type: text('<type>', 'only events of this type', { of: eventTypes }),
       since: text('<age|time>', 'only events since, such as 2h or 2026-11-20T08:00:00Z'),
       ...paged,
       ...followed,
@@ -165,13 +166,12 @@ export const commands: CommandList = [
     path: 'events sample',
     summary: 'Print a sample of a type, or of each type, in the shape of real deliveries',
     examples: ['svc events sample deal.created', 'svc events sample > samples.json'],
-    arguments: [argument('[type]', '', { of: async () => (await import('../events/events.ts')).eventTypes })],
+    arguments: [argument('[type]', '', { of: eventTypes })],
     app: 'none',
     run: async ({ out }, name) => {
       const { sampleEvent } = await import('../events/samples.ts')
-      const { eventTypes } = await import('../events/events.ts')
       const now = Date.now()
-      const samples = (name === undefined ? eventTypes : [await eventName(name)]).map((type) =>
+      const samples = (name === undefined ? await eventTypes() : [await eventName(name)]).map((type) =>
         sampleEvent(type, { now }),
       )
       // A table has no room for the body, which is the point of a sample.
@@ -189,7 +189,7 @@ export const commands: CommandList = [
       'svc events send deal.created --to http://localhost:3000/hook',
       'svc events send deal.created --to http://localhost:3000/hook --set data.deal.value=9 --secret-file secret.txt',
     ],
-    arguments: [argument('<type>', '', { of: async () => (await import('../events/events.ts')).eventTypes })],
+    arguments: [argument('<type>', '', { of: eventTypes })],
     flags: sendFlags,
     app: 'none',
     run: send,

@@ -5,12 +5,13 @@ import { jsonText, printable } from '../cli/output.ts'
 import type { EventType } from '../events/events.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
+import { eventTypes } from './events.commands.ts'
 import type { ListenSummary, ReceivedDelivery, Reply } from './listen.ts'
 
 const listenFlags = {
   forwardTo: text('<url>', 'forward each delivery unchanged and return the answer'),
   events: text('<types>', 'only these event types, separated by commas', {
-    of: async () => (await import('../events/events.ts')).eventTypes,
+    of: eventTypes,
     isMany: true,
   }),
   reply: text('<statuses>', 'answer 200, or 500,500,200 in turn, or timeout'),
@@ -27,9 +28,9 @@ const parsePort = (text: string): number => {
 }
 
 const parseEvents = async (text: string): Promise<EventType[]> => {
-  const { eventTypes } = await import('../events/events.ts')
   const names = [...new Set(text.split(',').map((name) => name.trim()))]
-  const unknown = names.filter((name) => !eventTypes.includes(name as EventType))
+  const known = await eventTypes()
+  const unknown = names.filter((name) => !known.includes(name as EventType))
   if (unknown.length === 0) return names as EventType[]
   throw new Problem('usage', `There is no event type ${shown(unknown.join(', '))}`, { hint: 'svc events types' })
 }

@@ -3,7 +3,7 @@ import { argument, changing, confirmed, names, namesOf, text, unasked } from '..
 import { parse } from '../cli/input.ts'
 import { type Column, type Output, properties } from '../cli/output.ts'
 import { parseDuration } from '../lib/since.ts'
-import { commands as events } from './events.commands.ts'
+import { commands as events, eventTypes } from './events.commands.ts'
 import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
 
 /** Returns `paused` for a webhook that an operator disabled: only then the contract has no reason. */
@@ -40,11 +40,7 @@ const webhooks: CommandList = [
     ],
     flags: {
       url: text('<url>', 'a public http or https address'),
-      events: names(
-        '<types>',
-        'event types, separated by commas (svc events types)',
-        async () => (await import('../events/events.ts')).eventTypes,
-      ),
+      events: names('<types>', 'event types, separated by commas (svc events types)', eventTypes),
     },
     run: async ({ app, actor, account, out, require }, options) => {
       const { url, events } = await require(options, 'url', 'events')
@@ -93,11 +89,7 @@ const webhooks: CommandList = [
     arguments: [argument('<id>')],
     flags: {
       url: text('<url>', 'a public http or https address, for the next attempts too'),
-      events: names(
-        '<types>',
-        'event types, separated by commas; replaces the current ones',
-        async () => (await import('../events/events.ts')).eventTypes,
-      ),
+      events: names('<types>', 'event types, separated by commas; replaces the current ones', eventTypes),
       ...unasked('show what would change'),
     },
     run: async ({ app, actor, account, out, work, confirm }, id, { url, events, dryRun }) => {
@@ -215,9 +207,7 @@ const webhooks: CommandList = [
     ],
     arguments: [argument('<id>')],
     flags: {
-      type: text('<type>', 'the event type (default: the first of the subscription)', {
-        of: async () => (await import('../events/events.ts')).eventTypes,
-      }),
+      type: text('<type>', 'the event type (default: the first of the subscription)', { of: eventTypes }),
       timeout: text('<duration>', 'how long to wait for a daemon to deliver it', { default: '30s' }),
       ...unasked('show the sample, and post nothing'),
     },

@@ -19,7 +19,7 @@ const passphraseOf = async (secretFile: string): Promise<string> =>
 const total = (rows: Record<string, number>): number => Object.values(rows).reduce((sum, count) => sum + count, 0)
 
 const exportTo = async (context: Context, ref: string, flags: Flags): Promise<void> => {
-  const { app, actor, out, signal, operate, progress } = context
+  const { app, actor, out, signal, operate, withProgress } = context
   const { abortExport, countOwned, findDeletable } = await import('../../accounts/accounts.ts')
   const { id, name } = await operate((operation) => findDeletable(operation, ref))
   if (flags.abort) {
@@ -38,11 +38,10 @@ const exportTo = async (context: Context, ref: string, flags: Flags): Promise<vo
     out.note('Nothing was changed. This would be exported, and the account would stop working here:')
     return out.one({ dryRun: true, id, name, rows: total(owned), tables: owned }, { id, name, ...owned })
   }
-  const bar = progress('rows')
-  const onRows = (rows: number) => bar.update({ rows, fraction: null })
   try {
-    const run = exportAccount(app, id, given.out, version(), { actor, passphrase, signal, onRows })
-    const { rows, bytes } = await run.finally(bar.stop)
+    const { rows, bytes } = await withProgress('rows', null, (onRows) =>
+      exportAccount(app, id, given.out, version(), { actor, passphrase, signal, onRows }),
+    )
     out.one({ id, name, file: given.out, rows, bytes })
     out.note(`Import it in the other installation: svc accounts import <file> --secret-file <file>`)
     out.note(`Its rows stay here, unused, until you delete them: svc accounts delete ${id}`)
@@ -57,18 +56,17 @@ const exportTo = async (context: Context, ref: string, flags: Flags): Promise<vo
 }
 
 const importFrom = async (context: Context, file: string, flags: Flags): Promise<void> => {
-  const { app, actor, out, signal, progress } = context
+  const { app, actor, out, signal, withProgress } = context
   const { secretFile } = await context.require(flags, 'secretFile')
   const passphrase = await passphraseOf(secretFile)
   const [{ existsSync, statSync }, { importAccount }] = await Promise.all([import('node:fs'), import('./move.ts')])
   if (!existsSync(file)) throw notFound(`There is no file ${file}`)
   if (!statSync(file).isFile()) throw new Problem('usage', `${file} is not a file`)
   const dryRun = flags.dryRun === true
-  const bar = progress('rows')
-  const onRows = (rows: number) => bar.update({ rows, fraction: null })
   try {
-    const run = importAccount(app, file, { actor, passphrase, signal, onRows, dryRun })
-    const { id, name, rows } = await run.finally(bar.stop)
+    const { id, name, rows } = await withProgress('rows', null, (onRows) =>
+      importAccount(app, file, { actor, passphrase, signal, onRows, dryRun }),
+    )
     const count = rows && total(rows)
     if (rows === null) out.note('This export was imported before: nothing was changed.')
     else if (dryRun) out.note('The file is complete and can be imported. Nothing was changed.')

@@ -13,6 +13,8 @@ const columns: Column<QueueState>[] = [
   ['OLDEST', (queue) => (queue.pending > 0 ? `${number(Math.round(queue.oldestSeconds))} s` : null)],
 ]
 
+const queue = argument('[queue]', '', { of: async () => (await import('../../queue/holds.ts')).queueNames })
+
 /** Prints the queue that the command named, or all. */
 const print = async ({ out }: Context, queues: readonly QueueState[], name: string | undefined): Promise<void> => {
   if (name === undefined) return out.list('queues', queues, columns, undefined, { id: ({ queue }) => queue })
@@ -26,7 +28,7 @@ export const commands: CommandList = [
     isDefault: true,
     summary: 'Show each queue: whether it is paused, since when, its due items and the age of the oldest',
     examples: ['svc queues', 'svc queues show sends --json'],
-    arguments: [argument('[queue]', '', { of: async () => (await import('../../queue/holds.ts')).queueNames })],
+    arguments: [queue],
     run: async (context, name) => {
       const { namedQueues, showQueues } = await import('./queue-states.ts')
       await print(context, await showQueues(context.app, namedQueues(name)), name)
@@ -37,7 +39,7 @@ export const commands: CommandList = [
     path: 'queues pause',
     summary: 'Pause a queue, or all: what is in it does not leave until it is resumed',
     examples: ['svc queues pause', 'svc queues pause sends'],
-    arguments: [argument('[queue]', '', { of: async () => (await import('../../queue/holds.ts')).queueNames })],
+    arguments: [queue],
     flags: changing(),
     run: async (context, name) => {
       const { namedQueues, pauseQueues } = await import('./queue-states.ts')
@@ -50,7 +52,7 @@ export const commands: CommandList = [
     path: 'queues resume',
     summary: 'Resume a paused queue, or all: what is due leaves at once',
     examples: ['svc queues resume deliveries', 'svc queues resume --yes'],
-    arguments: [argument('[queue]', '', { of: async () => (await import('../../queue/holds.ts')).queueNames })],
+    arguments: [queue],
     flags: confirmed(),
     run: async (context, name, flags) => {
       const { namedQueues, resumeQueues, showQueues } = await import('./queue-states.ts')

@@ -75,7 +75,7 @@ export const lists: CommandList = [
     examples: ['svc lists delete Customers --dry-run', 'svc lists delete Customers --yes'],
     arguments: [argument('<list>', 'id or name')],
     flags: confirmed('show what would be deleted'),
-    run: async ({ app, actor, account, signal, out, work, confirm, progress }, ref, flags) => {
+    run: async ({ app, actor, account, signal, out, work, confirm, withProgress }, ref, flags) => {
       const { countRemoval, deleteList, findDeletable } = await import('../write/delete-list.ts')
       const { list, ...planned } = await work(async (w) => {
         const list = await findDeletable(w, ref)
@@ -83,11 +83,9 @@ export const lists: CommandList = [
       })
       const what = `delete the list ${list.name} with ${quantity(planned.contacts, 'contact')}, ${number(planned.addresses)} of them in no other list; no event fires`
       if (!(await confirm(what, flags, { ...list, ...planned }))) return
-      const bar = progress('contacts')
-      const onBatch = (rows: number) => bar.update({ rows, fraction: rows / Math.max(rows, planned.contacts) })
       const { id: accountId } = await account()
-      const { isDone, ...removed } = await deleteList(app, accountId, list.id, { actor, signal, onBatch }).finally(() =>
-        bar.stop(),
+      const { isDone, ...removed } = await withProgress('contacts', planned.contacts, (onBatch) =>
+        deleteList(app, accountId, list.id, { actor, signal, onBatch }),
       )
       if (!isDone) out.note('Stopped before the end. The list is deleted; the jobs delete the rest of its contacts.')
       out.one({ ...list, ...removed })
