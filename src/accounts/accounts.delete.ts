@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noSuch, Problem } from '../lib/problem.ts'
 import { isAccountIdle } from '../store/account-guard.ts'
-import { defineJob } from '../store/background.ts'
+import { type Deletion, defineJob } from '../store/background.ts'
 import { forceIndexOrder, isUnavailable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Operation, Work } from '../store/work.ts'
@@ -26,14 +26,6 @@ const batchSize = 1000
 const pauseFactor = 2
 const firstWaitMs = 5
 const maxWaitMs = 100
-
-export interface Deletion {
-  actor: string
-  /** When aborted, the deletion stops after the current batch. */
-  signal?: AbortSignal
-  /** Called after each batch with the number of rows that this run has deleted. */
-  onBatch?(rows: number): void
-}
 
 const findAnyAccount = statement(
   'find-account-even-closed',

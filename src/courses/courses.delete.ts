@@ -1,6 +1,6 @@
 import { activeAccounts } from '../accounts/accounts.rows.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
-import { defineJob, inBatches } from '../store/background.ts'
+import { continueDeletions, type Deletion, defineJob, inBatches } from '../store/background.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { noSuchCourse, type Reader } from './courses.find.ts'
@@ -112,21 +112,12 @@ const sweepBatch = async ({ sql, accountId }: Work, id: string, after: string): 
   return { members, keys, last: last ?? after }
 }
 
-/** Where the deletion runs, how it is stopped, and how it reports progress. */
-export interface CourseDeletion {
-  actor: string
-  /** When aborted, the deletion stops after the current batch. */
-  signal?: AbortSignal
-  /** Called after each batch with the number of active keys that this deletion has deleted. */
-  onBatch?(keys: number): void
-}
-
 /** Deletes the keys and the progress of a deleted course. Returns the number of active keys. */
 const sweep = async (
   app: Pick<App, 'work'>,
   accountId: string,
   id: string,
-  { actor, signal, onBatch }: CourseDeletion,
+  { actor, signal, onBatch }: Deletion,
 ): Promise<number> => {
   let keys = 0
   let after = ''
@@ -150,7 +141,7 @@ export const deleteCourse = async (
   app: Pick<App, 'work'>,
   accountId: string,
   id: string,
-  deletion: CourseDeletion,
+  deletion: Deletion,
 ): Promise<CourseRemoval> => {
   const lessons = await app.work(accountId, deletion.actor, (work) => close(work, id))
   return { lessons, keys: await sweep(app, accountId, id, deletion) }
@@ -164,16 +155,9 @@ const unfinished = statement(
 )
 
 /** Continues interrupted deletions of courses. */
-const finishCourseDeletions = async (
-  app: Pick<App, 'sql' | 'work'>,
-  signal: AbortSignal,
-  only: string | null = null,
-): Promise<void> => {
-  for (const { accountId, id } of await app.sql(unfinished, { only })) {
-    if (signal.aborted) return
-    await sweep(app, accountId, id, { actor: 'job:housekeeping', signal })
-  }
-}
+const finishCourseDeletions = continueDeletions(unfinished, (app, { accountId, id }, deletion) =>
+  sweep(app, accountId, id, deletion),
+)
 
 export const jobs = [
   defineJob('course deletions', {

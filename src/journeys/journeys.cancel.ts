@@ -1,7 +1,7 @@
 import { activeAccounts } from '../accounts/accounts.rows.ts'
 import { cancelCalls } from '../deliveries/deliveries.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
-import { defineJob, inBatches } from '../store/background.ts'
+import { continueDeletions, type Deletion, defineJob, inBatches } from '../store/background.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
@@ -147,15 +147,6 @@ const findOpenRuns = statement(
   `select ${openRun.list} ${openRuns(`limit ${batchSize}`)}`,
 )
 
-/** What deletes a journey, and how it reports progress. */
-export interface JourneyDeletion {
-  actor: string
-  /** When aborted, the deletion stops after the current batch. */
-  signal?: AbortSignal
-  /** Called after each batch with the number of runs that this deletion has cancelled. */
-  onBatch?(runs: number): void
-}
-
 const forgetVersions = statement(
   'forget-journey-versions',
   { parameters: ofJourney },
@@ -171,7 +162,7 @@ const sweep = async (
   app: Pick<App, 'work'>,
   accountId: string,
   journeyId: string,
-  { actor, signal, onBatch }: JourneyDeletion,
+  { actor, signal, onBatch }: Deletion,
 ): Promise<JourneyRemoval> => {
   const removal = { cancelled: 0, calls: 0, emails: 0 }
   const batch = () =>
@@ -221,7 +212,7 @@ export const deleteJourney = async (
   app: Pick<App, 'work'>,
   accountId: string,
   id: string,
-  deletion: JourneyDeletion,
+  deletion: Deletion,
 ): Promise<JourneyRemoval> => {
   await app.work(accountId, deletion.actor, (work) => close(work, id))
   return sweep(app, accountId, id, deletion)
@@ -236,16 +227,10 @@ const findUnfinishedDeletions = statement(
 )
 
 /** Continues interrupted deletions of journeys. */
-export const finishJourneyDeletions = async (
-  app: Pick<App, 'sql' | 'work'>,
-  signal: AbortSignal,
-  only: string | null = null,
-): Promise<void> => {
-  for (const { accountId, journeyId } of await app.sql(findUnfinishedDeletions, { only })) {
-    if (signal.aborted) return
-    await sweep(app, accountId, journeyId, { actor: 'job:housekeeping', signal })
-  }
-}
+export const finishJourneyDeletions = continueDeletions(
+  findUnfinishedDeletions,
+  (app, { accountId, journeyId }, deletion) => sweep(app, accountId, journeyId, deletion),
+)
 
 export const jobs = [
   defineJob('journey deletions', {

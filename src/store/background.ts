@@ -9,6 +9,7 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Statement } from './statement.ts'
 import type { App, Report } from './work.ts'
 
 interface Described {
@@ -65,3 +66,25 @@ export const inBatches = async (size: number, batch: () => Promise<number>, sign
   }
   return total
 }
+
+/** Where a deletion in batches runs, how it is stopped, and how it reports progress. */
+export interface Deletion {
+  actor: string
+  /** When aborted, the deletion stops after the current batch. */
+  signal?: AbortSignal
+  /** Called after each batch with the number of rows that this run has deleted. */
+  onBatch?(rows: number): void
+}
+
+/** Returns what continues interrupted deletions, of all accounts or of one: `unfinished` finds them, `sweep` finishes one. */
+export const continueDeletions =
+  <Row extends object>(
+    unfinished: Statement<Row, { only: string | null }>,
+    sweep: (app: Pick<App, 'work'>, row: Row, deletion: Deletion) => Promise<unknown>,
+  ) =>
+  async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal, only: string | null = null): Promise<void> => {
+    for (const row of await app.sql(unfinished, { only })) {
+      if (signal.aborted) return
+      await sweep(app, row, { actor: 'job:housekeeping', signal })
+    }
+  }

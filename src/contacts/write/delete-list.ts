@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { activeAccounts } from '../../accounts/accounts.rows.ts'
-import { defineJob } from '../../store/background.ts'
+import { continueDeletions, type Deletion, defineJob } from '../../store/background.ts'
 import { forceIndexOrder } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
@@ -152,20 +152,12 @@ const sweepBatch = async (work: Work, listId: string, after: string): Promise<Sw
   return { contacts, addresses: emails.length, last }
 }
 
-export interface ListDeletion {
-  actor: string
-  /** When aborted, the deletion stops after the current batch. */
-  signal?: AbortSignal
-  /** Called after each batch with the number of contacts that this run has deleted. */
-  onBatch?(contacts: number): void
-}
-
 /** Notifies the other features of the deleted list, and deletes its contacts. */
 const sweepList = async (
   app: Pick<App, 'work'>,
   accountId: string,
   listId: string,
-  { actor, signal, onBatch }: ListDeletion,
+  { actor, signal, onBatch }: Deletion,
 ): Promise<Removal & { isDone: boolean }> => {
   const removed = { contacts: 0, addresses: 0 }
   await app.work(accountId, actor, (work) => notifyRemoved(work, { listId }))
@@ -190,7 +182,7 @@ export const deleteList = async (
   app: Pick<App, 'work'>,
   accountId: string,
   listId: string,
-  deletion: ListDeletion,
+  deletion: Deletion,
 ): Promise<Removal & { isDone: boolean }> => {
   await app.work(accountId, deletion.actor, ({ sql, now }) => sql(closeList, { accountId, listId, now }))
   return sweepList(app, accountId, listId, deletion)
@@ -204,16 +196,9 @@ const findUnfinished = statement(
 )
 
 /** Continues interrupted deletions of lists. If another process is deleting the same list, the two alternate batches. */
-export const finishListDeletions = async (
-  app: Pick<App, 'sql' | 'work'>,
-  signal: AbortSignal,
-  only: string | null = null,
-): Promise<void> => {
-  for (const { id, accountId } of await app.sql(findUnfinished, { only })) {
-    if (signal.aborted) return
-    await sweepList(app, accountId, id, { actor: 'job:housekeeping', signal })
-  }
-}
+export const finishListDeletions = continueDeletions(findUnfinished, (app, { id, accountId }, deletion) =>
+  sweepList(app, accountId, id, deletion),
+)
 
 export const jobs = [
   defineJob('list deletions', {
