@@ -2,7 +2,10 @@ import { runChaos } from '../daemon/chaos/chaos.ts'
 import { openCluster } from '../daemon/chaos/cluster.ts'
 import { missingPrograms, openPatroni } from '../daemon/patroni/cluster.ts'
 
-/** `npm run bench chaos [seed=…] [seconds=…] [faults=freeze,cut,…] [server=patroni]`: returns the exit status. */
+/**
+ * `npm run bench chaos [seed=…] [seconds=…] [faults=freeze,cut,…] [server=patroni [watchdog=true] [patroni=<path>]]`:
+ * returns the exit status.
+ */
 export const chaos = async (args: readonly string[]): Promise<number> => {
   const given = new Map(args.map((arg) => arg.split('=') as [string, string]))
   const seed = Number(given.get('seed') ?? process.env.SVC_CHAOS_SEED ?? Date.now() % 1_000_000)
@@ -16,7 +19,11 @@ export const chaos = async (args: readonly string[]): Promise<number> => {
     say(missing)
     return 0
   }
-  const cluster = given.get('server') === 'patroni' ? await openPatroni() : await openCluster()
+  const onReset = given.get('watchdog') === 'true' ? (name: string) => say(`the watchdog resets ${name}`) : undefined
+  const cluster =
+    given.get('server') === 'patroni'
+      ? await openPatroni({ program: given.get('patroni'), onReset })
+      : await openCluster()
   try {
     const { violations, summary, report } = await runChaos(cluster, {
       seed,

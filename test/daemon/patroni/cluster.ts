@@ -11,6 +11,7 @@ import { freePort } from '../../support/daemon.ts'
 import { limit } from '../../support/slowness.ts'
 import type { Server } from '../chaos/chaos.ts'
 import { kill, patroniFaults } from './faults.ts'
+import { openWatchdog, type Watchdog } from './watchdog.ts'
 
 /** Debian's packages `patroni`, `etcd-server`, `haproxy` and `postgresql` install these. */
 const programs = { patroni: '/usr/bin/patroni', etcd: '/usr/bin/etcd', haproxy: '/usr/sbin/haproxy' } as const
@@ -38,6 +39,13 @@ export interface Node {
   data: string
 }
 
+export interface PatroniOptions {
+  /** The path of Patroni; Debian's if absent. */
+  program?: string | undefined
+  /** If present, each node has a watchdog; called with the name of a node that its watchdog resets. */
+  onReset?: ((name: string) => void) | undefined
+}
+
 export interface Patroni extends Server {
   /** Waits until one node leads and the others replicate, one of them synchronously; returns the leader. */
   whole(limitMs?: number): Promise<Node>
@@ -46,7 +54,8 @@ export interface Patroni extends Server {
   postgres(node: Node): Promise<number[]>
   /** Returns the node's Patroni process. */
   agent(node: Node): ChildProcess
-  startAgent(node: Node): void
+  /** Kills all processes of the node and starts it again, as a machine that restarts does. */
+  restart(node: Node): Promise<void>
   close(): Promise<void>
 }
 
@@ -65,14 +74,24 @@ const readSettings = async () => {
   return { ...settings, postgresql: { ...postgresql, parameters } }
 }
 
+/** How long a machine takes to restart: such that a reset node returns about when its lease ends. */
+const restartMs = 5000
+
 const configOf = (
   { name, port, restPort, data }: Node,
-  { etcdPort, bin, folder, settings }: { etcdPort: number; bin: string; folder: string; settings: object },
+  {
+    etcdPort,
+    bin,
+    folder,
+    settings,
+    watchdog,
+  }: { etcdPort: number; bin: string; folder: string; settings: object; watchdog: object },
 ) => ({
   scope: 'chaos',
   name,
   restapi: { listen: `${loopback}:${restPort}`, connect_address: `${loopback}:${restPort}` },
   etcd3: { host: `${loopback}:${etcdPort}` },
+  watchdog,
   bootstrap: { dcs: settings, initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, { auth: 'trust' }] },
   postgresql: {
     listen: `${loopback}:${port}`,
@@ -98,7 +117,7 @@ const haproxyConfig = async (port: number, nodes: readonly Node[]) => {
 }
 
 /** Starts three nodes with synchronous replication, etcd and HAProxy, on loopback ports and in a temporary folder. */
-export const openPatroni = async (): Promise<Patroni> => {
+export const openPatroni = async ({ program, onReset }: PatroniOptions = {}): Promise<Patroni> => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-patroni-'))
   const user = isRoot() ? await fromPasswd() : undefined
   if (user) await chown(folder, user.uid, user.gid)
@@ -123,15 +142,30 @@ export const openPatroni = async (): Promise<Patroni> => {
   ])
   const settings = await readSettings()
   const nodes: Node[] = []
+  const watchdogs = new Map<Node, Watchdog>()
   for (const name of ['node0', 'node1', 'node2']) {
     const node = { name, port: await freePort(), restPort: await freePort(), data: join(folder, name) }
     nodes.push(node)
     await mkdir(node.data, { mode: 0o700 })
     if (user) await chown(node.data, user.uid, user.gid)
-    await writeFile(join(folder, `${name}.yml`), JSON.stringify(configOf(node, { etcdPort, bin, folder, settings })))
+    const device = join(folder, `${name}.watchdog`)
+    if (onReset) {
+      const reset = () => {
+        onReset(name)
+        void patroni.restart(node)
+      }
+      watchdogs.set(node, await openWatchdog(device, user, reset))
+    }
+    const watchdog = { mode: onReset ? 'required' : 'off', driver: 'testing', device }
+    const config = configOf(node, { etcdPort, bin, folder, settings, watchdog })
+    await writeFile(join(folder, `${name}.yml`), JSON.stringify(config))
   }
   const agents = new Map<Node, ChildProcess>()
-  const startAgent = (node: Node) => void agents.set(node, run(programs.patroni, [join(folder, `${node.name}.yml`)]))
+  const startAgent = (node: Node) => {
+    // Also what the ended agent wrote at last must not count.
+    watchdogs.get(node)?.disarm()
+    agents.set(node, run(program ?? programs.patroni, [join(folder, `${node.name}.yml`)]))
+  }
   nodes.forEach(startAgent)
   const port = await freePort()
   await writeFile(join(folder, 'haproxy.cfg'), await haproxyConfig(port, nodes))
@@ -154,6 +188,13 @@ export const openPatroni = async (): Promise<Patroni> => {
       if (leader && replicas.length === 2 && synchronous.length === 1) return leader
     }
     throw new Error(`Patroni's cluster did not become whole, see ${logFile}`)
+  }
+  let closed = false
+  const halt = async (node: Node): Promise<void> => {
+    watchdogs.get(node)?.disarm()
+    // The agent ends first: it would start the server again.
+    agents.get(node)!.kill('SIGKILL')
+    for (const pid of await patroni.postgres(node)) kill(pid, 'SIGKILL')
   }
   const patroni: Patroni = {
     /** Leads to the leader through HAProxy. */
@@ -181,12 +222,16 @@ export const openPatroni = async (): Promise<Patroni> => {
       ]
     },
     agent: (node) => agents.get(node)!,
-    startAgent,
+    async restart(node) {
+      await halt(node)
+      await sleep(restartMs)
+      if (!closed) startAgent(node)
+    },
     log: () => readFile(logFile, 'utf8'),
     async close() {
-      // The agents end first: they would start the servers again.
-      for (const agent of agents.values()) agent.kill('SIGKILL')
-      for (const node of nodes) for (const pid of await patroni.postgres(node)) kill(pid, 'SIGKILL')
+      closed = true
+      await Promise.all(nodes.map(halt))
+      for (const watchdog of watchdogs.values()) watchdog.close()
       for (const child of children) {
         if (child.exitCode !== null || child.signalCode !== null) continue
         const exited = once(child, 'exit')

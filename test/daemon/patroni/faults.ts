@@ -40,10 +40,7 @@ export const patroniFaults = (patroni: Patroni): Fault[] => {
     }),
     inTurn('leader lost', async () => {
       const leader = await patroni.whole()
-      patroni.agent(leader).kill('SIGKILL')
-      for (const pid of await patroni.postgres(leader)) kill(pid, 'SIGKILL')
-      await sleep(5000)
-      patroni.startAgent(leader)
+      await patroni.restart(leader)
       return leader.name
     }),
     inTurn('switchover', async () => {
