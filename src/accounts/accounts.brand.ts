@@ -28,7 +28,7 @@ export interface Brand extends Locale {
 
 const isWebUrl = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
 
-/** Null removes a value. */
+/** A change of the brand. A property that is null removes its value. */
 const BrandChange = z.object({
   brandName: text(200).trim().min(1).nullable().optional(),
   color: Color.toLowerCase().nullable().optional(),

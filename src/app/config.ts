@@ -238,7 +238,7 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
  */
 export const readConfig = (env: Environment = process.env): Config => resolveConfig(env, keptSecret)
 
-/** A setting for `svc config`: a secret as `set`, an unset value as null. `file` means `<NAME>_FILE` or the data folder. */
+/** A setting for `svc config`. A secret has the value `set`. The source `file` means `<NAME>_FILE` or the data folder. */
 export interface Setting {
   name: string
   value: unknown
@@ -257,7 +257,10 @@ const keyOf = (name: string): string =>
     .toLowerCase()
     .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
 
-/** Returns each setting in effect, without creating the data folder or a secret. Throws as `readConfig`. */
+/**
+ * Returns each setting in effect, without creating the data folder or a secret. Throws one Problem `configuration` that lists every
+ * error.
+ */
 export const readSettings = (env: Environment = process.env): Setting[] => {
   const config: Record<string, unknown> = resolveConfig(env, findSecret)
   return Object.keys(Environment.shape).map((name) => {
@@ -273,7 +276,10 @@ export const readSettings = (env: Environment = process.env): Setting[] => {
   })
 }
 
-/** Returns the configuration without creating anything: `secret` is null if there is none yet. Throws as `readConfig`. */
+/**
+ * Returns the configuration without creating the data folder or a secret: `secret` is null if there is none yet. Throws one Problem
+ * `configuration` that lists every error.
+ */
 export const inspectConfig = (env: Environment = process.env): Omit<Config, 'secret'> & { secret: string | null } =>
   resolveConfig(env, findSecret)
 
@@ -282,7 +288,7 @@ const withoutUser = (url: string): string => {
   return `${protocol}//${host}`
 }
 
-/** Returns the settings that a command should share with the daemon of its database; no secrets. */
+/** Returns the settings that a command should share with the daemon of its database, without secrets. */
 export const sharedSettings = (config: Omit<Config, 'secret'>): Record<string, unknown> => ({
   version: version(),
   SVC_PORT: config.port,
@@ -297,7 +303,7 @@ export const sharedSettings = (config: Omit<Config, 'secret'>): Record<string, u
 export const daemonConfig = (config: Config, env: Environment = process.env): Config =>
   Object.freeze({ ...config, ...(!env.SVC_ALLOW_PRIVATE_WEBHOOKS && { allowPrivateWebhooks: [] }) })
 
-/** As `readConfig`, for callers that need no secret: neither reads nor creates the secret or the data folder. */
+/** Returns the configuration without a secret. It neither reads nor creates the secret or the data folder. */
 export const readPlaces = (env: Environment = process.env): Omit<Config, 'secret'> => {
   const { secret: _, ...config } = readConfig({ ...env, SVC_SECRET: 'placeholder, removed below' })
   return config

@@ -28,7 +28,7 @@ export interface BroadcastView {
   segmentId?: string
   /** The filter of its recipients. It is absent for the whole list. */
   where?: string
-  /** For any other audience than one list or segment: all of its lists and segments, and those that are excluded. */
+  /** These are set for any other audience than one list or segment: its lists and segments, and those that are excluded. */
   all?: true
   listIds?: string[]
   segmentIds?: string[]
@@ -42,7 +42,7 @@ export interface BroadcastView {
    * deleted.
    */
   subject: string | null
-  /** For a draft, the sender that it would have now; null if the account has none. */
+  /** The sender. A draft has the one that it would be sent with now; it is null if the account has none. */
   from: { email: string; name: string } | null
   replyTo: string | null
   /** The maximum messages per minute. It is null if there is none. */

@@ -129,7 +129,8 @@ const wordsOf = async (work: Work, audience: Audience): Promise<{ words: string;
 
 /**
  * Sends a draft: it begins at its time, or with the next step (`advanceBroadcast`). If several calls race, exactly one sends it.
- * Throws as `planBroadcast` does.
+ * Throws Problem `not_found` if the list or project was deleted, `conflict` if the broadcast is no draft or the quota of sends is too
+ * small, `invalid` if the account can't send.
  */
 export const sendBroadcast = async (app: App, work: Work, ref: string): Promise<BroadcastView> => {
   const { id } = await lockBroadcast(work, ref)

@@ -88,11 +88,11 @@ interface StripeInput {
   webhookSecret: string
 }
 
-/** In a shorter secret, the 4 characters that are shown would be more than half. */
+/** The last 4 characters of a secret are shown. They would be more than half of a shorter one. */
 const minSecretLength = 8
 const isSecret = (text: string): boolean => text.length >= minSecretLength && /^[\x21-\x7e]+$/.test(text)
 
-/** Throws Problem `invalid`. Swapped secrets are the most common mistake, so each is checked for the other's prefix. */
+/** Throws Problem `invalid` for a malformed secret. Swapped ones are the most common mistake, so each is checked for the other's prefix. */
 const checkStripe = ({ key, webhookSecret }: StripeInput): void => {
   if (/^pk_/.test(key)) throw invalid('key must be the secret key (sk_… or rk_…), not the publishable one')
   if (!isSecret(key) || /^whsec_/.test(key)) throw invalid('key must be a secret key of Stripe (sk_… or rk_…)')

@@ -15,7 +15,7 @@ export interface ClientOptions extends Omit<CallOptions, 'signal'> {
   baseUrl: string
   /** A key of `svc keys create`. */
   key: string
-  /** In place of the global `fetch`. */
+  /** It is called in place of the global `fetch`. */
   fetch?: typeof fetch
 }
 

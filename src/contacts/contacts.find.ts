@@ -191,7 +191,7 @@ export const findMembers = async (
   return rows.map(({ email }) => email)
 }
 
-/** As `readContacts`. Throws Problem `not_found` if the address is in no list. */
+/** Returns the contacts of an address, one for each list. Throws Problem `not_found` if the address is in no list. */
 export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<Contact[]> => {
   const contacts = await readContacts(work, email)
   if (contacts.length === 0) throw noSuch('contact', email, { hint: 'svc contacts list' })

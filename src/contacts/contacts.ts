@@ -50,22 +50,22 @@ export { verifyAddresses } from './verification/verify.ts'
 export type { OptOut } from './imports/batch.ts'
 export type { Table } from './imports/imports.table.ts'
 
-// The CSV parser is loaded on the first call, so that the threads of jobs stay small.
+// These load the CSV parser on their first call, so that the threads of jobs stay small.
 type Checkpoints = typeof import('./imports/checkpoint.ts')
 type Tables = typeof import('./imports/imports.table.ts')
 type Preparation = typeof import('./imports/prepare.ts')
 type Rejects = typeof import('./imports/rejects.ts')
 
-/** As `openTable` of contacts/imports/imports.table.ts. */
+/** Calls `openTable` of contacts/imports/imports.table.ts. */
 export const openTable = async (...given: Parameters<Tables['openTable']>): ReturnType<Tables['openTable']> =>
   (await import('./imports/imports.table.ts')).openTable(...given)
 
-/** As `originOf` of contacts/imports/prepare.ts. */
+/** Calls `originOf` of contacts/imports/prepare.ts. */
 export const originOf = async (
   ...given: Parameters<Preparation['originOf']>
 ): Promise<ReturnType<Preparation['originOf']>> => (await import('./imports/prepare.ts')).originOf(...given)
 
-/** As `listImports` of contacts/imports/checkpoint.ts. */
+/** Calls `listImports` of contacts/imports/checkpoint.ts. */
 export const listImports = async (
   ...given: Parameters<Checkpoints['listImports']>
 ): ReturnType<Checkpoints['listImports']> => (await import('./imports/checkpoint.ts')).listImports(...given)
@@ -73,7 +73,7 @@ export const listImports = async (
 /** Returns the products whose exports can be read. */
 export const productNames = async (): Promise<readonly string[]> => (await import('./imports/vendors.ts')).vendorNames
 
-/** As `checkRejectsFile` of contacts/imports/rejects.ts. */
+/** Calls `checkRejectsFile` of contacts/imports/rejects.ts. */
 export const checkRejectsFile = async (...given: Parameters<Rejects['checkRejectsFile']>): Promise<void> =>
   (await import('./imports/rejects.ts')).checkRejectsFile(...given)
 

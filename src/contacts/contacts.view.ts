@@ -22,11 +22,12 @@ export const contactTypes = {
 
 export type ContactRow = RowOf<typeof contactTypes>
 
+/** SQL that joins list and address to contacts (c). */
 export const joinedToContact = `
   join contact_lists l on l.id = c.list_id
   join addresses a on a.account_id = c.account_id and a.email = c.email`
 
-/** As `joinedToContact`, for lookups by address. `offset 0` makes PostgreSQL look up the contacts of each address by key. */
+/** SQL of the contacts of addresses (a). `offset 0` makes PostgreSQL look up the contacts of each address by key. */
 export const contactsOfAddress = `addresses a
   cross join lateral (select * from contacts where account_id = a.account_id and row_id = a.row_id offset 0) c
   join contact_lists l on l.id = c.list_id`

@@ -82,7 +82,7 @@ export const findCourse = async (reader: Reader, id: string): Promise<CourseView
   return course
 }
 
-/** As `findCourse`, and keeps the course from being deleted until the end of the transaction. */
+/** Returns a course, and keeps it from being deleted until the end of the transaction. Throws Problem `not_found`. */
 export const holdCourse = async ({ sql, accountId }: Reader, id: string): Promise<CourseView> => {
   const [row] = await sql(holdCourseRow, { accountId, id })
   if (!row) throw noSuchCourse()

@@ -78,7 +78,7 @@ const readFormRow = preparedStatement(
   `select ${form.list} from forms f where f.account_id = :accountId and f.id = :id`,
 )
 
-/** As `findForm`, for submissions: by id only. */
+/** Finds the form of a submission by its id. Throws Problem `not_found`. */
 export const readForm = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<Form> => {
   const [row] = await sql(readFormRow, { accountId, id })
   if (!row) throw formNotFound(id)

@@ -4,13 +4,13 @@ const megabyte = 1024 * 1024
 
 /** Maximum body sizes in bytes. */
 export const bodyLimits = {
-  /** Of requests without a key. */
+  /** The limit of requests without a key. */
   open: 64 * 1024,
-  /** Of requests with a key. */
+  /** The limit of requests with a key. */
   keyed: megabyte,
-  /** Of routes that take hundreds of contacts or a whole email. */
+  /** The limit of routes that take hundreds of contacts or a whole email. */
   large: 8 * megabyte,
-  /** Of emails with attachments. */
+  /** The limit of emails with attachments. */
   attached: 16 * megabyte,
 } as const
 

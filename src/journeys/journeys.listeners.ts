@@ -138,7 +138,7 @@ const startOf = async (
   if (entrant) await startJourneys(work, { kind, key: id, name: title, entrant })
 }
 
-/** As `startOf`, for several addresses. Locks the contacts of all causes at once. */
+/** Starts journeys like `startOf`, for several addresses. Locks the contacts of all causes at once. */
 const startOfMany = async (
   work: Work,
   { id, title }: { id: string; title: string },

@@ -10,6 +10,6 @@ const quote = (value: string): string =>
 const isFormula = (value: string): boolean =>
   /^[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/.test(value) && !/^[+-]?\d+([.,]\d+)?$/.test(value)
 
-/** As `csvLine`, for spreadsheets: a `'` in front of a formula makes the spreadsheet show it as text. */
+/** Returns one line of CSV for spreadsheets: a `'` in front of a formula makes the spreadsheet show it as text. */
 export const safeCsvLine = (values: readonly (string | number)[]): string =>
   csvLine(values.map((value) => (isFormula(String(value)) ? `'${value}` : value)))

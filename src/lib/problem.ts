@@ -39,7 +39,7 @@ export const invalid = (message: string, detail?: ProblemDetail) => new Problem(
 export const conflict = (message: string, detail?: ProblemDetail) => new Problem('conflict', message, detail)
 export const notFound = (message: string, detail?: ProblemDetail) => new Problem('not_found', message, detail)
 
-/** For a resource that was looked up by an id or a name. */
+/** Returns the Problem for a resource that was looked up by an id or a name. */
 export const noSuch = (resource: string, ref: string, detail?: ProblemDetail) =>
   notFound(`There is no ${resource} ${shown(ref)}`, detail)
 

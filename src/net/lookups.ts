@@ -8,7 +8,7 @@ import { lookupTimedOut, type Resolver } from './resolver.ts'
  */
 
 export interface Lookups {
-  /** As `Resolver.addresses`, for a connection of `accountId`; without an account there is no limit of queries. */
+  /** Returns the addresses of a host for a connection of `accountId`. Without an account there is no limit of queries. */
   addresses(hostname: string, accountId?: string): Promise<Address[]>
 }
 

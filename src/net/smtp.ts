@@ -213,9 +213,9 @@ const signedHeaders =
 interface Outgoing {
   mail: Mail
   start(): Promise<boolean>
-  /** Removes it from the pool; works only until a connection has taken it. */
+  /** Removes the message from the pool, until a connection has taken it. */
   abort: AbortController
-  /** Set when a connection has taken it. */
+  /** It is set when a connection has taken the message. */
   started?: Promise<boolean>
   /** The stream from which the connection reads the content. */
   stream?: Readable

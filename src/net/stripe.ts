@@ -31,7 +31,7 @@ export interface CheckoutSession {
   id: string
   /** The payment page. */
   url: string
-  /** In epoch ms; null if it is unknown. */
+  /** The time in epoch ms. It is null if it is unknown. */
   expiresAt: number | null
 }
 

@@ -12,7 +12,7 @@ export interface BrandColors {
   /** The colour of buttons. */
   act: string
   onAct: string
-  /** Of links, and of the frame around what has the focus. */
+  /** The colour of links, and of the frame around what has the focus. */
   link: string
 }
 

@@ -4,7 +4,10 @@ import { compileSegment } from './segments.compile.ts'
 import type { SegmentView } from './segments.find.ts'
 import { scanList } from './segments.scan.ts'
 
-/** Counts the contacts of the segment's list that meet its filter. Throws as `compileSegment` does. */
+/**
+ * Counts the contacts of the segment's list that meet its filter. Throws Problem `not_found` if the list was deleted, `invalid` if the
+ * filter names something that no longer exists, or contains itself.
+ */
 export const countSegment = async (work: Work, segment: SegmentView): Promise<number> => {
   const { accountId } = work
   const matcher = await compileSegment(work, segment)

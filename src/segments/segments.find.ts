@@ -67,7 +67,7 @@ const lockSegment = statement(
   'select from segments where account_id = :accountId and id = :id for key share',
 )
 
-/** As `findSegment`, and keeps the segment from being deleted until the end of the transaction. */
+/** Finds a segment by id, else by name, and keeps it from being deleted until the end of the transaction. Throws Problem `not_found`. */
 export const keepSegment = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<SegmentView> => {
   const segment = await findSegment(work, ref)
   const locked = await work.sql(lockSegment, { accountId: work.accountId, id: segment.id })

@@ -18,7 +18,7 @@ const parsed = (text: string): { tokens: Token[]; tags: readonly Tag[] } => {
 
 /** What the elements of a text have besides their content: attributes that begin with a space. */
 export interface Look {
-  /** Of a paragraph or list; the last one has no margin below. */
+  /** Returns the attributes of a paragraph or list. The last one has no margin below. */
   paragraph(isLast: boolean): string
   list(isLast: boolean): string
   item: string

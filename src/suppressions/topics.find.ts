@@ -48,7 +48,7 @@ const lockTopic = statement(
   'select from topics where account_id = :accountId and id = :id and deleted_at is null for key share',
 )
 
-/** As `findTopic`, and keeps the topic from being deleted until the end of the transaction. */
+/** Finds a topic by id, else by name, and keeps it from being deleted until the end of the transaction. Throws Problem `not_found`. */
 export const keepTopic = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<TopicView> => {
   const topic = await findTopic(work, ref)
   const locked = await work.sql(lockTopic, { accountId: work.accountId, id: topic.id })

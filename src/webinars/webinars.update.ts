@@ -93,7 +93,8 @@ const countSeated = statement(
 
 /**
  * Returns what `updateWebinar` would return now. It counts people and locks nothing, because thousands of emails take seconds, in
- * which no other call could send or register. Throws as `updateWebinar`.
+ * which no other call could send or register. Throws Problem `not_found`, `usage` for a time in the past, `conflict` if the webinar has
+ * ended, was cancelled, or is live and gets a time.
  */
 export const planUpdate = async (work: Work, id: string, change: Change): Promise<WebinarUpdate> => {
   const { sql, accountId, now } = work
@@ -110,9 +111,9 @@ export const planUpdate = async (work: Work, id: string, change: Change): Promis
 }
 
 /**
- * Changes a scheduled or live webinar (`svc webinars update`). A new time emails everyone with a seat, with a calendar entry, and
- * everyone on the waitlist: news of it, or the confirmation again if that was not sent yet; the reminders start again. Seats that more capacity frees go to the first on the waitlist, with the
- * confirmation. Less capacity takes no seat away. Throws Problem `not_found`, `usage` for a time in the past, `conflict` if the
+ * Changes a scheduled or live webinar (`svc webinars update`). A new time is emailed to everyone with a seat, with a calendar entry,
+ * and to everyone on the waitlist; a confirmation that was not sent yet is sent again with it. The reminders start again. Seats that
+ * more capacity frees go to the first on the waitlist, with the confirmation. Less capacity takes no seat away. Throws Problem `not_found`, `usage` for a time in the past, `conflict` if the
  * webinar has ended, was cancelled, or is live and gets a time.
  */
 export const updateWebinar = async (app: MailApp, work: Work, id: string, change: Change): Promise<WebinarUpdate> => {

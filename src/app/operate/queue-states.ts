@@ -8,15 +8,15 @@ import { readQueues } from '../queue-depths.ts'
 export interface QueueState {
   queue: QueueName
   state: 'running' | 'paused'
-  /** Since when it is paused (epoch ms); null if it is not. */
+  /** The time since which it is paused (epoch ms). It is null if the queue runs. */
   since: number | null
   /** The number of due items, claimed or not. */
   pending: number
-  /** For how long the oldest of them has been due; 0 without any. */
+  /** The time for which the oldest of them has been due. It is 0 if there are none. */
   oldestSeconds: number
 }
 
-/** Returns the named queue, or all without a name. Throws Problem `not_found`. */
+/** Returns the named queue, or all queues without a name. Throws Problem `not_found` for an unknown name. */
 export const namedQueues = (name: string | undefined): readonly QueueName[] =>
   name === undefined ? queueNames : [queueOfName(name)]
 

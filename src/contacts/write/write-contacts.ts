@@ -115,7 +115,7 @@ interface Written {
   contacts: Contact[]
 }
 
-/** As `writeContacts`; also returns the contacts after the write, except skipped ones. */
+/** Writes contacts like `writeContacts`, and also returns them after the write, except skipped ones. */
 export const writeAndRead = (
   work: Work,
   listId: string,

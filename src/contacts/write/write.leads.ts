@@ -14,11 +14,11 @@ export type LeadCause = Omit<EventData<'lead.new'>, 'contact'>
 /** A person who comes to a list by a form. */
 export interface Lead extends LeadCause {
   listId: string
-  /** Normalised. */
+  /** The normalised address. */
   email: string
-  /** As `normalizeFields` returns them; other fields of an existing contact stay. */
+  /** The result of `normalizeFields`. Other fields of an existing contact stay. */
   fields: Fields
-  /** From `verifyAddresses`, which asks DNS and so must be called before the unit of work. */
+  /** The result of `verifyAddresses`, which asks DNS and so must be called before the unit of work. */
   verifications: ReadonlyMap<string, VerificationResult>
   /** The form has double opt-in: a new contact stays `pending` until `confirmLead`. */
   mustConfirm?: boolean

@@ -112,7 +112,7 @@ const lockKnown = (name: string, strength: string) =>
 
 /** Share-locks addresses against removal. */
 export const shareKnown = lockKnown('share-known-addresses', 'key share')
-/** As `shareKnown`, with the lock for an update of their verification results. */
+/** Locks addresses against removal, and for an update of their verification results. */
 export const lockForResults = lockKnown('lock-verifications', 'no key update')
 
 /** Takes the results of locked addresses as JSON, each with its `email`. */

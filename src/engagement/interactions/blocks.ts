@@ -16,7 +16,7 @@ export interface Answered {
   redirectUrl?: string
 }
 
-/** For whom a block is shown: a program that reads the JSON, or a person who looks at the page. */
+/** The reader of a block: a program that reads the JSON, or a person who looks at the page. */
 export type Reader = 'program' | 'person'
 
 interface KindOf<Type extends BlockType> {

@@ -102,7 +102,7 @@ const holdersIn = (file: unknown): { holder: Record<string, unknown>; path: Path
 }
 
 interface Resolved {
-  /** null if all names were found. */
+  /** It is null if all names were found. */
   fault: Fault | null
   pipelineId: string | undefined
 }

@@ -47,9 +47,9 @@ export interface ClaimedMessage extends Claim {
   isPatient: boolean
   /** It is null for the relay of the platform. */
   relay: StoredRelay | null
-  /** Set if this process has just inserted the message; otherwise the content is loaded. */
+  /** It is set if this process has just inserted the message. Otherwise the content is loaded. */
   content?: Content
-  /** Set when the claim is released: the message is due again after this many ms. */
+  /** It is set when the claim is released: the message is due again after this many ms. */
   retryMs?: number
 }
 

@@ -76,7 +76,7 @@ export const movedMail = (facts: MailFacts): PlainMail =>
     [join(facts), cancel(facts)],
   )
 
-/** For a person on the waitlist, who has no link to join and no calendar entry. */
+/** Builds the email about a new time for a person on the waitlist, who has no link to join and no calendar entry. */
 export const movedWaitlistMail = (facts: MailFacts): PlainMail =>
   mailOf(facts, 'New time', 'The session has a new time. You keep your place on the waitlist.', [leave(facts)])
 
@@ -93,7 +93,7 @@ export const reminderMail = (facts: MailFacts): PlainMail =>
 export const cancellationMail = (facts: Facts): PlainMail =>
   mailOf(facts, 'Cancelled', 'This session has been cancelled.')
 
-/** For a person who has cancelled their seat. */
+/** Builds the email for a person who has cancelled their seat. */
 export const leftMail = (facts: MailFacts): PlainMail =>
   mailOf(
     facts,
