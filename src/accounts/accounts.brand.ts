@@ -111,7 +111,7 @@ const readLogo = preparedStatement(
   'select logo as content, logo_type as type from brands where account_id = :accountId and logo is not null',
 )
 
-/** Returns the logo of an account; null if it has none. */
+/** Returns the logo of an account, or null if it has none. */
 export const logoOf = async ({ sql, accountId }: { sql: Sql; accountId: string }) => {
   const [logo = null] = await sql(readLogo, { accountId })
   return logo

@@ -52,7 +52,7 @@ const readSlug = preparedStatement(
   'select slug from accounts where id = :accountId',
 )
 
-/** Returns the account's slug; null if it has claimed none. Throws Problem `not_found` if the account is gone. */
+/** Returns the account's slug, or null if it has claimed none. Throws Problem `not_found` if the account is gone. */
 export const slugOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<string | null> => {
   const [account] = await sql(readSlug, { accountId })
   if (!account) throw notFound('There is no such account')

@@ -56,7 +56,7 @@ const readKeys = preparedStatement(
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
-/** Returns the result of the first call with an idempotency key; null if there was none. */
+/** Returns the result of the first call with an idempotency key, or null if there was none. */
 export const resultOfKey = async ({ sql, accountId }: Reader, key: string): Promise<Recorded | null> => {
   const [row] = await sql(readKeys, { accountId, repeated: [key] })
   return row ? { id: row.id, journeys: row.journeys } : null

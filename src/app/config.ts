@@ -111,7 +111,7 @@ export interface Config extends Settings {
   port: number
   secret: string
   dnsServers: readonly string[]
-  /** The list of erasures (erasures.ts); null if none is kept. */
+  /** The list of erasures (erasures.ts). It is null if none is kept. */
   erasuresFile: string | null
   /** A file of further certificate authorities, and its certificates. It is null if only the system's are used. */
   caFile: string | null
@@ -173,7 +173,7 @@ const isRunning = (pid: number): boolean => {
   }
 }
 
-/** Returns the SMTP URL of the mail catcher of a running `svc dev`; null if none runs. Commands send there, too. */
+/** Returns the SMTP URL of the mail catcher of a running `svc dev`, or null if none runs. Commands send there, too. */
 export const runningCatcher = (dataDir: string): string | null => {
   const file = catcherFile(dataDir)
   if (!existsSync(file)) return null

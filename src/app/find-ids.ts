@@ -75,7 +75,7 @@ export type NounWithIds = keyof typeof searches
 
 export const hasIds = (noun: string): noun is NounWithIds => Object.hasOwn(searches, noun)
 
-/** Returns the id that ends with a text; undefined if there is none. Throws Problem `usage` if there are several. */
+/** Returns the id that ends with a text, or undefined if there is none. Throws Problem `usage` if there are several. */
 export const onlyId = (noun: string, end: string, ids: readonly string[]): string | undefined => {
   if (ids.length < 2) return ids[0]
   const shown = `${ids.toSorted().slice(0, namedIds).join(', ')}${ids.length > namedIds ? ' and others' : ''}`

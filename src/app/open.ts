@@ -57,7 +57,7 @@ export const openForCommand = async (): Promise<OpenApp> =>
     links: { isGiven: Boolean(process.env.SVC_PUBLIC_URL) },
   })
 
-/** Returns the configuration of an existing database, whatever its schema; null if the data folder has none yet. */
+/** Returns the configuration of an existing database, whatever its schema, or null if the data folder has none yet. */
 export const findDatabase = ({ secret, ...config }: ReturnType<typeof inspectConfig>): Config | null =>
   hasDatabase(config) && secret !== null ? { ...config, secret } : null
 

@@ -8,7 +8,7 @@ import { Problem } from '../lib/problem.ts'
 
 const secretFile = (dataDir: string): string => join(dataDir, 'secret')
 
-/** Returns the secret in the data folder; null if there is none. */
+/** Returns the secret in the data folder, or null if there is none. */
 export const findSecret = (dataDir: string): string | null =>
   existsSync(secretFile(dataDir)) ? readFileSync(secretFile(dataDir), 'utf8').trim() : null
 
@@ -52,7 +52,7 @@ const draftFile = (dataDir: string): string => `${secretFile(dataDir)}.new`
 export const keepsSecret = (env: Record<string, string | undefined> = process.env): boolean =>
   !env.DATABASE_URL && !env.DATABASE_URL_FILE && !env.SVC_SECRET && !env.SVC_SECRET_FILE
 
-/** Returns the draft of an earlier rotation that was interrupted; null if there is none. */
+/** Returns the draft of an earlier rotation that was interrupted, or null if there is none. */
 export const findDraft = (dataDir: string): string | null => {
   const file = draftFile(dataDir)
   try {

@@ -47,7 +47,7 @@ const BookingSchema = defineEntity({
     cancelledBy: p.enum(['attendee', 'host'] as const).nullable(),
     reason: p.text().nullable(),
     cancelledAt: p.datetime().nullable(),
-    /** Time of the next reminder; null if there is none. */
+    /** The time of the next reminder. It is null if there is none. */
     remindAt: p.datetime().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
@@ -90,7 +90,7 @@ const BusyCalendarSchema = defineEntity({
     blockId: p.text().collation('C'),
     /** It is null until the file was read. */
     readAt: p.datetime().nullable(),
-    /** Why it could not be read; null if it was. */
+    /** Why it could not be read. It is null if it was. */
     fault: p.text().nullable(),
     busy: p.json<BusySpan[]>(),
     /** When `busy` was read: before `readAt` if the file could not be read since. */

@@ -75,7 +75,7 @@ const readBooking = statement(
   `select ${bookingColumns} from bookings where account_id = :accountId and id = :id`,
 )
 
-/** Returns a booking by its id; null if there is none. */
+/** Returns a booking by its id, or null if there is none. */
 export const findBooking = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
@@ -134,7 +134,7 @@ const findMovable = preparedStatement(
    where account_id = :accountId and message_id = :messageId and block_id = :blockId and status = 'confirmed' and not is_replaced and end_at > :now`,
 )
 
-/** Returns the recipient's booking of a block that has not ended; undefined if there is none. */
+/** Returns the recipient's booking of a block that has not ended, or undefined if there is none. */
 export const movableBooking = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   messageId: string,

@@ -17,7 +17,7 @@ export interface BusyTimes {
   busy: BusySpan[]
   /** Times may be missing: a bound was reached, or an entry can't be read. */
   isPartial: boolean
-  /** An unknown time zone of the file, whose times were read in the block's zone; null if there is none. */
+  /** An unknown time zone of the file, whose times were read in the block's zone. It is null if there is none. */
   unknownZone: string | null
 }
 
@@ -60,7 +60,7 @@ const clockOf = (ical: Library, calendar: Component, { timezone }: Window, onUnk
     const tzid = component.getFirstPropertyValue('tzid')
     if (typeof tzid === 'string') byRules.set(tzid, new ical.Timezone(component))
   }
-  /** Returns a name that Temporal knows; null if the file defines the zone, or it is unknown. */
+  /** Returns a name that Temporal knows, or null if the file defines the zone, or it is unknown. */
   const known = new Map<string, string | null>()
   const nameOf = (tzid: string): string | null =>
     known.getOrInsertComputed(tzid, () => {
@@ -192,7 +192,7 @@ const expand = (
   const excluded = new Set<number>()
   for (const property of event.getAllProperties('exdate'))
     for (const value of property.getValues()) excluded.add(toMs(value as Time, tzidOf(property) ?? tzid))
-  /** By how many ms an occurrence from `from` on is moved, and how long it is; null if it is not a busy time. */
+  /** By how many ms an occurrence from `from` on is moved, and how long it is. It is null if it is not a busy time. */
   const later = onwards.map(({ from, event: change }) => {
     const own = isBusy(change) ? shapeOf(change, toMs) : null
     const at = own && toMs(own.start, own.tzid)

@@ -27,13 +27,13 @@ interface LinkedBooking {
   accountId: string
   /** The language of dates and numbers. It is null for English. */
   lang: string | null
-  /** Whom the attendee meets: the name of the account, or of the email's sender; null if neither has one. */
+  /** Whom the attendee meets: the name of the account, or of the email's sender. It is null if neither has one. */
   host: string | null
   booking: BookingRow
   links: BookingLinks
 }
 
-/** Returns the booking that a link names; null if the booking or its account is deleted. */
+/** Returns the booking that a link names, or null if the booking or its account is deleted. */
 const bookingOf = async ({ app, subject }: PageCall): Promise<LinkedBooking | null> => {
   const [accountId = '', id = ''] = subject
   const reader = { sql: app.sql, accountId }

@@ -17,7 +17,7 @@ export const nextReminderAt = (startMs: number, nowMs: number): Date | null => {
   return next ? new Date(startMs - next.beforeMs) : null
 }
 
-/** Returns which reminder is due; null if the booking has begun. If both are overdue, only the later one is sent. */
+/** Returns which reminder is due, or null if the booking has begun. If both are overdue, only the later one is sent. */
 export const dueReminder = (startMs: number, nowMs: number): ReminderKind | null => {
   if (nowMs >= startMs) return null
   return reminders.findLast(({ beforeMs }) => startMs - beforeMs <= nowMs)?.kind ?? null

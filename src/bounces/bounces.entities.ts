@@ -17,7 +17,7 @@ const BounceMailboxSchema = defineEntity({
     /** Sealed with `bounces` and the account's id as context. */
     sealedPassword: p.text().nullable(),
     updatedAt: p.datetime(),
-    /** The time of the latest attempt, and its error; null if there is no error. */
+    /** The time of the latest attempt, and its error. It is null if there is no error. */
     readAt: p.datetime().nullable(),
     error: p.text().nullable(),
   },

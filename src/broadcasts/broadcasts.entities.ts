@@ -72,7 +72,7 @@ const BroadcastSchema = defineEntity({
     segmentId: p.text().collation('C').nullable(),
     /** The filter, which is evaluated when the broadcast begins. It is null for the whole list. A segment is read again then. */
     filter: p.text().nullable(),
-    /** What the names in the filter stand for; null if it was stored before names were resolved, or there is no filter. */
+    /** What the names in the filter stand for. It is null if it was stored before names were resolved, or there is no filter. */
     filterNames: p.json<FilterNames>().nullable(),
     /** The recipients. It is null for those of one list or one segment, in the columns above. */
     audience: p.json<Audience>().nullable(),
@@ -93,9 +93,9 @@ const BroadcastSchema = defineEntity({
     shareQueuedAt: p.datetime().nullable(),
     /** The number of the variant that the rest gets. It is null until it is decided. */
     winner: p.integer().nullable(),
-    /** How many emails of each variant were sent; null before it has ended. */
+    /** How many emails of each variant were sent. It is null before the broadcast has ended. */
     variantSent: p.json<number[]>().nullable(),
-    /** Fixed when it is sent; null before. */
+    /** It is fixed when the broadcast is sent, and null before. */
     letter: p.json<Letter>().nullable(),
     /** The maximum messages per minute. It is null if there is none. */
     rate: p.integer().nullable(),
@@ -105,7 +105,7 @@ const BroadcastSchema = defineEntity({
     startedAt: p.datetime().nullable(),
     /** The row id up to which messages are queued, or the key up to which they are cancelled. It is null once all are. */
     checkpoint: p.text().collation('C').nullable(),
-    /** When it was paused; null if it is not paused. `status` stays what it was, for when it is resumed. */
+    /** When it was paused. It is null if it is not paused. `status` stays what it was, for when it is resumed. */
     pausedAt: p.datetime().nullable(),
     /** The time up to which messages were released at its rate. */
     pacedAt: p.datetime().nullable(),

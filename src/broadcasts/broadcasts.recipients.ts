@@ -67,7 +67,7 @@ const takeRow = preparedStatement(
    ) returning row_ids as "rowIds", list_ids as "listIds"`,
 )
 
-/** Takes the next row: returns those of its contacts that are still active, and the last row id; null after the last row. */
+/** Takes the next row: returns those of its contacts that are still active, and the last row id. The id is null after the last row. */
 export const takeRecipients = async (
   work: Work,
   { id, listId }: { id: string; listId: string },

@@ -4,7 +4,7 @@ import type { Work } from '../store/work.ts'
 
 const parts = ['opened', 'clicked', 'answered', 'unsubscribed', 'bounced', 'complained'] as const
 
-/** Parts of the delivered emails, `bounced` of those that were sent; null if there are none. */
+/** Parts of the delivered emails, but `bounced` of those that were sent. They are null if there are none. */
 export type Rates = Record<(typeof parts)[number], number | null>
 
 /**

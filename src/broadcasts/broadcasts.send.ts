@@ -37,7 +37,7 @@ export interface Plan extends Letter, Pick<BroadcastView, AudienceProperty> {
   topicId?: string
   /** The name of the topic. */
   topicName?: string
-  /** The version of the project that was tested last; null if there is none. */
+  /** The version of the project that was tested last. It is null if there is none. */
   testedVersion: number | null
   /** It is null if it begins at once, also if its time has passed. */
   at: Date | null

@@ -31,7 +31,7 @@ const readLetter = statement(
   `select ${testedColumns.list} from broadcasts where account_id = :accountId and id = :id`,
 )
 
-/** Returns the contact fields that the broadcast would use for an address; undefined if none of its lists has it. */
+/** Returns the contact fields that the broadcast would use for an address, or undefined if none of its lists has it. */
 const fieldsOf = async (work: Work, email: string, tested: Tested): Promise<Contact['fields'] | undefined> => {
   const { isAll, parts } = audienceOf(tested)
   const lists = parts.map(({ listId }) => listId)

@@ -113,7 +113,7 @@ export type BroadcastDetail = BroadcastView & {
   winner?: string | null
 }
 
-/** Returns how the subject for the rest of the recipients will be chosen; null if it is chosen, or all get variants. */
+/** Returns how the subject for the rest of the recipients will be chosen, or null if it is chosen, or all get variants. */
 export const openContestOf = async (work: Work, id: string): Promise<Variants['contest']> => {
   const [row] = await work.sql(readVariants, { accountId: work.accountId, id })
   return row?.winner === null ? (row.variants?.contest ?? null) : null

@@ -44,7 +44,7 @@ const reserveOrder = async (app: App, work: Work, sent: SentMail, block: Block):
   }
 }
 
-/** Returns the URL of the order's session; null if the session is missing or expired, or another key opened it. */
+/** Returns the URL of the order's session, or null if the session is missing or expired, or another key opened it. */
 const validSessionUrl = ({ order: { session }, provider }: Reserved, now: Date): string | null =>
   session?.endsAt && session.endsAt > now && session.key === provider.key ? session.url : null
 

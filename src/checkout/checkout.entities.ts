@@ -56,11 +56,11 @@ const PaymentOrderSchema = defineEntity({
     items: p.json<{ name: string; quantity: number; amount: number }[]>(),
     provider: p.enum(['stripe', 'test'] as const),
     status: p.enum(['open', 'paid', 'expired'] as const),
-    /** The session at the provider, and when it ends; null until it is recorded. */
+    /** The session at the provider, and when it ends. It is null until it is recorded. */
     sessionId: p.text().collation('C').nullable(),
     sessionUrl: p.text().nullable(),
     sessionEndsAt: p.datetime().nullable(),
-    /** The hash of the key that opened the session; null if it is not recorded, or the provider has no keys. */
+    /** The hash of the key that opened the session. It is null if it is not recorded, or the provider has no keys. */
     sessionKey: p.text().collation('C').nullable(),
     createdAt: p.datetime(),
     paidAt: p.datetime().nullable(),

@@ -49,7 +49,7 @@ const readOrder = statement(
   `select ${order.list} from payment_orders where account_id = :accountId and id = :id`,
 )
 
-/** Returns an order by its id; null if the account has no such order. Runs outside of any transaction. */
+/** Returns an order by its id, or null if the account has no such order. Runs outside of any transaction. */
 export const loadOrder = async ({ sql }: Pick<Work, 'sql'>, accountId: string, id: string): Promise<Order | null> => {
   const [row] = await sql(readOrder, { accountId, id })
   return row ? orderOf(row) : null
@@ -90,7 +90,7 @@ const addOrder = preparedStatement(
    on conflict (account_id, message_id, block_id) where status = 'open' do nothing returning ${order.list}`,
 )
 
-/** Inserts an open order for the items of the block as it was sent; null if a concurrent request inserted one first. */
+/** Inserts an open order for the items of the block as it was sent. Returns null if a concurrent request inserted one first. */
 export const insertOrder = async (
   { sql, accountId, now }: Work,
   sent: SentMail,

@@ -71,7 +71,7 @@ ${priceTable(order, lang)}
 </form>`,
 })
 
-/** Returns the order of a test page's token; null if the token is not valid or has expired. */
+/** Returns the order of a test page's token, or null if the token is not valid or has expired. */
 const orderOfToken = async (app: App, token: string): Promise<Order | null> => {
   const [accountId, id] = app.tokens.read('payment', token, app.now().getTime()) ?? []
   const order = accountId && id ? await loadOrder(app, accountId, id) : null

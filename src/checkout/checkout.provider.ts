@@ -32,7 +32,7 @@ const readProvider = preparedStatement(
   `select sealed_key as "sealedKey", former_sealed_key as "formerSealedKey" from payment_providers where account_id = :accountId`,
 )
 
-/** Returns the account's provider; null if payments are not set up. */
+/** Returns the account's provider, or null if payments are not set up. */
 export const findProvider = async ({ box }: Pick<App, 'box'>, { sql, accountId }: Unit): Promise<Provider | null> => {
   const [stored] = await sql(readProvider, { accountId })
   const open = (sealed: string) => box.open(sealed, accountId)

@@ -16,7 +16,7 @@ import type { Provider, ProviderKind } from './checkout.provider.ts'
 /** The interface of payment providers. A session is the page where one order is paid. All calls use a socket, except with `test`. */
 export interface PaymentProvider {
   kind: ProviderKind
-  /** The hash of the current key; null if the provider has no keys. */
+  /** The hash of the current key. It is null if the provider has no keys. */
   key: string | null
   /** Opens the order's session. It is idempotent: repeated calls return the same session. Throws Problem `upstream`. */
   open(order: Order, returnUrls: ReturnUrls): Promise<CheckoutSession>

@@ -403,7 +403,7 @@ export const verificationReasons = async ({ sql, accountId }: Work, email: strin
 
 /** A contact as commands show it. The API has no `suppression` (docs/reference/api.md#contact). */
 export interface ShownContact extends Contact {
-  /** The reason why the address gets no marketing; empty if it does. */
+  /** The reason why the address gets no marketing. It is empty if it does. */
   suppression: string
 }
 

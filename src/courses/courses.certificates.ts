@@ -13,7 +13,7 @@ import type { MemberView } from './courses.members.ts'
 export interface Certificate {
   course: string
   account: string
-  /** As the member entered it; null if they entered none. */
+  /** The name as the member entered it. It is null if they entered none. */
   name: string | null
   email: string
   completedAt: Date

@@ -23,7 +23,7 @@ const readDealOfKey = preparedStatement(
   `select ${dealColumns} from deals d where d.account_id = :accountId and d.idempotency_key = :key`,
 )
 
-/** Returns the current state of the deal that was created with the idempotency key; null if there is none. */
+/** Returns the current state of the deal that was created with the idempotency key, or null if there is none. */
 export const dealOfKey = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   key: string,

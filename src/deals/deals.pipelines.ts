@@ -42,7 +42,7 @@ const insertWithStages = statement(
    returning id`,
 )
 
-/** Inserts a pipeline and returns its id; null if one exists. Waits for a concurrent insert of the same one. */
+/** Inserts a pipeline and returns its id, or null if one exists. Waits for a concurrent insert of the same one. */
 const insertPipeline = async (work: Work, { name, isDefault, stages }: PipelineInput): Promise<string | null> => {
   const { sql, accountId, now } = work
   const id = newId('pipe', now.getTime())

@@ -43,7 +43,7 @@ const DeliveryTargetSchema = defineEntity({
     /** The row of a deleted target is purged once it has no deliveries. */
     status: p.enum(['active', 'disabled', 'deleted'] as const),
     disabledReason: p.enum(['gone', 'api-key-revoked'] as const).nullable(),
-    /** No unclaimed delivery is due before, except those that a notice has just announced; null if there is none. */
+    /** The time before which no unclaimed delivery is due, except those that a notice has just announced. It is null if there is none. */
     nextDueAt: p.datetime().nullable(),
     /** Counts how often `nextDueAt` was lowered: a claim that computed it from older rows does not overwrite it. */
     version: p.integer().default(0),
@@ -121,7 +121,7 @@ const PendingDeliverySchema = defineEntity({
     /** Size of the posted body. */
     bytes: p.integer(),
     dueAt: p.datetime(),
-    /** The worker that claimed it (workers.id); null if it is unclaimed. */
+    /** The worker that claimed it (workers.id). It is null if it is unclaimed. */
     worker: p.integer().nullable(),
   },
 })

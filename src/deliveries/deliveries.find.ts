@@ -174,7 +174,7 @@ const readLastError = statement(
   `select attempts -> -1 ->> 'error' as error from deliveries where account_id = :accountId and id = :id`,
 )
 
-/** Returns why the last attempt of a delivery failed; null if it did not fail, or there is no such delivery or attempt. */
+/** Returns why the last attempt of a delivery failed, or null if it did not fail, or there is no such delivery or attempt. */
 export const findLastError = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,

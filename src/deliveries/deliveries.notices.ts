@@ -29,7 +29,7 @@ export const announceTargetsChanged = ({ announce }: Pick<Work, 'announce'>, ids
 
 type Notice = { since: number; accountId: string; ids: string[] } | { changed: string[] } | null
 
-/** Parses a notice. `since` in microseconds since the epoch; null for a notice that names nothing. */
+/** Parses a notice, whose `since` is in microseconds since the epoch. Returns null for a notice that names nothing. */
 export const readNotice = (payload: string): Notice => {
   const words = payload.slice(1).split(' ')
   if (payload.startsWith('-')) return { changed: words }

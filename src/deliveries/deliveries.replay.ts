@@ -27,7 +27,7 @@ export interface Run {
 export interface Batch {
   matched: number
   changed: number
-  /** The last id of this batch; null if nothing was left. */
+  /** The last id of this batch. It is null if nothing was left. */
   next: string | null
 }
 

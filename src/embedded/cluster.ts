@@ -62,7 +62,7 @@ export const prepareFolder = async (dataDir: string): Promise<string> => {
   }
 }
 
-/** Returns the real path of the data folder's cluster; undefined before the first start. */
+/** Returns the real path of the data folder's cluster, or undefined before the first start. */
 export const findCluster = async (folder: string): Promise<string | undefined> => {
   const path = join(folder, 'pgdata')
   // A dangling link is not replaced by a new cluster: the start fails and names what is missing.

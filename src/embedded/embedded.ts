@@ -51,7 +51,7 @@ export interface EmbeddedOptions {
 export interface Recovery {
   /** Time since the server was lost. */
   ms: number
-  /** Why the server is not back; null if it is back. */
+  /** Why the server is not back. It is null if it is back. */
   fault: Error | null
   /** Whether the server is back and this process started it. */
   startedIt: boolean

@@ -40,7 +40,7 @@ const commandLine = (pid: number): Promise<string> =>
     ? readFile(`/proc/${pid}/cmdline`, 'utf8').then((text) => text.replaceAll('\0', ' '))
     : promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)]).then(({ stdout }) => stdout)
 
-/** Whether the process works in the folder; undefined if unknown: no /proc, or a root without CAP_SYS_PTRACE, as in containers. */
+/** Returns whether the process works in the folder, or undefined if that is unknown: no /proc, or a root without CAP_SYS_PTRACE, as in containers. */
 const worksIn = async (pid: number, folder: string): Promise<boolean | undefined> => {
   const identity = (path: string) => stat(path, { bigint: true })
   try {

@@ -20,7 +20,7 @@ const InteractionSchema = defineEntity({
     kind: p.enum(['open', 'click', 'vote', 'rating', 'quiz', 'form', 'booking', 'purchase'] as const).primary(),
     /** The block that was answered, or that contains the link. It is empty if there is none. */
     blockId: p.text().collation('C').primary(),
-    /** The number of the clicked link in the email; empty for other kinds. */
+    /** The number of the clicked link in the email. It is empty for other kinds. */
     link: p.text().collation('C').primary(),
     /** Caused by a machine: stored, but neither scored nor published as an event. */
     isBot: p.boolean().primary(),

@@ -116,7 +116,7 @@ const readScore = statement(
   `select ${scoreColumns.list} from lead_scores where account_id = :accountId and email = :email`,
 )
 
-/** Returns the score of a normalised address at `work.now`; 0 for an unknown address. */
+/** Returns the score of a normalised address at `work.now`, or 0 for an unknown address. */
 export const showScore = async ({ sql, accountId, now }: Work, email: string): Promise<ScoreView> => {
   const [row] = await sql(readScore, { accountId, email })
   const score = row ? decayed(row, now) : 0

@@ -28,7 +28,7 @@ const withContent = async ({ sql }: Reader, mail: ProjectMail | null): Promise<S
   return { ...mail, content: await loadVersion({ sql, accountId }, projectId, projectVersion) }
 }
 
-/** Returns a sent email by its message id; null if there is none, or its account was deleted. */
+/** Returns a sent email by its message id, or null if there is none, or its account was deleted. */
 export const loadSent = async (app: Reader, accountId: string, messageId: string): Promise<SentMail | null> =>
   withContent(app, await findProjectMail(app, accountId, messageId))
 

@@ -16,7 +16,7 @@ export interface Signup {
   listId: string
   rowId: string
   email: string
-  /** The form of the unconfirmed signup; null if it is confirmed already. */
+  /** The form of the unconfirmed signup. It is null if it is confirmed already. */
   formName: string | null
 }
 

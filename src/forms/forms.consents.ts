@@ -24,7 +24,7 @@ interface Consent {
   listId: string
   form: { id: string; name: string }
   shown: readonly FormField[]
-  /** The client's address; null if it is not kept. */
+  /** The client's address. It is null if it is not kept. */
   address: string | null
 }
 

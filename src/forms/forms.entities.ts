@@ -41,9 +41,9 @@ const FormSignupSchema = defineEntity({
     /** The form that was submitted last. Its name is copied, because a link may outlive its form. */
     formId: p.text().collation('C'),
     formName: p.text(),
-    /** The unconfirmed fields of an active contact; null if the contact is pending, and its row has the fields already. */
+    /** The unconfirmed fields of an active contact. They are null if the contact is pending, and its row has the fields already. */
     fields: p.json<Record<string, string>>().nullable(),
-    /** The fields of the form that was submitted; null if it was submitted before they were stored. */
+    /** The fields of the form that was submitted. They are null if it was submitted before they were stored. */
     shown: p.json<FormField[]>().nullable(),
     mailedAt: p.datetime(),
     /** The email with the link. */

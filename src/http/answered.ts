@@ -12,11 +12,11 @@ export interface Answered {
 
 /** The content of a call of the API, with its confidential parts: its observer masks them, and keeps it in memory only. */
 export interface Content {
-  /** With its `?`; empty if there is none. */
+  /** The query with its `?`. It is empty if there is none. */
   query: string
-  /** The parsed body as the client sent it; undefined if there is none or the call was refused before. */
+  /** The parsed body as the client sent it. It is undefined if there is none or the call was refused before. */
   sent: unknown
-  /** The JSON of the response; null if there is none. */
+  /** The JSON of the response. It is null if there is none. */
   received: string | null
 }
 

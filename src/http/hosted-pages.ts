@@ -123,7 +123,7 @@ export const isPageUrl = (pages: readonly Page[], url: string): boolean => {
   })
 }
 
-/** Returns the brand of the account whose slug is the first segment of a path; null if there is none. */
+/** Returns the brand of the account whose slug is the first segment of a path, or null if there is none. */
 const brandOfSlug = async (app: App, path: string): Promise<Brand | null> => {
   try {
     const accountId = await accountOfSlug(app, path.split('/')[1]!)

@@ -40,7 +40,7 @@ const journeyState = stateKey(
 /** Returns the state of journeys in the unit of work. */
 export const journeyStateOf = (work: Work): JourneyState => work.state(journeyState)
 
-/** Returns the run that causes a change of a person: a run of that person that does the current step, else any other; null if none does. */
+/** Returns the run that causes a change of a person: a run of that person that does the current step, else any other. It is null if none does. */
 export const causeFor = (work: Work, rowId: string): Actor | null => {
   const { causing } = journeyStateOf(work)
   return causing.find((actor) => actor.rowId === rowId) ?? causing[0] ?? null

@@ -21,7 +21,7 @@ const JourneySchema = defineEntity({
     name: p.text(),
     enabled: p.boolean(),
     triggerKind: p.text(),
-    /** The id that the trigger is bound to (`triggerKey`), such as a list; null if every event of its kind starts the journey. */
+    /** The id that the trigger is bound to (`triggerKey`), such as a list. It is null if every event of its kind starts the journey. */
     triggerKey: p.text().nullable(),
     /** The newest version, which contacts enter. */
     version: p.integer(),
@@ -48,7 +48,7 @@ const JourneyVersionSchema = defineEntity({
     journeyId: p.text().collation('C').primary(),
     version: p.integer().primary(),
     definition: p.json<Definition>(),
-    /** When to check whether it still has runs; null for the newest version. */
+    /** When to check whether it still has runs. It is null for the newest version. */
     lookAt: p.datetime().nullable(),
   },
 })
@@ -135,7 +135,7 @@ const JourneyRunSchema = defineEntity({
     status: p.enum(runStatuses),
     /** Why it ended early. */
     reason: p.text().nullable(),
-    /** The place of the next step; null once the run has ended. */
+    /** The place of the next step. It is null once the run has ended. */
     cursor: p.json<Cursor>().nullable(),
     /** Number of completed steps. */
     stepNo: p.integer().default(0),
@@ -156,7 +156,7 @@ const JourneyRunSchema = defineEntity({
     context: p.json<Record<string, unknown>>(),
     /** The number of journey runs between this run and the external trigger. */
     depth: p.integer().default(0),
-    /** The first run of the chain of journeys that caused it; null if an external trigger started it. */
+    /** The first run of the chain of journeys that caused it. It is null if an external trigger started it. */
     rootId: p.text().collation('C').nullable(),
     enteredAt: p.datetime(),
     endedAt: p.datetime().nullable(),

@@ -58,7 +58,7 @@ const readName = preparedStatement(
   'select name from journeys where account_id = :accountId and id = :id',
 )
 
-/** Returns the name of a journey; empty if it was deleted. */
+/** Returns the name of a journey, or an empty text if it was deleted. */
 export const nameOfJourney = async ({ sql, accountId }: Reader, id: string): Promise<string> =>
   (await sql(readName, { accountId, id }))[0]?.name ?? ''
 

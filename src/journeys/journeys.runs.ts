@@ -20,7 +20,7 @@ const row = {
   ...stored.types,
   stepsDone: 'int4',
   isActive: 'bool',
-  /** When its next step, or the next try of it, is due; null while it waits for the answer to a webhook, and once it has ended. */
+  /** When its next step, or the next try of it, is due. It is null while it waits for the answer to a webhook, and once it has ended. */
   dueAt: 'int8?',
   enteredAt: 'int8',
   endedAt: 'int8?',

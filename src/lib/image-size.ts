@@ -26,7 +26,7 @@ const ofJpeg = (image: Buffer): ImageSize => {
   return { width: image.readUInt16BE(at + 7), height: image.readUInt16BE(at + 5) }
 }
 
-/** Returns the size of a PNG, JPEG or WebP image; null if its header has none. */
+/** Returns the size of a PNG, JPEG or WebP image, or null if its header has none. */
 export const imageSize = (image: Buffer, type: string): ImageSize | null => {
   try {
     const size = type === 'image/png' ? ofPng(image) : type === 'image/webp' ? ofWebp(image) : ofJpeg(image)

@@ -31,7 +31,7 @@ const MessageSchema = defineEntity({
   properties: {
     accountId: p.text().collation('C').primary(),
     id: p.text().collation('C').primary(),
-    /** Idempotency key, unique in the account: `api:` and the Idempotency-Key header, or a key of another feature. */
+    /** The idempotency key, unique in the account: `api:` and the Idempotency-Key header, or a key of another feature. */
     key: p.text().collation('C').nullable(),
     /** What caused it: a call of POST /send, a journey, a lifecycle event. */
     sourceKind: p.enum(['send', 'journey', 'lifecycle'] as const),
@@ -45,7 +45,7 @@ const MessageSchema = defineEntity({
     fromName: p.text().nullable(),
     replyTo: p.text().nullable(),
     subject: p.text(),
-    /** Freeform content; null for an email of a project. */
+    /** The freeform content. It is null for an email of a project. */
     html: p.text().nullable(),
     text: p.text().nullable(),
     /** An iCalendar part of freeform content. */
@@ -55,11 +55,11 @@ const MessageSchema = defineEntity({
     mergeData: p.json<Record<string, string>>().nullable(),
     /** Headers that the caller added: X-*, References, In-Reply-To. */
     headers: p.json<Record<string, string>>().nullable(),
-    /** Which recipient of a call with several it is for; null if the call had one. */
+    /** Which recipient of a call with several it is for. It is null if the call had one. */
     copy: p.enum(copies).nullable(),
     /** A copy for a cc or bcc names the message to the call's `to`. */
     copyOf: p.text().collation('C').nullable(),
-    /** Number of attachments of its call (MessageAttachment); null if there is none. */
+    /** The number of attachments of its call (MessageAttachment). It is null if there is none. */
     attachments: p.integer().nullable(),
     status: p.enum(messageStatuses),
     /** Why it was suppressed. */
@@ -70,7 +70,7 @@ const MessageSchema = defineEntity({
     /** When it will be sent. If it is null, that is as soon as possible. */
     scheduledAt: p.datetime().nullable(),
     finishedAt: p.datetime().nullable(),
-    /** When its content was deleted (messages.retention.ts); null if the content is still stored. */
+    /** When its content was deleted (messages.retention.ts). It is null if the content is still stored. */
     droppedAt: p.datetime().nullable(),
   },
 })
@@ -111,7 +111,7 @@ const QueuedMessageSchema = defineEntity({
      */
     batch: p.text().collation('C').default(''),
     dueAt: p.datetime(),
-    /** The worker that has claimed it (workers.id); null if it is unclaimed. */
+    /** The worker that has claimed it (workers.id). It is null if it is unclaimed. */
     worker: p.integer().nullable(),
     /** Number of claims so far. Only the newest claim may send the message and record its result. */
     claim: p.integer().default(0),

@@ -106,7 +106,7 @@ const readTopicId = statement(
   'select topic_id as "topicId" from messages where account_id = :accountId and id = :id',
 )
 
-/** Returns the topic of a message, which may be deleted; null if it has none, or does not exist. */
+/** Returns the topic of a message, which may be deleted, or null if it has none, or does not exist. */
 export const topicOf = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
@@ -176,7 +176,7 @@ const sendTypes = {
   id: 'text',
   to: 'text',
   ...types(messages, 'subject', 'type', 'status'),
-  /** Why it failed or was suppressed; null if neither. */
+  /** Why it failed or was suppressed. It is null if neither happened. */
   error: 'text?',
   createdAt: 'int8',
   sentAt: 'int8?',
@@ -248,7 +248,7 @@ export const findSend = async ({ sql, accountId }: Work, id: string): Promise<Se
 
 const projectMailTypes = {
   ...types(messages, 'accountId', 'id', 'email'),
-  /** The row id of the address; null if the account has no such contact. */
+  /** The row id of the address. It is null if the account has no such contact. */
   rowId: 'text?',
   from: fromType,
   replyTo: 'text?',
@@ -258,7 +258,7 @@ const projectMailTypes = {
   /** Its content was deleted: merge data has only the fields of links, and the email can't be shown any more. */
   isDropped: 'bool',
   source: typed<Source>('json'),
-  /** The broadcast or journey whose results it counts in; null if there is none. */
+  /** The broadcast or journey whose results it counts in. It is null if there is none. */
   cause: 'text?',
   /** epoch ms */
   createdAt: 'int8',

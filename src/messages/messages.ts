@@ -53,7 +53,7 @@ export {
 
 /** Emails that are rendered from a project: another feature implements it. */
 export interface Projects {
-  /** Returns the newest version of the account's project; null if there is no such project. */
+  /** Returns the newest version of the account's project, or null if there is no such project. */
   loadProject(work: Work, id: string): Promise<{ id: string; name: string; version: number } | null>
   /**
    * Renders the email of a version for one recipient. `links.unsubscribe` is the visible link of marketing email, which ends with

@@ -8,7 +8,7 @@ import { actions, chosenValue, fields, left, preferencePage, question, returned 
 interface Recipient {
   accountId: string
   email: string
-  /** The message with the link; null for a link without one, as messages of earlier versions have. */
+  /** The message with the link. It is null for a link without one, as messages of earlier versions have. */
   messageId: string | null
   /** The topic of the message. */
   topicId: string | null

@@ -25,7 +25,7 @@ const families: [RegExp, (code: string) => string][] = [
   [/^(ESERVFAIL|EREFUSED|EAI_)/, (code) => `host name lookup failed (${code})`],
 ]
 
-/** Returns a sentence for the error code of a socket, a look-up or TLS; undefined for any other code. */
+/** Returns a sentence for the error code of a socket, a look-up or TLS, or undefined for any other code. */
 export const sentenceOfCode = (code: string): string | undefined =>
   sentences[code] ?? families.find(([pattern]) => pattern.test(code))?.[1](code)
 

@@ -4,7 +4,7 @@ import { type Address, bareHost } from './addresses.ts'
 
 /** The names of a hosts file. */
 interface Hosts {
-  /** Returns the addresses of a name; empty if the file does not have it, or can't be read. */
+  /** Returns the addresses of a name, or none if the file does not have it, or can't be read. */
   find(hostname: string): Address[]
 }
 

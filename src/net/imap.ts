@@ -23,7 +23,7 @@ export class MailboxFailure extends Error {}
 interface Mailbox {
   /** Returns the UIDs of unread messages, oldest first. */
   unseen(): Promise<number[]>
-  /** Returns the first `maxBytes` of a message, which stays unread; null if the message no longer exists. */
+  /** Returns the first `maxBytes` of a message, which stays unread, or null if the message no longer exists. */
   read(uid: number, maxBytes: number): Promise<Uint8Array | null>
   markSeen(uid: number): Promise<void>
 }

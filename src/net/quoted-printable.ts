@@ -17,7 +17,7 @@ const kinds = Uint8Array.from({ length: 256 }, (_, byte) => {
   return byte > 0x20 && byte < 0x7f && byte !== equals ? literal : escaped
 })
 
-/** Returns the encoded length of a UTF-8 character by its first byte; 0 for a continuation byte, which the first byte includes. */
+/** Returns the encoded length of a UTF-8 character by its first byte, or 0 for a continuation byte, which the first byte includes. */
 const encodedLength = (byte: number): number => {
   if (byte < 0x80) return 3
   if (byte < 0xc0) return 0

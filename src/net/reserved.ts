@@ -3,7 +3,7 @@ import type { MxResult, Resolver } from './resolver.ts'
 const acceptsMail = /(^|\.)(example\.(com|net|org)|example|test|localhost)$/
 const doesNotExist = /(^|\.)invalid$/
 
-/** Returns the simulated MX result of a reserved name (RFC 2606, RFC 6761); null for any other name. */
+/** Returns the simulated MX result of a reserved name (RFC 2606, RFC 6761), or null for any other name. */
 const reservedMxResult = (domain: string): MxResult | null => {
   const name = domain.toLowerCase()
   if (doesNotExist.test(name)) return 'domain_not_found'

@@ -17,7 +17,7 @@ export interface Resolver {
    * until then because queries of other owners used all permits.
    */
   mail(domain: string, limitMs: number, owner?: unknown): Promise<MxResult | null>
-  /** Returns the TXT records of a name, each joined to one text; null without an answer within `limitMs`. Never rejects. */
+  /** Returns the TXT records of a name, each joined to one text, or null without an answer within `limitMs`. Never rejects. */
   texts(name: string, limitMs: number): Promise<string[] | null>
   /** Cancels running queries. */
   close(): void

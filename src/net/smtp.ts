@@ -124,7 +124,7 @@ const open = (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>) => {
   return transport
 }
 
-/** Signs in on a connection of its own. Returns the version and cipher of its TLS; null without TLS. */
+/** Signs in on a connection of its own. Returns the version and cipher of its TLS, or null without TLS. */
 const greet = async (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>): Promise<string | null> => {
   const { username, password } = relay
   const socket = await dialSmtp(resolver, relay, dialMs)

@@ -16,7 +16,7 @@ export interface BrandColors {
   link: string
 }
 
-/** Returns the colours that follow from an account's colour; null if there is none. */
+/** Returns the colours that follow from an account's colour, or null if there is none. */
 export const brandColors = (color: string | null, scheme: Scheme): BrandColors => {
   const { card, ground, act: ownAct, onAct } = palette[scheme]
   if (color === null) return { act: ownAct, onAct, link: ownAct }
@@ -43,7 +43,7 @@ const layout = `
 .imprint a { color: inherit }
 `
 
-/** Returns what a brand adds to the style of a page; empty without one. */
+/** Returns what a brand adds to the style of a page, or an empty text without one. */
 export const brandStyle = (brand: Brand | null): string => {
   if (!brand || !hasBrand(brand)) return ''
   const { color } = brand

@@ -64,13 +64,13 @@ export interface PageCall {
   /** HEAD runs the handler for GET. */
   readonly method: string
   readonly params: Readonly<Record<string, string>>
-  /** What its token names, which was verified; empty for a page without a token. */
+  /** What its token names, which was verified. It is empty for a page without a token. */
   readonly subject: readonly string[]
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** The client's address: the socket's, or the one that a trusted proxy reports (`SVC_TRUST_PROXY`). */
   readonly address: string
-  /** The posted form; empty for GET. A repeated field has its last value. */
+  /** The posted form. It is empty for GET. A repeated field has its last value. */
   readonly form: Readonly<Record<string, string>>
   /** The posted JSON if the page `takes` it, else undefined. */
   readonly json: unknown

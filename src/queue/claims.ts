@@ -158,7 +158,7 @@ export const createReconciliation = ({ database, table, own, isTracked, free, fr
       unsureUntil = performance.now() + unsureMs
       dueAt = 0
     },
-    /** Returns the ms until the next search; 0 if it is due. */
+    /** Returns the ms until the next search, or 0 if it is due. */
     waitMs: (): number => Math.max(0, dueAt - performance.now()),
   }
 }

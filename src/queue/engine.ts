@@ -47,7 +47,7 @@ export interface Adapter<C extends Claim> {
 }
 
 export interface Engine<C extends Claim> {
-  /** The worker's id; null while this process must not start anything, because it may have lost its claims. */
+  /** The worker's id. It is null while this process must not start anything, because it may have lost its claims. */
   readonly worker: number | null
   /** An operator has paused the queue: nothing may start. */
   readonly isHeld: boolean

@@ -123,7 +123,7 @@ export const erasePerson = async (work: Work, email: string): Promise<void> => {
 export const recipientAction = {
   day: 'text',
   projectId: 'text',
-  /** The broadcast or journey; null if there is none. */
+  /** The broadcast or journey. It is null if there is none. */
   cause: 'text?',
   kind: typed<'opened' | 'clicked' | 'answered'>('text'),
 } as const

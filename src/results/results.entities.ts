@@ -41,7 +41,7 @@ const MessageResultChangeSchema = defineEntity({
     day: p.date(),
     metric: p.text(),
     count: p.integer(),
-    /** The person who did it; null if it counts messages. */
+    /** The person who did it. It is null if it counts messages. */
     email: p.text().collation('C').nullable(),
     /** The clicked link, as its author wrote it. */
     url: p.text().nullable(),

@@ -14,7 +14,7 @@ const SegmentSchema = defineEntity({
     name: p.text(),
     listId: p.text().collation('C'),
     filter: p.text(),
-    /** What the names in the filter stand for (segments.compile.ts); null if it was stored before names were resolved. */
+    /** What the names in the filter stand for (segments.compile.ts). It is null if it was stored before names were resolved. */
     filterNames: p.json<FilterNames>().nullable(),
     createdAt: p.datetime(),
   },

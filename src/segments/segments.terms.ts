@@ -46,7 +46,7 @@ interface Rows {
  */
 export interface Term extends TermKind {
   readonly name: string
-  /** The number that an address without rows has; absent if it has no value. */
+  /** The number that an address without rows has. It is absent if it has no value. */
   readonly missing?: number
   /** Returns the ids that are the values of a term of the kind `name`. Throws Problem `not_found` or `conflict`. */
   find?(work: Work, ref: string): Promise<readonly string[]>

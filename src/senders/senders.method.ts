@@ -57,7 +57,7 @@ const selectSetup = preparedStatement(
 /** An account's relay, and the senders that it may use. */
 export interface Method {
   relay: StoredRelay | null
-  /** Why the account can't send at all; null if it can. */
+  /** Why the account can't send at all. It is null if it can. */
   refusal: Problem | null
   /** Returns the sender of a message, or why the choice is not allowed (docs/reference/mail.md#sender). */
   from(choice: FromChoice): From | Problem

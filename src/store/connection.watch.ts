@@ -94,7 +94,7 @@ export const openWatch = (dial: () => Promise<Connection>): Watch => {
     if (performance.now() - session.usedAt >= probeEveryMs) probe(session)
   }
 
-  /** Returns for how long the running statement has made no progress; 0 if none runs. */
+  /** Returns for how long the running statement has made no progress, or 0 if none runs. */
   const silenceOf = ({ progressAt }: Connection): number => (progressAt === null ? 0 : now - progressAt)
 
   const noteProgress = (connection: Connection): void => {

@@ -106,7 +106,7 @@ const formerKeys = statement(
   'select sealed_former_keys as sealed from installation',
 )
 
-/** Returns the sealed keys of former secrets; null if there are none, or if the schema is too old to have the column. */
+/** Returns the sealed keys of former secrets, or null if there are none, or if the schema is too old to have the column. */
 export const readFormerKeys = async (sql: Sql): Promise<string | null> => {
   try {
     const [row] = await sql(formerKeys)

@@ -34,7 +34,7 @@ export interface Notices {
   tell(channel: string, payload: string): void
   /** Calls `hearer` for each notice that a thread of this process announces, until the returned function is called. */
   hear(hearer: (notice: Notice) => void): () => void
-  /** Returns the payload of a notice that arrived by LISTEN; null if `hear` has reported it already. */
+  /** Returns the payload of a notice that arrived by LISTEN, or null if `hear` has reported it already. */
   fromElsewhere(received: string): string | null
   /** Sends the waiting notices, and ends. */
   close(): Promise<void>

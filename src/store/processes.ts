@@ -36,7 +36,7 @@ interface ConnectedProcess {
   silent: string[]
   /** When the oldest of its connections was opened; epoch ms. */
   connectedAt: number
-  /** The version of a daemon; null for a version that does not report it, and for other processes. */
+  /** The version of a daemon. It is null for a version that does not report it, and for other processes. */
   version: string | null
 }
 

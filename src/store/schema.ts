@@ -100,7 +100,7 @@ const newerSchema = () =>
     hint: 'install the version that migrated it, or a later one',
   })
 
-/** Returns why this program can't work on a schema; null if it can. */
+/** Returns why this program can't work on a schema, or null if it can. */
 export const schemaProblem = ({ pending, incompatible }: SchemaState): Problem | null => {
   if (incompatible.length > 0) return newerSchema()
   if (pending.length === 0) return null

@@ -27,7 +27,7 @@ export const meetsCondition = (condition: Filter, data: MergeData, nowMs: number
 
 const parsed = new WeakMap<Block, Filter>()
 
-/** Returns the condition of a block; null if it is always shown. */
+/** Returns the condition of a block, or null if it is always shown. */
 export const conditionOf = (block: Block): Filter | null => {
   if (block.showIf === undefined) return null
   const known = parsed.get(block)

@@ -14,7 +14,7 @@ export const darkGround = (color: string): string => (isLight(color) ? mixed(col
 
 const lightInk = (color: string): string => (isLight(color) ? color : mixed(color, [235, 239, 244], 0.1))
 
-/** Returns the dark variant of a theme; null if it is already dark. */
+/** Returns the dark variant of a theme, or null if it is already dark. */
 export const darkTheme = (theme: FullTheme): FullTheme | null =>
   isLight(theme.background) ? { ...theme, background: darkGround(theme.background), text: lightInk(theme.text) } : null
 

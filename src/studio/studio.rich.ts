@@ -95,7 +95,7 @@ export const richText = (text: string): Part[] => {
   const { tokens, tags } = parsed(text)
   const parts: Part[] = []
   const lists: { next: number | null }[] = []
-  /** What the first line of the current list item begins with; empty after that line. */
+  /** What the first line of the current list item begins with. It is empty after that line. */
   let bullet = ''
   let isInList = false
   for (const token of tokens) {

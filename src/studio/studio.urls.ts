@@ -37,7 +37,7 @@ export const urlParts = (url: string): UrlPart[] => {
   })
 }
 
-/** Returns the URL filled with merge data; null if its scheme is not http, https or (links) mailto. */
+/** Returns the URL filled with merge data, or null if its scheme is not http, https or (links) mailto. */
 export const fillUrl = (
   parts: readonly UrlPart[],
   read: (tag: Tag) => string,

@@ -14,7 +14,7 @@ export interface SuppressionView {
   email: string
   reason: SuppressionReason
   createdAt: number
-  /** The topic that it left, and its name; null if it is for all topics. */
+  /** The topic that it left, and its name. It is null if it is for all topics. */
   topicId: string | null
   topic: string | null
 }

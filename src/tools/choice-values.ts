@@ -337,7 +337,7 @@ const finderOf = (noun: string): Pick<Choices, 'findByEnd'> => {
   return hasIds(noun) ? { findByEnd: (context, end) => findIdByEnd(context, noun, end) } : {}
 }
 
-/** Returns the choices of a flag or an argument; undefined if it takes any text. */
+/** Returns the choices of a flag or an argument, or undefined if it takes any text. */
 export const choicesOf: ChoicesOf = (command, place) => {
   // The question for the account belongs to no command.
   const found = placeAt(command, place)

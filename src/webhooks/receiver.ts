@@ -25,7 +25,7 @@ interface ReceiverOptions {
   /** Called for each delivery: the first one can arrive before the creation of the subscription returns the secret. */
   secret(): string | Promise<string>
   now(): Date
-  /** Returns the answer; null if there is none, the sender times out. */
+  /** Returns the answer, or null if there is none, so that the sender times out. */
   answer(arrival: Arrival): Answer | null | Promise<Answer | null>
   /** Handles all other requests; without it they get 404. */
   otherwise?(request: IncomingMessage, response: ServerResponse): void | Promise<void>

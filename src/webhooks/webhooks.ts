@@ -104,7 +104,7 @@ export const rotateSecret = async (
   return { id, secret, subscription, ...(overlapUntil && { oldSecretUntil: overlapUntil.getTime() }) }
 }
 
-/** Inserts a delivery of an event of any type for one webhook and returns its id; null if the webhook is disabled. Throws Problem `not_found`. */
+/** Inserts a delivery of an event of any type for one webhook and returns its id, or null if the webhook is disabled. Throws Problem `not_found`. */
 const sendTo = async (work: Work, id: string, event: EmittedEvent): Promise<string | null> => {
   const { status } = await showWebhook(work, id)
   if (status !== 'active') return null

@@ -33,7 +33,7 @@ export interface DaemonParts {
 
 export interface Daemon {
   app: OpenApp
-  /** The URL of the API or, without it, of the probes; null if neither is served. */
+  /** The URL of the API or, without it, of the probes. It is null if neither is served. */
   url: string | null
   /** Stops accepting requests and claiming items; finishes or releases items in flight. It can be called twice. */
   stop(): Promise<void>

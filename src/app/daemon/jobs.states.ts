@@ -33,7 +33,7 @@ export const waitAfter = (failures: number): number => Math.min(firstWaitMs * 2 
 interface Watched {
   /** Returns a monotonic time in ms. */
   now?: () => number
-  /** Returns the ms since the last heartbeat of the job's worker; 0 for jobs without one. */
+  /** Returns the ms since the last heartbeat of the job's worker, or 0 for jobs without one. */
   beatAgeMs?: (name: string) => number
 }
 

@@ -6,7 +6,7 @@ import { threads } from '../schedule.ts'
 /** A job, and the processes that currently run it, found by their connections; `connectedAt` in epoch ms. */
 export interface JobView {
   name: string
-  /** Its interval; null if it runs all the time. A job with an interval is connected only while it works. */
+  /** Its interval. It is null if it runs all the time. A job with an interval is connected only while it works. */
   every: string | null
   processes: { process: string; connectedAt: number }[]
   /** The queue that it processes. */

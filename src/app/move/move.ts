@@ -70,7 +70,7 @@ export const exportAccount = async (
 interface Imported {
   id: string
   name: string
-  /** Number of rows by table; null if it was imported before. */
+  /** The number of rows by table. It is null if the account was imported before. */
   rows: Record<string, number> | null
 }
 

@@ -121,9 +121,9 @@ const checkPublicUrl = async (publicUrl: string, isRunning: boolean): Promise<Ch
 export interface Daemons {
   /** Whether a daemon is connected now. */
   isConnected: boolean
-  /** The public URL of the daemon that started last; null if none has started. */
+  /** The public URL of the daemon that started last. It is null if none has started. */
   publicUrl: string | null
-  /** The settings of that daemon that commands should share; null if none has started. */
+  /** The settings of that daemon that commands should share. They are null if none has started. */
   settings: Record<string, unknown> | null
 }
 

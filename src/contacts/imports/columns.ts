@@ -11,7 +11,7 @@ export interface Columns {
   further?: readonly string[]
   /** Names of fields that were checked before, for `read`. */
   names?: Map<string, string>
-  /** Returns what a row of another product's export says; absent if every row is a contact with `fields`. */
+  /** Returns what a row of another product's export says. It is absent if every row is a contact with `fields`. */
   read?(values: readonly string[]): Reading
 }
 

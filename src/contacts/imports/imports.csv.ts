@@ -24,7 +24,7 @@ interface CsvFile {
 }
 
 interface CsvSource {
-  /** Opens the file again from its start; null if it can be read only once (standard input). */
+  /** Opens the file again from its start. It is null if it can be read only once (standard input). */
   reopen: (() => Bytes) | null
   bytes: Bytes
   /** A name of the Encoding standard, where `latin1` is Windows-1252. A byte order mark takes precedence. */

@@ -20,7 +20,7 @@ interface TableOptions {
   origin: Origin | null
 }
 
-/** Returns the columns of a file without a header, whose first line contains an address; null if the first line is a header. */
+/** Returns the columns of a file without a header, whose first line contains an address, or null if the first line is a header. */
 const columnsOfRow = (cells: readonly string[]): Columns | null => {
   const email = cells.findIndex((cell) => isEmailSyntax(normalizeEmail(cell)))
   return email < 0 ? null : { email, fields: cells.map(() => null) }

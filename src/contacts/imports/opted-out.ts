@@ -19,7 +19,7 @@ const isOptedOut: readonly { column: RegExp; value: RegExp }[] = [
   { column: /^(unsub(scribed?)?|clean(ed)?|opt(ed)?[ _-]?out)[ _-](time|at|date)$/i, value: /^\d{4}-/ },
 ]
 
-/** The column by which another product marks that this person gets no email; undefined if no column says so. */
+/** The column by which another product marks that this person gets no email. It is undefined if no column says so. */
 const optOutOf = (fields: Fields): string | undefined =>
   Object.entries(fields).find(([name, content]) =>
     isOptedOut.some(({ column, value }) => column.test(name) && value.test(content)),

@@ -14,7 +14,7 @@ type ContactEvent = 'contact.created' | 'contact.updated'
 
 interface Preview extends Counts {
   rows: number
-  /** Number of events that would fire, by type; 0 without subscribers. */
+  /** The number of events that would fire, by type. It is 0 without subscribers. */
   events: Record<ContactEvent, number>
   /** Whether each type has a subscriber. */
   wanted: Record<ContactEvent, boolean>
@@ -39,7 +39,7 @@ const shownReasons = 3
 
 interface Known {
   email: string
-  /** Fields of the contact in the list after the previous rows; null if it is not in the list. */
+  /** The fields of the contact in the list after the previous rows. They are null if it is not in the list. */
   fields: Fields | null
   /** Whether the address is in the account after the previous rows. */
   isKnown: boolean

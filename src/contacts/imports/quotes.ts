@@ -22,7 +22,7 @@ const isRunTogether = (value: string, delimiter: string): boolean => {
   return quote >= 0 && quote < piece.length - 1 && (value.includes(delimiter) || quote === 0)
 }
 
-/** Returns a cell of a merged row; null if its text can't be recovered. */
+/** Returns a cell of a merged row, or null if its text can't be recovered. */
 const cellOf = (piece: string): string | null =>
   piece.includes('"') ? (/^"([^"]*)"$/.exec(piece)?.[1] ?? null) : piece
 

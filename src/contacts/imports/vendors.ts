@@ -264,7 +264,7 @@ const plunk: Vendor = {
 
 const vendors: Readonly<Record<VendorName, Vendor>> = { mailchimp, hubspot, brevo, listmonk, resend, plunk }
 
-/** Returns what the name of a file says about its rows; null if it says nothing. */
+/** Returns what the name of a file says about its rows, or null if it says nothing. */
 export const partOf = (vendor: VendorName, file: string): Part | null =>
   vendors[vendor].parts?.find(({ name }) => name.test(file.split(/[/\\]/).at(-1)!))?.part ?? null
 
@@ -346,7 +346,7 @@ const plainFields = (values: readonly string[], names: readonly (string | null)[
 
 /** How an export is read. */
 export interface VendorTable {
-  /** The field of each column; null if it has none of its own. */
+  /** The field of each column. It is null if it has none of its own. */
   fieldOf(header: string): string | null
   /** Fields that no single column has. */
   further: readonly string[]

@@ -44,7 +44,7 @@ const factsOf = (domainText: string, blocklist: ReadonlySet<string>): DomainFact
  */
 const plain = /^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[^@]+$/
 
-/** Returns the facts of an address's domain; null if the address is malformed. `blocklist` has the disposable domains. */
+/** Returns the facts of an address's domain, or null if the address is malformed. `blocklist` has the disposable domains. */
 export const domainFacts = (email: string, blocklist: ReadonlySet<string>): DomainFacts | null => {
   const at = email.lastIndexOf('@')
   const facts = factsOf(email.slice(at + 1), blocklist)

@@ -16,7 +16,7 @@ export interface OpenList {
   id: string
   name: string
   fields: string[]
-  /** Contacts that the account's plan had left; null if there is no limit. */
+  /** Contacts that the account's plan had left. It is null if there is no limit. */
   capacity: number | null
   /** Whether any address of the account has a signal. */
   hasSignals: boolean

@@ -129,7 +129,7 @@ const deleteBatch = statement(
 )
 
 interface Swept extends Removal {
-  /** The last deleted row id; null if no contacts are left. */
+  /** The last deleted row id. It is null if no contacts are left. */
   last: string | null
 }
 

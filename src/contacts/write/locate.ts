@@ -28,7 +28,7 @@ const lockStatus = preparedStatement(
   `select status from ${contactAt(':accountId', ':listId', ':rowId', 'for no key update')} c`,
 )
 
-/** Locks a contact against changes until the unit of work ends, and returns its status; null if it does not exist. */
+/** Locks a contact against changes until the unit of work ends, and returns its status, or null if it does not exist. */
 export const lockContact = async (
   { sql, accountId }: Work,
   { listId, rowId }: Pick<ContactPlace, 'listId' | 'rowId'>,

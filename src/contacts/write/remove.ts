@@ -49,7 +49,7 @@ const lockRowId = statement(
   'select row_id as "rowId" from addresses where account_id = :accountId and email = :email for update',
 )
 
-/** Locks an address, before its contacts, and returns its row id; null if the account does not have it. */
+/** Locks an address, before its contacts, and returns its row id, or null if the account does not have it. */
 const lockAddress = async ({ sql, accountId }: Work, email: string): Promise<string | null> => {
   const [row] = await sql(lockRowId, { accountId, email })
   return row?.rowId ?? null

@@ -39,7 +39,7 @@ const activateContact = preparedStatement(
    where account_id = :accountId and list_id = :listId and row_id = :rowId and status = 'pending' returning email`,
 )
 
-/** Activates a pending contact with further fields and returns it; null if it is not pending. If several calls race, exactly one activates it. */
+/** Activates a pending contact with further fields and returns it, or null if it is not pending. If several calls race, exactly one activates it. */
 const activate = async (
   work: Work,
   { listId, rowId }: Pick<Contact, 'listId' | 'rowId'>,

@@ -292,7 +292,7 @@ const ofTarget = columns(deliveryTargets, ['kind', 'url', 'sealedSecret', 'timeo
 const posted = {
   ...ofDelivery.types,
   ...ofTarget.types,
-  /** Signs too, as long as the overlap of the last rotation lasts; null if there is no overlap. */
+  /** The former secret, which signs too until the overlap of the last rotation ends. It is null if there is no overlap. */
   formerSealedSecret: 'text?',
   body: 'text',
   /** Microseconds since the epoch. */

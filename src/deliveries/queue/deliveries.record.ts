@@ -15,7 +15,7 @@ export interface Result {
   claimed: ClaimedDelivery
   tries: number
   status: 'delivered' | 'pending' | 'exhausted' | 'cancelled'
-  /** The wait before the next attempt in ms; null if there is none. */
+  /** The wait before the next attempt in ms. It is null if there is none. */
   waitMs: number | null
   /** The attempt without its time, which the database computes from its age. */
   attempt: Omit<DeliveryAttempt, 'at'>
@@ -68,7 +68,7 @@ const recorded = {
   id: 'text',
   /** Number of attempts. */
   attempts: 'int4',
-  /** The time of the next attempt, in microseconds since the epoch; null if there is none. */
+  /** The time of the next attempt, in microseconds since the epoch. It is null if there is none. */
   dueAt: 'int8?',
 } as const
 
@@ -130,7 +130,7 @@ export const recordResults = async (sql: Sql, results: readonly Result[]): Promi
   return { written: done.map((result) => ({ result, row: rows.get(result.claimed.id)! })), locked }
 }
 
-/** Returns the end of a delivery, as the listeners receive it; null if it will be tried again. */
+/** Returns the end of a delivery, as the listeners receive it, or null if it will be tried again. */
 export const endedOf = ({ result, row }: Recorded['written'][number]): CallEnd | null => {
   const { claimed, status, attempt } = result
   if (status === 'pending') return null
@@ -147,7 +147,7 @@ export interface Summary {
   timeouts: number
   /** How many ms from now on nothing is posted. */
   quietMs: number
-  /** The due time of its first retry, in microseconds since the epoch; null if there is none. */
+  /** The due time of its first retry, in microseconds since the epoch. It is null if there is none. */
   retryAt: number | null
 }
 

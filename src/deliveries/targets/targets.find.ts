@@ -31,7 +31,7 @@ const readEndOfOverlap = statement(
    where account_id = :accountId and id = :id and former_secret_until > :now`,
 )
 
-/** Returns until when the former secret of a target signs too; null if only the current one signs. */
+/** Returns until when the former secret of a target signs too, or null if only the current one signs. */
 export const endOfOverlap = async ({ sql, accountId, now }: Work, id: string): Promise<Date | null> => {
   const [row] = await sql(readEndOfOverlap, { accountId, id, now })
   return row?.until ?? null
@@ -60,7 +60,7 @@ const readState = statement(
    from delivery_targets where account_id = :accountId and id = :id and status <> 'deleted'`,
 )
 
-/** Returns the state of a target; null if it does not exist or is deleted. */
+/** Returns the state of a target, or null if it does not exist or is deleted. */
 export const readTargetState = async (
   { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
   id: string,
@@ -85,7 +85,7 @@ const selectProjectTarget = (name: string, lock = '') =>
 const readProjectTarget = selectProjectTarget('read-project-target')
 const lockProjectTarget = selectProjectTarget('lock-project-target', 'for no key update')
 
-/** Returns the target of a project; null if it has none. `lock` keeps other transactions from changing it. */
+/** Returns the target of a project, or null if it has none. `lock` keeps other transactions from changing it. */
 export const findProjectTarget = async (
   { sql, accountId }: Work,
   projectId: string,

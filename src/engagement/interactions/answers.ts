@@ -54,7 +54,7 @@ const quiz: BlockKind<'quiz'> = {
 export const maxTextLength = 10_000
 const checkboxValues = ['true', 'false']
 
-/** Returns why a field's text is not valid; null if it is. */
+/** Returns why a field's text is not valid, or null if it is. */
 const refusalOf = ({ type, options = [] }: FormField, text: string): string | null => {
   if (text.length > maxTextLength) return `must have at most ${maxTextLength} characters`
   if (type === 'email' && !isEmailSyntax(normalizeEmail(text))) return 'must be an email address'

@@ -7,13 +7,13 @@ import type { AnswerState } from '../interactions/interactions.record.ts'
 /** The values of a posted form by input name. The names come from the request, so read own properties only (`enteredInto`). */
 export type Entered = Readonly<Record<string, string>>
 
-/** Returns what was entered into an input; empty if nothing was. */
+/** Returns what was entered into an input, or an empty text if nothing was. */
 export const enteredInto = (entered: Entered, name: string): string =>
   Object.hasOwn(entered, name) ? entered[name]! : ''
 
 /** The state of a block on the page of a live view. */
 export interface BlockPage {
-  /** The recorded answer; undefined until there is an answer. */
+  /** The recorded answer. It is undefined until there is an answer. */
   state: AnswerState[string] | undefined
   /** The followed link names the block. */
   isFirst: boolean
@@ -23,7 +23,7 @@ export interface BlockPage {
   now: number
   /** The language of dates and numbers. It is null for English. */
   lang: string | null
-  /** The name of the account, or of the sender of the email; null if neither has one. */
+  /** The name of the account, or of the sender of the email. It is null if neither has one. */
   host: string | null
   /** What was posted, if the answer was refused; else empty. */
   entered: Entered
@@ -33,7 +33,7 @@ interface FormOf<Type extends BlockType> {
   type: Type
   /** An answer redirects to another host (`redirectUrl`), so the page's script must not submit the form. */
   leaves?: true
-  /** Returns the path of the page that an answer opens, such as that of a booking; null if the live view stays. */
+  /** Returns the path of the page that an answer opens, such as that of a booking, or null if the live view stays. */
   next?(app: App, sent: SentMail, block: BlockOf<Type>): Promise<string | null>
   /** Its part of the page's style and script. */
   style?: string

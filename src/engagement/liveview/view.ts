@@ -39,7 +39,7 @@ const reader =
   (field) =>
     Object.hasOwn(mergeData, field) ? mergeData[field] : undefined
 
-/** Returns a filled URL; empty if it is not safe. */
+/** Returns a filled URL, or an empty text if it is not safe. */
 const filledUrl = (url: string, read: Read, kind: UrlKind): string =>
   fillUrl(urlParts(url), (tag) => tagValue(tag, read), kind) ?? ''
 

@@ -41,7 +41,7 @@ export const followHoneypot = async (app: App, token: string): Promise<boolean> 
   return true
 }
 
-/** Returns the block that links to the URL; null if it is a link inside a text or elsewhere. */
+/** Returns the block that links to the URL, or null if it is a link inside a text or elsewhere. */
 const blockOf = (sent: SentMail, url: string): string | null => {
   const block = filledLeaves(sent).find(
     ({ type, props }) => (type === 'button' && props.url === url) || (type === 'image' && props.href === url),
@@ -49,7 +49,7 @@ const blockOf = (sent: SentMail, url: string): string | null => {
   return block?.id ?? null
 }
 
-/** Records a click, once for each link of an email, and returns the link's URL; null if the token is not valid. */
+/** Records a click, once for each link of an email, and returns the link's URL, or null if the token is not valid. */
 export const followLink = async (app: App, token: string, visit: Visit): Promise<string | null> => {
   const [accountId, messageId, number] = app.tokens.read('click', token, app.now().getTime()) ?? []
   const sent = accountId && messageId ? await loadSent(app, accountId, messageId) : null

@@ -218,7 +218,7 @@ export type JourneyFile = z.output<typeof JourneyFile>
 /** The stored definition of a version. References are ids. */
 export type Definition = Pick<JourneyFile, 'trigger' | 'reentry' | 'exitOn' | 'steps'>
 
-/** Returns the id or name by which an event finds the journeys of a trigger; null if every event of the kind does. */
+/** Returns the id or name by which an event finds the journeys of a trigger, or null if every event of the kind does. */
 export const triggerKey = (trigger: Trigger): string | null => {
   if (trigger.kind === 'list-added') return trigger.list
   if (trigger.kind === 'form-submitted') return trigger.form ?? null

@@ -27,7 +27,7 @@ const hasStep = ({ steps }: Pick<Definition, 'steps'>, cursor: Cursor): boolean 
   return (cursor.at(-1) as number) < among.length
 }
 
-/** Returns the place where a run begins; null if the definition has no steps. */
+/** Returns the place where a run begins, or null if the definition has no steps. */
 export const firstCursor = (definition: Pick<Definition, 'steps'>): Cursor | null =>
   definition.steps.length > 0 ? [0] : null
 

@@ -30,7 +30,7 @@ export interface RunState {
   readonly status: RunStatus
   /** Why it ended early. */
   readonly reason: string | null
-  /** The place of the next step; null once the run has ended. */
+  /** The place of the next step. It is null once the run has ended. */
   readonly cursor: Cursor | null
   /** Number of completed steps. */
   readonly stepNo: number

@@ -35,7 +35,7 @@ export interface Situation extends TagSource {
   place: string
   /** The run waited at this step; the event has arrived, or the time is over. */
   isWaiting: boolean
-  /** The event type that it still waits for; null once the event has arrived. */
+  /** The event type that it still waits for. It is null once the event has arrived. */
   awaited: string | null
   /** Since when the step is due. */
   dueMs: number
@@ -57,7 +57,7 @@ const awaiting = (
   return { on: true, side, outcome: side === 'then' ? `${step.event} came` : `no ${step.event} in ${step.timeout}` }
 }
 
-/** Returns the result of a control step; null for a step with an effect, and for a branch that asks the database. */
+/** Returns the result of a control step, or null for a step with an effect, and for a branch that asks the database. */
 export const controlResultOf = (step: Step, situation: Situation): ControlResult | null => {
   switch (step.kind) {
     case 'delay':

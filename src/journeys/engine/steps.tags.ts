@@ -8,10 +8,10 @@ export interface TagSource {
   context: RunContext
 }
 
-/** Returns the data of a run's trigger; empty if it gave none. */
+/** Returns the data of a run's trigger, which is empty if it gave none. */
 export const dataOf = ({ data }: RunContext): RunData => (data as RunData | undefined) ?? {}
 
-/** Returns the value of a field: of the trigger's data, else of the contact, including `email`; undefined if it is not set. */
+/** Returns the value of a field: of the trigger's data, else of the contact, including `email`. It is undefined if it is not set. */
 export const fieldOf = ({ contact: { fields, email }, context }: TagSource, name: string): string | undefined => {
   const data = dataOf(context)
   if (Object.hasOwn(data, name)) return data[name]

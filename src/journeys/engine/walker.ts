@@ -20,7 +20,7 @@ export interface Walk {
   readonly definition: Definition
   /** The time of the unit of work. */
   readonly nowMs: number
-  /** The contact after the steps so far; null once it is in no list. */
+  /** The contact after the steps so far. It is null once it is in no list. */
   contact: Contact | null
   /** The contact as it last was in a list. */
   lastContact: Contact | null
@@ -97,7 +97,7 @@ const settle = (walk: Walk, { status, attempts, lastStatus, lastError }: CallEnd
   else move(walk, { kind: 'proceed', cursor, dueAt: state.dueAt })
 }
 
-/** Returns why the run ends because its contact left the run's list, or all lists; null if it does not end. */
+/** Returns why the run ends because its contact left the run's list, or all lists, or null if it does not end. */
 const leftReason = ({ run, definition, contact }: Walk): string | null => {
   const isIn = contact?.listId === run.listId
   if (!isIn && definition.exitOn.includes('list-removed')) return 'exit rule: list-removed'
@@ -127,7 +127,7 @@ export const runControlSteps = (walk: Walk): void => {
   }
 }
 
-/** Returns the step with an effect that the run has reached; null if the run waits or has ended. */
+/** Returns the step with an effect that the run has reached, or null if the run waits or has ended. */
 export const actionOf = (walk: Walk): Step | null =>
   isResting(walk) ? null : stepAt(walk.definition, walk.state.cursor!)
 

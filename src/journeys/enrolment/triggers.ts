@@ -31,7 +31,7 @@ type Data = {
 
 const dataOf = ({ data }: EmittedEvent) => data as Data
 
-/** Returns the person that an event is about; null if it names none. */
+/** Returns the person that an event is about, or null if it names none. */
 export const subjectOf = (event: EmittedEvent): Subject | null => {
   const { contact, deal, recipient, booking } = dataOf(event)
   const known = contact ?? deal

@@ -9,7 +9,7 @@ import type { SendBody } from './send.shapes.ts'
 /** One call of POST /send, or of `svc send`, which does not count against the quota of calls. */
 export interface Call {
   body: SendBody
-  /** The stored idempotency key; null if there is none. */
+  /** The stored idempotency key. It is null if there is none. */
   key: string | null
   countsCall: boolean
 }

@@ -33,7 +33,7 @@ export interface Carrier {
 }
 
 interface CarrierCallbacks {
-  /** Called when the result is recorded; null if the message was released, or belongs to another worker. */
+  /** It is called when the result is recorded, with null if the message was released, or belongs to another worker. */
   settled(claimed: ClaimedMessage, result: Result | null): void
   /** Called when a relay has free capacity. */
   freed(): void
@@ -72,7 +72,7 @@ interface MarkRequest {
   answer(mark: 'marked' | 'lost' | 'fault'): void
 }
 
-/** Returns what a message, such as a scheduled one, has lost since it was accepted, in a sentence; null if it has lost nothing. */
+/** Returns what a message, such as a scheduled one, has lost since it was accepted, in a sentence, or null if it has lost nothing. */
 const lackOf = ({ senders, isWithoutProject, isWithoutTopic, sealedKey, fromEmail }: Loaded): string | null => {
   if (isWithoutProject) return 'The project was deleted before the scheduled time'
   if (isWithoutTopic) return 'The topic was deleted'

@@ -28,7 +28,7 @@ export interface Freeform {
 
 /** A message to insert. Its content is freeform, or the version of a project. */
 export interface NewMessage {
-  /** Idempotency key, unique in the account without a time limit; null if there is none. */
+  /** The idempotency key, unique in the account without a time limit. It is null if there is none. */
   key: string | null
   source: Source
   type: MessageType
@@ -48,9 +48,9 @@ export interface NewMessage {
   headers?: Record<string, string> | undefined
   /** Which of several recipients it is for, and the id of the message to the first one. */
   copy?: { kind: 'to'; of: null } | { kind: 'cc' | 'bcc'; of: string } | undefined
-  /** Why it can't be sent; null if it can. */
+  /** Why it can't be sent. It is null if it can. */
   error: string | null
-  /** Number of attachments of its call. */
+  /** The number of attachments of its call. */
   attachments?: number | undefined
   /** When it will be sent. Then no worker claims it at once. Without a time it is sent as soon as possible. */
   scheduledAt?: Date | undefined
@@ -61,7 +61,7 @@ export interface NewMessage {
 const insertedTypes = {
   ...types(messages, 'id', 'reason', 'error'),
   status: typed<'pending' | 'suppressed' | 'failed'>('text'),
-  /** The sealed DKIM key of its verified domain; null if there is none, or the message was inserted unclaimed. */
+  /** The sealed DKIM key of its verified domain. It is null if there is none, or the message was inserted unclaimed. */
   sealedKey: 'text?',
 } as const
 

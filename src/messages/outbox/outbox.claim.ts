@@ -55,7 +55,7 @@ export interface ClaimedMessage extends Claim {
 
 /** All that is needed to compose a message. */
 export interface Content {
-  /** The message that its attachments are stored with; null if it has none. */
+  /** The message that its attachments are stored with. It is null if it has none. */
   attachmentsOf: string | null
   accountId: string
   id: string
@@ -78,7 +78,7 @@ export interface Content {
   createdAt: Date
   /** When it was created, or when it was scheduled for. */
   dueAt: Date
-  /** The sealed DKIM key of its domain; null if the domain is not verified. */
+  /** The sealed DKIM key of its domain. It is null if the domain is not verified. */
   sealedKey: string | null
   domain: string
   /** The account's postal address, for marketing email of projects. It is undefined if it was not loaded. */

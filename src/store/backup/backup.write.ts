@@ -21,7 +21,7 @@ import {
 export interface Table extends TableHead {
   /** The tables that its foreign keys refer to. */
   needs: string[]
-  /** Number of rows by the statistics; 0 if there are none. */
+  /** The number of rows by the statistics. It is 0 if there are none. */
   estimate: number
 }
 
@@ -40,7 +40,7 @@ export const backedUpTables = statement(
    order by c.relname`,
 )
 
-/** The sequences of a backup with their values; null for one that was never used. */
+/** The sequences of a backup with their values. The value of one that was never used is null. */
 export const backedUpSequences = statement(
   'backed-up-sequences',
   { row: { name: 'text', value: 'int8?' } },

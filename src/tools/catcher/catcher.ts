@@ -46,7 +46,7 @@ export const caughtIds = (dataDir: string): string[] => {
   }
 }
 
-/** Returns a caught email; null if there is none of that id. */
+/** Returns a caught email, or null if there is none of that id. */
 export const readCaught = (dataDir: string, id: string): CaughtMail | null => {
   try {
     return JSON.parse(readFileSync(fileOf(dataDir, id), 'utf8'))

@@ -18,7 +18,7 @@ export interface Shown {
   arrived: number
   type: string
   id: string
-  /** What the event is about, such as the title of a deal and the address of its contact; empty if unknown. */
+  /** What the event is about, such as the title of a deal and the address of its contact. It is empty if that is unknown. */
   subject: string
   status: number
   verified: boolean
@@ -65,7 +65,7 @@ export interface ShownCall extends Answered {
   /** epoch ms of the system's clock */
   arrived: number
   query: string
-  /** The bodies without keys, secrets and tokens, cut at 16 Ki characters; null if there are none. */
+  /** The bodies without keys, secrets and tokens, cut at 16 Ki characters. They are null if there are none. */
   sent: string | null
   received: string | null
 }

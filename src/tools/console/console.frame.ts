@@ -21,7 +21,7 @@ export interface Surroundings {
   now: number
   /** How far the clock is ahead of the system's. */
   offsetMs: number
-  /** The mode of the catcher; null if it catches no email. */
+  /** The mode of the catcher. It is null if it catches no email. */
   mail: (MailSetting & { held: number }) | null
   /** The path of the page, to return to after a form. */
   path: string

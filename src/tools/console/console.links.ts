@@ -13,9 +13,9 @@ import { attributeOf, type Element, elementsOf, nodesOf, parseMail } from './con
 type LinkKind = 'own' | 'tracked' | 'hidden' | 'here' | 'other' | 'address' | 'inside' | 'empty' | 'sample'
 
 export interface MailLink {
-  /** What a reader sees of it; empty if nothing. */
+  /** What a reader sees of it. It is empty if the reader sees nothing. */
   text: string
-  /** As written; empty if it has none. */
+  /** The URL as it is written. It is empty if the link has none. */
   url: string
   kind: LinkKind
 }
@@ -76,7 +76,7 @@ export const isFaulty = ({ kind }: MailLink): boolean => kind === 'empty' || kin
 export const isCheckable = ({ kind, url }: MailLink): boolean =>
   kind === 'here' || (kind === 'own' && isThisMachine(new URL(url).hostname))
 
-/** Requests the links that lead to this machine. Returns the status of each URL; null if there is no answer. */
+/** Requests the links that lead to this machine. Returns the status of each URL, or null if there is no answer. */
 export const checkLinks = async (links: readonly MailLink[]): Promise<Map<string, number | null>> => {
   const urls = new Set(links.filter(isCheckable).map(({ url }) => url))
   const statuses = new Map<string, number | null>()

@@ -25,7 +25,7 @@ export interface MailPage {
   /** The number of all emails, and of those that match the search. */
   total: number
   found: number
-  /** The cursor of the next page; null on the last page. */
+  /** The cursor of the next page. It is null on the last page. */
   next: string | null
 }
 
@@ -113,7 +113,7 @@ export const openMails = (dataDir: string) => {
       return { mails, total, found: fitting.length, next: isLast ? null : shown.at(-1)! }
     },
 
-    /** Returns an email; null if there is none of that id. */
+    /** Returns an email, or null if there is none of that id. */
     async show(id: string): Promise<ShownMail | null> {
       const found = await read(id)
       if (!found) return null

@@ -58,7 +58,7 @@ const declaredIn = (style: string, name: string): string | undefined =>
 const hasPadding = (style: string): boolean =>
   declarationsOf(style).some(({ property }) => property === 'padding' || property.startsWith('padding-'))
 
-/** Returns the first element inside a node; undefined if text comes before it. */
+/** Returns the first element inside a node, or undefined if text comes before it. */
 const firstIn = ({ childNodes }: Element): Element | undefined => {
   const first = childNodes.find((node) => isElement(node) || ('value' in node && node.value.trim() !== ''))
   return first && isElement(first) ? first : undefined

@@ -39,7 +39,7 @@ const termOf = ([whole, minus, name = '', value = '']: RegExpExecArray): Matches
   return minus ? (row) => !matches(row) : matches
 }
 
-/** Returns whether a row matches a search; null for a search without terms, which every row matches. */
+/** Returns whether a row matches a search, or null for a search without terms, which every row matches. */
 export const parseSearch = (search: string): Matches | null => {
   const terms = [...search.toLowerCase().matchAll(/(-)?(?:(\w+):)?("[^"]*"?|\S+)/g)].map(termOf)
   return terms.length === 0 ? null : (row) => terms.every((matches) => matches(row))

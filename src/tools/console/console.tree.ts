@@ -8,7 +8,7 @@ export type Element = DefaultTreeAdapterTypes.Element
 /** Far beyond real emails. The time of parse5 grows with the square of the depth: 5,000 levels take two seconds. */
 const maxDepth = 500
 
-/** Returns the document; null if its elements are nested too deep to read it in a short time. */
+/** Returns the document, or null if its elements are nested too deep to read it in a short time. */
 export const parseMail = (html: string): Node | null => {
   let depth = 0
   const tooDeep = new Error('nested too deep')
@@ -46,6 +46,6 @@ export const isElement = (node: Node): node is Element => 'tagName' in node
 /** Returns the elements inside a node, in the order of the document. */
 export const elementsOf = (root: Node): Element[] => nodesOf(root).filter(isElement)
 
-/** Returns an attribute's value without its entities; undefined if the element does not have it. */
+/** Returns an attribute's value without its entities, or undefined if the element does not have it. */
 export const attributeOf = (element: Element, name: string): string | undefined =>
   element.attrs.find((attribute) => attribute.name === name)?.value

@@ -38,7 +38,7 @@ interface ConsoleOptions {
   /** The data folder with the caught emails. */
   dataDir: string
   clock: ConsoleClock
-  /** Returns how many messages the catcher holds; null if email leaves by a relay. */
+  /** Returns how many messages the catcher holds, or null if email leaves by a relay. */
   held(): number | null
   /** Returns the origins of the daemon's pages: emails may load images from them, and links to them are svc's own. */
   daemonOrigins(): readonly string[]

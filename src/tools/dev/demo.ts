@@ -22,7 +22,7 @@ interface DemoState {
   token: string
   /** Whether sample data was created. It is not created again after the user deleted it. */
   sampled: boolean
-  /** The URL of the sample project's picture at the last start; undefined if the demo is older than the picture. */
+  /** The URL of the sample project's picture at the last start. It is undefined if the demo is older than the picture. */
   picture?: string
 }
 
@@ -32,7 +32,7 @@ export interface Demo {
   secret: string
   /** A list to write to, as a shell takes it: its name or its id; null where the user deleted them all. */
   list: string | null
-  /** The version of the sample project that this start wrote; null if none. Its template is not rendered yet. */
+  /** The version of the sample project that this start wrote. It is null if it wrote none. Its template is not rendered yet. */
   written: Parameters<typeof loadTemplate>[1] | null
 }
 

@@ -12,7 +12,7 @@ export interface Development {
   url: string
   /** The console: webhooks, mail, API calls and the clock. */
   consoleUrl: string
-  /** The URL of the mail catcher; null if the environment sets a relay. */
+  /** The URL of the mail catcher. It is null if the environment sets a relay. */
   catcherUrl: string | null
   key: string
   /** The list of the demo (`Demo`). */

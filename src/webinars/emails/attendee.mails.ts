@@ -38,7 +38,7 @@ export interface MailFacts {
 
 type Facts = Omit<MailFacts, 'links'>
 
-/** Returns date, times and zone; empty without a time. */
+/** Returns the lines of date, times and zone. There are none without a time. */
 const timesOf = ({ scheduledAt, durationMinutes, locale }: Facts): readonly string[] =>
   scheduledAt ? spanTexts(scheduledAt, new Date(scheduledAt.getTime() + durationMinutes * 60_000), locale) : []
 

@@ -214,7 +214,7 @@ const take: Page = {
   },
 }
 
-/** Returns what a webinar's calendar entry is for a person who has no link to join yet; null without a time, or if it is over. */
+/** Returns the calendar entry for a person who has no link to join yet, or null without a time or after the end. */
 const entryOf = (app: App, webinar: PublicWebinar) =>
   closedText(webinar) === undefined ? eventOf(webinar, registerUrl(app, webinar.id)) : null
 

@@ -35,7 +35,7 @@ const readContent = preparedStatement(
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
-/** Returns the picture of a webinar; null if it has none. */
+/** Returns the picture of a webinar, or null if it has none. */
 export const coverOf = async ({ sql, accountId }: Reader, id: string) => {
   const [cover = null] = await sql(readContent, { accountId, id })
   return cover
@@ -56,7 +56,7 @@ const readShown = preparedStatement(
   `select ${shownColumns.list} from webinars where account_id = :accountId and id = :id`,
 )
 
-/** Returns the path of a webinar's picture; null if it has none. */
+/** Returns the path of a webinar's picture, or null if it has none. */
 export const findCover = async ({ sql, accountId }: Reader, id: string): Promise<string | null> => {
   const [row] = await sql(readShown, { accountId, id })
   return row?.coverHash ? coverPath(accountId, id, row.coverHash) : null

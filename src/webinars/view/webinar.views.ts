@@ -64,7 +64,7 @@ export const sessionStyle = `${calendarStyle}${videoStyle}
 
 const endOf = (start: Date, minutes: number): Date => new Date(start.getTime() + minutes * 60_000)
 
-/** Returns the webinar as an event for calendars; null without a time. `page` is where it takes place. */
+/** Returns the webinar as an event for calendars, or null without a time. `page` is where it takes place. */
 export const eventOf = (
   { title, description, scheduledAt, durationMinutes }: ShownSession,
   page: string,
