@@ -58,7 +58,17 @@ const quotaNames: Record<Usage['quota'], string> = {
   broadcastMinutes: 'live minutes a month',
 }
 
-const accounts: CommandList = [
+const limitOf = (flag: string, text: string): number | boolean | null => {
+  if (flag === 'webinarCourses') {
+    if (text === 'yes' || text === 'no') return text === 'yes'
+    throw new Problem('usage', '--webinar-courses must be yes or no')
+  }
+  if (text === 'unlimited') return null
+  if (/^\d{1,10}$/.test(text)) return Number(text)
+  throw new Problem('usage', `A limit must be a whole number from 0 to 9999999999, or unlimited, not ${shown(text)}`)
+}
+
+export const commands: CommandList = [
   command({
     path: 'accounts create',
     summary: 'Create an account',
@@ -237,9 +247,7 @@ const accounts: CommandList = [
       out.one({ id, name, deleted }, { id, name, ...deleted })
     },
   }),
-]
 
-const plans: CommandList = [
   command({
     path: 'plans list',
     isDefault: true,
@@ -291,19 +299,7 @@ const plans: CommandList = [
       out.one(await operate((operation) => setPlanLimits(operation, name, change)))
     },
   }),
-]
 
-const limitOf = (flag: string, text: string): number | boolean | null => {
-  if (flag === 'webinarCourses') {
-    if (text === 'yes' || text === 'no') return text === 'yes'
-    throw new Problem('usage', '--webinar-courses must be yes or no')
-  }
-  if (text === 'unlimited') return null
-  if (/^\d{1,10}$/.test(text)) return Number(text)
-  throw new Problem('usage', `A limit must be a whole number from 0 to 9999999999, or unlimited, not ${shown(text)}`)
-}
-
-const keys: CommandList = [
   command({
     path: 'keys create',
     summary: 'Create an API key and show it once',
@@ -369,12 +365,4 @@ const keys: CommandList = [
       out.one(await work((w) => revokeKey(w, id)))
     },
   }),
-]
-
-export const commands: CommandList = [
-  ...accounts,
-
-  ...plans,
-
-  ...keys,
 ]

@@ -18,7 +18,36 @@ const readBytes = async function* (file: string): AsyncGenerator<Uint8Array> {
   }
 }
 
-const mailboxCommands: CommandList = [
+/** The commands `svc bounces`: delivery reports and complaints. */
+export const commands: CommandList = [
+  command({
+    path: 'bounces ingest',
+    summary: 'Record delivery reports and complaints from a message or an mbox; without --account, of all accounts',
+    examples: ['svc bounces ingest report.eml', 'svc bounces ingest - < reports.mbox'],
+    arguments: [argument('<file|->')],
+    flags: confirmed('only count, and change nothing'),
+    before: collectEarly,
+    run: async (context, file, { yes, dryRun = false }) => {
+      const { app, account, actor, asks, confirm, out, signal, exit, withProgress } = context
+      const accountId = context.isAccountNamed ? (await account()).id : null
+      const { ingestBounces } = await import('./bounces.ts')
+      const ingest = (isTrial: boolean) =>
+        withProgress('messages', null, (onRead) =>
+          ingestBounces(app, readBytes(file), { accountId, actor, dryRun: isTrial, signal, onRead }),
+        )
+      // A mail server may pipe its reports to this command, so standard input is never followed by a question.
+      if (asks && file !== '-' && !yes && !dryRun) {
+        const { bounced, complained } = await ingest(true)
+        const reports = `${quantity(bounced, 'bounce')} and ${quantity(complained, 'complaint')}`
+        if (bounced + complained > 0 && !(await confirm(`record ${reports}, and suppress the addresses`, {}))) return
+      }
+      const counts = await ingest(dryRun)
+      out.one({ ...(dryRun && { dryRun }), ...counts })
+      if (dryRun) out.note('Nothing was changed.')
+      if (counts.unmatched > 0) exit(5)
+    },
+  }),
+
   group({
     path: 'bounces mailbox',
     summary: 'Manage the mailbox that receives delivery reports; it is read every minute',
@@ -79,37 +108,4 @@ const mailboxCommands: CommandList = [
       out.one({ ok: true, removed: await work(unsetMailbox) })
     },
   }),
-]
-
-/** The commands `svc bounces`: delivery reports and complaints. */
-export const commands: CommandList = [
-  command({
-    path: 'bounces ingest',
-    summary: 'Record delivery reports and complaints from a message or an mbox; without --account, of all accounts',
-    examples: ['svc bounces ingest report.eml', 'svc bounces ingest - < reports.mbox'],
-    arguments: [argument('<file|->')],
-    flags: confirmed('only count, and change nothing'),
-    before: collectEarly,
-    run: async (context, file, { yes, dryRun = false }) => {
-      const { app, account, actor, asks, confirm, out, signal, exit, withProgress } = context
-      const accountId = context.isAccountNamed ? (await account()).id : null
-      const { ingestBounces } = await import('./bounces.ts')
-      const ingest = (isTrial: boolean) =>
-        withProgress('messages', null, (onRead) =>
-          ingestBounces(app, readBytes(file), { accountId, actor, dryRun: isTrial, signal, onRead }),
-        )
-      // A mail server may pipe its reports to this command, so standard input is never followed by a question.
-      if (asks && file !== '-' && !yes && !dryRun) {
-        const { bounced, complained } = await ingest(true)
-        const reports = `${quantity(bounced, 'bounce')} and ${quantity(complained, 'complaint')}`
-        if (bounced + complained > 0 && !(await confirm(`record ${reports}, and suppress the addresses`, {}))) return
-      }
-      const counts = await ingest(dryRun)
-      out.one({ ...(dryRun && { dryRun }), ...counts })
-      if (dryRun) out.note('Nothing was changed.')
-      if (counts.unmatched > 0) exit(5)
-    },
-  }),
-
-  ...mailboxCommands,
 ]

@@ -27,7 +27,40 @@ const secretOf = async (file: string | undefined, flag: string, question: string
   return secret
 }
 
-const providerCommands: CommandList = [
+/** The commands `svc payments`: payments and the payment provider. */
+export const commands: CommandList = [
+  command({
+    path: 'payments list',
+    isDefault: true,
+    summary: 'List payments, newest first',
+    examples: ['svc payments --status paid', 'svc payments list --json'],
+    flags: {
+      status: text('<status>', 'only payments with this status: open, paid or expired', {
+        of: async () => (await import('./checkout.find.ts')).paymentStatuses,
+      }),
+      ...paged,
+    },
+    run: async ({ pages, work }, flags) => {
+      const status = await statusOf(flags.status)
+      const { listPayments } = await import('./checkout.ts')
+      await pages('payments', flags, (page) => work((w) => listPayments(w, { status }, page)), columns)
+    },
+  }),
+
+  command({
+    path: 'payments show',
+    summary: 'Show a payment with its items',
+    examples: [
+      'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay',
+      'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay --json',
+    ],
+    arguments: [argument('<id>')],
+    run: async ({ out, work }, id) => {
+      const { showPayment } = await import('./checkout.ts')
+      out.one(await work((w) => showPayment(w, id)))
+    },
+  }),
+
   group({ path: 'payments provider', summary: 'Manage the payment provider of the account' }),
 
   command({
@@ -95,41 +128,4 @@ const providerCommands: CommandList = [
       out.one({ ok: true, removed: await work(unsetProvider) })
     },
   }),
-]
-
-/** The commands `svc payments`: payments and the payment provider. */
-export const commands: CommandList = [
-  command({
-    path: 'payments list',
-    isDefault: true,
-    summary: 'List payments, newest first',
-    examples: ['svc payments --status paid', 'svc payments list --json'],
-    flags: {
-      status: text('<status>', 'only payments with this status: open, paid or expired', {
-        of: async () => (await import('./checkout.find.ts')).paymentStatuses,
-      }),
-      ...paged,
-    },
-    run: async ({ pages, work }, flags) => {
-      const status = await statusOf(flags.status)
-      const { listPayments } = await import('./checkout.ts')
-      await pages('payments', flags, (page) => work((w) => listPayments(w, { status }, page)), columns)
-    },
-  }),
-
-  command({
-    path: 'payments show',
-    summary: 'Show a payment with its items',
-    examples: [
-      'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay',
-      'svc payments show pay_01m82xtxmmvg2qj0qr50gtn6ay --json',
-    ],
-    arguments: [argument('<id>')],
-    run: async ({ out, work }, id) => {
-      const { showPayment } = await import('./checkout.ts')
-      out.one(await work((w) => showPayment(w, id)))
-    },
-  }),
-
-  ...providerCommands,
 ]

@@ -109,7 +109,56 @@ interface Selection {
   segment?: string
 }
 
-const readCommands = (narrow: Narrow): CommandList => [
+const verify = async (
+  context: Context,
+  given: string | undefined,
+  list: string | undefined,
+  dryRun = false,
+): Promise<void> => {
+  const { app, actor, work, account, out, signal, withProgress } = context
+  if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
+  const { exportContacts, showContact } = await import('./contacts.find.ts')
+  const { findList } = await import('./lists/lists.ts')
+  const { isInconclusive } = await import('./verification/result.ts')
+  const { reverify } = await import('./verification/reverify.ts')
+  const { id: accountId } = await account()
+  const counts = { verified: 0, valid: 0, risky: 0, invalid: 0, unknown: 0 }
+  let inconclusive = 0
+  const verifyAgain = async (emails: readonly string[]) => {
+    for (const verification of await reverify(app, accountId, actor, emails, { isPatient: true, signal })) {
+      counts.verified++
+      counts[verification.status]++
+      inconclusive += Number(isInconclusive(verification))
+    }
+  }
+  const planned = (addresses: number) => {
+    out.one({ dryRun, addresses })
+    out.note('Nothing was changed.')
+  }
+  if (given !== undefined) {
+    const email = await parseEmail(given)
+    await work((w) => showContact(w, email))
+    if (dryRun) return planned(1)
+    await verifyAgain([email])
+  } else {
+    const { id, rowCount } = await work((w) => findList(w, list!))
+    if (dryRun) return planned(rowCount)
+    await withProgress('addresses', rowCount, async (onRows) => {
+      for await (const contacts of exportContacts(app, accountId, id)) {
+        await verifyAgain(contacts.map((contact) => contact.email))
+        onRows(counts.verified)
+        if (signal.aborted) break
+      }
+    })
+  }
+  if (inconclusive > 0) out.note(`DNS gave no answer for ${inconclusive} of them: earlier results stay`)
+  out.one(counts)
+}
+
+/** The commands `svc lists`, `svc contacts` and `svc access-log`. */
+export const commandsOf = (narrow: Narrow): CommandList => [
+  ...lists,
+
   command({
     path: 'contacts list',
     isDefault: true,
@@ -221,9 +270,7 @@ const readCommands = (narrow: Narrow): CommandList => [
       await (out.isTerminal ? write() : withProgress('contacts', condition ? null : list.rowCount, write))
     },
   }),
-]
 
-const writeCommands: CommandList = [
   command({
     path: 'contacts upsert',
     summary: 'Add a contact to a list, or change its fields',
@@ -329,55 +376,9 @@ const writeCommands: CommandList = [
       out.one(await work((w) => eraseContact(w, email, { dryRun: false, personalData })))
     },
   }),
-]
 
-const verify = async (
-  context: Context,
-  given: string | undefined,
-  list: string | undefined,
-  dryRun = false,
-): Promise<void> => {
-  const { app, actor, work, account, out, signal, withProgress } = context
-  if ((given === undefined) === (list === undefined)) throw new Problem('usage', 'Name an address or --list')
-  const { exportContacts, showContact } = await import('./contacts.find.ts')
-  const { findList } = await import('./lists/lists.ts')
-  const { isInconclusive } = await import('./verification/result.ts')
-  const { reverify } = await import('./verification/reverify.ts')
-  const { id: accountId } = await account()
-  const counts = { verified: 0, valid: 0, risky: 0, invalid: 0, unknown: 0 }
-  let inconclusive = 0
-  const verifyAgain = async (emails: readonly string[]) => {
-    for (const verification of await reverify(app, accountId, actor, emails, { isPatient: true, signal })) {
-      counts.verified++
-      counts[verification.status]++
-      inconclusive += Number(isInconclusive(verification))
-    }
-  }
-  const planned = (addresses: number) => {
-    out.one({ dryRun, addresses })
-    out.note('Nothing was changed.')
-  }
-  if (given !== undefined) {
-    const email = await parseEmail(given)
-    await work((w) => showContact(w, email))
-    if (dryRun) return planned(1)
-    await verifyAgain([email])
-  } else {
-    const { id, rowCount } = await work((w) => findList(w, list!))
-    if (dryRun) return planned(rowCount)
-    await withProgress('addresses', rowCount, async (onRows) => {
-      for await (const contacts of exportContacts(app, accountId, id)) {
-        await verifyAgain(contacts.map((contact) => contact.email))
-        onRows(counts.verified)
-        if (signal.aborted) break
-      }
-    })
-  }
-  if (inconclusive > 0) out.note(`DNS gave no answer for ${inconclusive} of them: earlier results stay`)
-  out.one(counts)
-}
+  importCommand,
 
-const accessLog: CommandList = [
   command({
     path: 'access-log list',
     isDefault: true,
@@ -389,15 +390,4 @@ const accessLog: CommandList = [
       await pages('accessLog', flags, (page) => work((w) => listAccess(w, page)), accessColumns, { called: 'entries' })
     },
   }),
-]
-
-/** The commands `svc lists`, `svc contacts` and `svc access-log`. */
-export const commandsOf = (narrow: Narrow): CommandList => [
-  ...lists,
-
-  ...readCommands(narrow),
-  ...writeCommands,
-  importCommand,
-
-  ...accessLog,
 ]

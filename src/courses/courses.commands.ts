@@ -65,7 +65,24 @@ const publishing = (name: string, summary: string, published: boolean) =>
     },
   })
 
-const courseCommands: CommandList = [
+const lessonContent = 'CommonMark; a blank line ends a paragraph; from a file, from standard input, or given here'
+
+const setKey = async (context: Context, ref: string, flags: { email?: string }, active: boolean): Promise<void> => {
+  const { app, out, require, work } = context
+  const given = await require(flags, 'email')
+  const email = await parseEmail(given.email)
+  const { enrolMember, findCourseNamed, portalPage } = await import('./courses.ts')
+  const { result, portal } = await work(async (w) => {
+    const { id } = await findCourseNamed(w, ref)
+    return { result: await enrolMember(app, w, id, { email, active }), portal: await portalPage(app, w, id) }
+  })
+  if (out.format === 'ids') out.line(result.subscriberId)
+  else out.one(result)
+  if (active) warnWithoutPortal(context, portal)
+}
+
+/** The commands `svc courses`. */
+export const commands: CommandList = [
   command({
     path: 'courses list',
     isDefault: true,
@@ -143,36 +160,128 @@ const courseCommands: CommandList = [
     'Close a course immediately, also for members who have it open; keys and progress stay',
     false,
   ),
-]
 
-const deleteCommand = command({
-  path: 'courses delete',
-  summary: 'Delete a course with its lessons, keys and progress; what only its keys opened closes immediately',
-  examples: ['svc courses delete Sailing --dry-run', 'svc courses delete Sailing --yes'],
-  arguments: [course],
-  flags: confirmed('show what would be deleted'),
-  run: async ({ app, actor, account, signal, out, work, confirm, withProgress }, ref, flags) => {
-    const { countCourseRemoval, deleteCourse, findCourseNamed } = await import('./courses.ts')
-    const { id, title, ...planned } = await work(async (w) => {
-      const { id, title } = await findCourseNamed(w, ref)
-      return { id, title, ...(await countCourseRemoval(w, id)) }
-    })
-    const holds = `${quantity(planned.lessons, 'lesson')} and ${quantity(planned.keys, 'active key')}`
-    const what = `delete the course ${title} with ${holds}, and all progress in it; no email is sent`
-    if (!(await confirm(what, flags, { id, title, ...planned }))) return
-    const { id: accountId } = await account()
-    const removed = await withProgress('keys', planned.keys, (onBatch) =>
-      deleteCourse(app, accountId, id, { actor, signal, onBatch }),
-    )
-    if (signal.aborted)
-      out.note('Stopped before the end. The course is deleted; the jobs delete the rest of its keys and progress.')
-    out.one({ id, title, ...removed })
-  },
-})
+  command({
+    path: 'courses members',
+    summary: 'List the members who have or had a course’s key, oldest first',
+    examples: ['svc courses members Sailing', 'svc courses members Sailing --json'],
+    arguments: [course],
+    flags: paged,
+    run: async ({ app, pages, work }, ref, flags) => {
+      const { findCourseNamed, listMembers, withCertificates } = await import('./courses.ts')
+      const { id: courseId, lessonCount } = await work((w) => findCourseNamed(w, ref))
+      const load = (page: PageRequest) =>
+        work(async (w) => {
+          const { rows, nextCursor } = await listMembers(w, courseId, page)
+          return { rows: await withCertificates(app, w, courseId, rows), nextCursor }
+        })
+      await pages('members', flags, load, memberColumns(lessonCount), { id: ({ subscriberId }) => subscriberId })
+    },
+  }),
 
-const lessonContent = 'CommonMark; a blank line ends a paragraph; from a file, from standard input, or given here'
+  command({
+    path: 'courses enroll',
+    summary: 'Give an address a key to the membership; a new member gets an email',
+    examples: [
+      'svc courses enroll Sailing --email ada@example.com',
+      'svc courses enroll Sailing --email ada@example.com --json',
+    ],
+    arguments: [course],
+    flags: { email: text('<email>', 'the member'), ...changing() },
+    run: (context, ref, flags) => setKey(context, ref, flags, true),
+  }),
 
-const lessonChangeCommands: CommandList = [
+  command({
+    path: 'courses revoke',
+    summary: 'Revoke a member’s key immediately; the progress stays and no email is sent',
+    examples: [
+      'svc courses revoke Sailing --email ada@example.com --dry-run',
+      'svc courses revoke Sailing --email ada@example.com --yes',
+    ],
+    arguments: [course],
+    flags: { email: text('<email>', 'the member'), ...changing() },
+    run: (context, ref, flags) => setKey(context, ref, flags, false),
+  }),
+
+  command({
+    path: 'courses embed-token',
+    summary: 'Print a portal URL that signs a member in; it is valid for 5 minutes',
+    examples: [
+      'svc courses embed-token Sailing --email ada@example.com',
+      'svc courses embed-token Sailing --email ada@example.com --json',
+    ],
+    arguments: [course],
+    flags: { email: text('<email>', 'the member') },
+    run: async ({ app, out, require, work }, ref, flags) => {
+      const given = await require(flags, 'email')
+      const email = await parseEmail(given.email)
+      const { findCourseNamed, mintPortalUrl } = await import('./courses.ts')
+      const portalUrl = await work(async (w) => mintPortalUrl(app, w, (await findCourseNamed(w, ref)).id, email))
+      if (out.format === 'json' || out.format === 'jsonl') out.one({ portalUrl })
+      else out.line(portalUrl)
+    },
+  }),
+
+  command({
+    path: 'courses delete',
+    summary: 'Delete a course with its lessons, keys and progress; what only its keys opened closes immediately',
+    examples: ['svc courses delete Sailing --dry-run', 'svc courses delete Sailing --yes'],
+    arguments: [course],
+    flags: confirmed('show what would be deleted'),
+    run: async ({ app, actor, account, signal, out, work, confirm, withProgress }, ref, flags) => {
+      const { countCourseRemoval, deleteCourse, findCourseNamed } = await import('./courses.ts')
+      const { id, title, ...planned } = await work(async (w) => {
+        const { id, title } = await findCourseNamed(w, ref)
+        return { id, title, ...(await countCourseRemoval(w, id)) }
+      })
+      const holds = `${quantity(planned.lessons, 'lesson')} and ${quantity(planned.keys, 'active key')}`
+      const what = `delete the course ${title} with ${holds}, and all progress in it; no email is sent`
+      if (!(await confirm(what, flags, { id, title, ...planned }))) return
+      const { id: accountId } = await account()
+      const removed = await withProgress('keys', planned.keys, (onBatch) =>
+        deleteCourse(app, accountId, id, { actor, signal, onBatch }),
+      )
+      if (signal.aborted)
+        out.note('Stopped before the end. The course is deleted; the jobs delete the rest of its keys and progress.')
+      out.one({ id, title, ...removed })
+    },
+  }),
+
+  group({ path: 'courses lessons', summary: 'The lessons of a course' }),
+
+  command({
+    path: 'courses lessons list',
+    summary: 'List the lessons of a course in order',
+    examples: ['svc courses lessons list Sailing', 'svc courses lessons list Sailing --json'],
+    arguments: [course],
+    run: async ({ out, work }, ref) => {
+      const { findCourseNamed, lessonsOf } = await import('./courses.ts')
+      const lessons = await work(async (w) => lessonsOf(w, (await findCourseNamed(w, ref)).id))
+      await out.list('lessons', lessons, lessonColumns)
+    },
+  }),
+
+  command({
+    path: 'courses lessons add',
+    summary: 'Add a lesson at the end of a course',
+    examples: [
+      'svc courses lessons add Sailing --title Knots --content "Start with the bowline."',
+      'svc courses lessons add Sailing --title Knots --content @knots.md --video-url https://youtu.be/dQw4w9WgXcQ',
+    ],
+    arguments: [course],
+    flags: {
+      title: text('<title>', 'its title'),
+      content: text('<@file|-|text>', lessonContent),
+      videoUrl: text('<url>', 'video on YouTube or Vimeo, or an https file'),
+    },
+    run: async ({ out, require, work }, ref, flags) => {
+      const { title, content, videoUrl } = await require(flags, 'title', 'content')
+      const text = await readText(content, '--content', out)
+      const { addLesson } = await import('./courses.ts')
+      out.one(await work((w) => addLesson(w, ref, { title, content: text, videoUrl })))
+    },
+  }),
+
   command({
     path: 'courses lessons update',
     summary: 'Change title, content or video of a lesson; members who finished it stay finished',
@@ -235,128 +344,4 @@ const lessonChangeCommands: CommandList = [
       out.one({ id, courseId, title, ...(await work((w) => deleteLesson(w, courseId, id))) })
     },
   }),
-]
-
-const lessonCommands: CommandList = [
-  command({
-    path: 'courses lessons list',
-    summary: 'List the lessons of a course in order',
-    examples: ['svc courses lessons list Sailing', 'svc courses lessons list Sailing --json'],
-    arguments: [course],
-    run: async ({ out, work }, ref) => {
-      const { findCourseNamed, lessonsOf } = await import('./courses.ts')
-      const lessons = await work(async (w) => lessonsOf(w, (await findCourseNamed(w, ref)).id))
-      await out.list('lessons', lessons, lessonColumns)
-    },
-  }),
-
-  command({
-    path: 'courses lessons add',
-    summary: 'Add a lesson at the end of a course',
-    examples: [
-      'svc courses lessons add Sailing --title Knots --content "Start with the bowline."',
-      'svc courses lessons add Sailing --title Knots --content @knots.md --video-url https://youtu.be/dQw4w9WgXcQ',
-    ],
-    arguments: [course],
-    flags: {
-      title: text('<title>', 'its title'),
-      content: text('<@file|-|text>', lessonContent),
-      videoUrl: text('<url>', 'video on YouTube or Vimeo, or an https file'),
-    },
-    run: async ({ out, require, work }, ref, flags) => {
-      const { title, content, videoUrl } = await require(flags, 'title', 'content')
-      const text = await readText(content, '--content', out)
-      const { addLesson } = await import('./courses.ts')
-      out.one(await work((w) => addLesson(w, ref, { title, content: text, videoUrl })))
-    },
-  }),
-]
-
-const setKey = async (context: Context, ref: string, flags: { email?: string }, active: boolean): Promise<void> => {
-  const { app, out, require, work } = context
-  const given = await require(flags, 'email')
-  const email = await parseEmail(given.email)
-  const { enrolMember, findCourseNamed, portalPage } = await import('./courses.ts')
-  const { result, portal } = await work(async (w) => {
-    const { id } = await findCourseNamed(w, ref)
-    return { result: await enrolMember(app, w, id, { email, active }), portal: await portalPage(app, w, id) }
-  })
-  if (out.format === 'ids') out.line(result.subscriberId)
-  else out.one(result)
-  if (active) warnWithoutPortal(context, portal)
-}
-
-const memberCommands: CommandList = [
-  command({
-    path: 'courses members',
-    summary: 'List the members who have or had a course’s key, oldest first',
-    examples: ['svc courses members Sailing', 'svc courses members Sailing --json'],
-    arguments: [course],
-    flags: paged,
-    run: async ({ app, pages, work }, ref, flags) => {
-      const { findCourseNamed, listMembers, withCertificates } = await import('./courses.ts')
-      const { id: courseId, lessonCount } = await work((w) => findCourseNamed(w, ref))
-      const load = (page: PageRequest) =>
-        work(async (w) => {
-          const { rows, nextCursor } = await listMembers(w, courseId, page)
-          return { rows: await withCertificates(app, w, courseId, rows), nextCursor }
-        })
-      await pages('members', flags, load, memberColumns(lessonCount), { id: ({ subscriberId }) => subscriberId })
-    },
-  }),
-
-  command({
-    path: 'courses enroll',
-    summary: 'Give an address a key to the membership; a new member gets an email',
-    examples: [
-      'svc courses enroll Sailing --email ada@example.com',
-      'svc courses enroll Sailing --email ada@example.com --json',
-    ],
-    arguments: [course],
-    flags: { email: text('<email>', 'the member'), ...changing() },
-    run: (context, ref, flags) => setKey(context, ref, flags, true),
-  }),
-
-  command({
-    path: 'courses revoke',
-    summary: 'Revoke a member’s key immediately; the progress stays and no email is sent',
-    examples: [
-      'svc courses revoke Sailing --email ada@example.com --dry-run',
-      'svc courses revoke Sailing --email ada@example.com --yes',
-    ],
-    arguments: [course],
-    flags: { email: text('<email>', 'the member'), ...changing() },
-    run: (context, ref, flags) => setKey(context, ref, flags, false),
-  }),
-
-  command({
-    path: 'courses embed-token',
-    summary: 'Print a portal URL that signs a member in; it is valid for 5 minutes',
-    examples: [
-      'svc courses embed-token Sailing --email ada@example.com',
-      'svc courses embed-token Sailing --email ada@example.com --json',
-    ],
-    arguments: [course],
-    flags: { email: text('<email>', 'the member') },
-    run: async ({ app, out, require, work }, ref, flags) => {
-      const given = await require(flags, 'email')
-      const email = await parseEmail(given.email)
-      const { findCourseNamed, mintPortalUrl } = await import('./courses.ts')
-      const portalUrl = await work(async (w) => mintPortalUrl(app, w, (await findCourseNamed(w, ref)).id, email))
-      if (out.format === 'json' || out.format === 'jsonl') out.one({ portalUrl })
-      else out.line(portalUrl)
-    },
-  }),
-]
-
-/** The commands `svc courses`. */
-export const commands: CommandList = [
-  ...courseCommands,
-  ...memberCommands,
-  deleteCommand,
-
-  group({ path: 'courses lessons', summary: 'The lessons of a course' }),
-
-  ...lessonCommands,
-  ...lessonChangeCommands,
 ]

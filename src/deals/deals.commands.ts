@@ -25,7 +25,8 @@ const historyOf = async ({ work }: Context, id: string) => {
   return { history, nameOf: (stageId: string | null) => stageId && (names.get(stageId) ?? stageId) }
 }
 
-const readCommands: CommandList = [
+/** The commands `svc deals`. */
+export const commands: CommandList = [
   command({
     path: 'deals list',
     isDefault: true,
@@ -91,106 +92,100 @@ const readCommands: CommandList = [
       await context.out.list('history', history, columns, null, { id: ({ to }) => to })
     },
   }),
-]
 
-const createCommand = command({
-  path: 'deals create',
-  summary: 'Create a deal on a contact',
-  examples: [
-    'svc deals create --title "Annual plan" --email ada@example.com --value 1250.50 --currency EUR',
-    'svc deals create --title Renewal --email ada@example.com --stage Proposal',
-  ],
-  flags: {
-    title: text('<title>', 'the title of the deal'),
-    email: text('<email>', 'address of the contact; the list where it was changed last counts'),
-    list: text('<id|name>', 'the contact’s list'),
-    row: text('<id>', 'the contact’s rowId in --list, instead of --email', { noun: 'rows' }),
-    value: text('<amount>', 'such as 1250.50'),
-    currency: text('<code>', 'three letters (default: USD)'),
-    pipeline: text('<id|name>', 'the pipeline (default: that of --stage, else the default one)'),
-    stage: text('<id|name>', 'the stage (default: the first open one)'),
-  },
-  run: async ({ out, require, work }, flags) => {
-    const isByRow = flags.list !== undefined && flags.row !== undefined
-    const { title } = await require(flags, 'title', ...(isByRow ? [] : ['email' as const]))
-    const { createDeal, findPipeline, findStage, NewDeal } = await import('./deals.ts')
-    const { findList } = await import('../contacts/contacts.ts')
-    const { email, value, currency } = flags
-    const { deal } = await work(async (w) => {
-      const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
-      const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
-      const listId = flags.list && (await findList(w, flags.list)).id
-      const input = await parse(NewDeal, {
-        title,
-        email,
-        listId,
-        rowId: flags.row,
-        value,
-        currency,
-        pipelineId,
-        stageId,
-      })
-      return createDeal(w, input, { source: 'manual' })
-    })
-    out.one(await out.named(deal))
-  },
-})
-
-const updateCommand = command({
-  path: 'deals update',
-  summary: 'Update a deal, or move it to another stage',
-  examples: [
-    'svc deals update deal_01m82xtnhcwm3m04tqw9cdt49w --value 900',
-    'svc deals update deal_01m82xtnhcwm3m04tqw9cdt49w --title "Annual plan" --stage Proposal --dry-run',
-  ],
-  arguments: [argument('<id>')],
-  flags: {
-    title: text('<title>', 'the title of the deal'),
-    value: text('<amount>', 'such as 1250.50'),
-    currency: text('<code>', 'three letters'),
-    stage: text('<id|name>', 'move it to this stage of its pipeline'),
-    ...changing(),
-  },
-  run: async ({ out, work }, id, flags) => {
-    const { title, value, currency, stage } = flags
-    if ([title, value, currency, stage].every((flag) => flag === undefined)) {
-      throw new Problem('usage', 'Give at least one of --title, --value, --currency, --stage')
-    }
-    const { changeDeal, DealChange, findStage, showDeal } = await import('./deals.ts')
-    const { deal } = await work(async (w) => {
-      const { pipelineId } = await showDeal(w, id)
-      const stageId = stage && (await findStage(w, stage, pipelineId)).id
-      return changeDeal(w, id, await parse(DealChange, { title, value, currency, stageId }))
-    })
-    out.one(await out.named(deal))
-  },
-})
-
-const deleteCommand = command({
-  path: 'deals delete',
-  summary: 'Delete a deal with its history; no event fires',
-  examples: [
-    'svc deals delete deal_01m82xtnhcwm3m04tqw9cdt49w --dry-run',
-    'svc deals delete deal_01m82xtnhcwm3m04tqw9cdt49w --yes',
-  ],
-  arguments: [argument('<id>')],
-  flags: confirmed('show what would be deleted'),
-  run: async ({ out, work, confirm }, id, flags) => {
-    const { deleteDeal, showDeal } = await import('./deals.ts')
-    const { title, stage, email } = await work((w) => showDeal(w, id))
-    const what = `delete the deal ${title} (${email}, ${stage}) with its history; no event fires`
-    if (!(await confirm(what, flags, { id, title, email, stage }))) return
-    await work((w) => deleteDeal(w, id))
-    out.one({ id, title })
-  },
-})
-
-/** The commands `svc deals`. */
-export const commands: CommandList = [
-  ...readCommands,
   boardCommand,
-  createCommand,
+
+  command({
+    path: 'deals create',
+    summary: 'Create a deal on a contact',
+    examples: [
+      'svc deals create --title "Annual plan" --email ada@example.com --value 1250.50 --currency EUR',
+      'svc deals create --title Renewal --email ada@example.com --stage Proposal',
+    ],
+    flags: {
+      title: text('<title>', 'the title of the deal'),
+      email: text('<email>', 'address of the contact; the list where it was changed last counts'),
+      list: text('<id|name>', 'the contact’s list'),
+      row: text('<id>', 'the contact’s rowId in --list, instead of --email', { noun: 'rows' }),
+      value: text('<amount>', 'such as 1250.50'),
+      currency: text('<code>', 'three letters (default: USD)'),
+      pipeline: text('<id|name>', 'the pipeline (default: that of --stage, else the default one)'),
+      stage: text('<id|name>', 'the stage (default: the first open one)'),
+    },
+    run: async ({ out, require, work }, flags) => {
+      const isByRow = flags.list !== undefined && flags.row !== undefined
+      const { title } = await require(flags, 'title', ...(isByRow ? [] : ['email' as const]))
+      const { createDeal, findPipeline, findStage, NewDeal } = await import('./deals.ts')
+      const { findList } = await import('../contacts/contacts.ts')
+      const { email, value, currency } = flags
+      const { deal } = await work(async (w) => {
+        const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
+        const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
+        const listId = flags.list && (await findList(w, flags.list)).id
+        const input = await parse(NewDeal, {
+          title,
+          email,
+          listId,
+          rowId: flags.row,
+          value,
+          currency,
+          pipelineId,
+          stageId,
+        })
+        return createDeal(w, input, { source: 'manual' })
+      })
+      out.one(await out.named(deal))
+    },
+  }),
+
   moveCommand,
-  updateCommand,
-  deleteCommand,
+
+  command({
+    path: 'deals update',
+    summary: 'Update a deal, or move it to another stage',
+    examples: [
+      'svc deals update deal_01m82xtnhcwm3m04tqw9cdt49w --value 900',
+      'svc deals update deal_01m82xtnhcwm3m04tqw9cdt49w --title "Annual plan" --stage Proposal --dry-run',
+    ],
+    arguments: [argument('<id>')],
+    flags: {
+      title: text('<title>', 'the title of the deal'),
+      value: text('<amount>', 'such as 1250.50'),
+      currency: text('<code>', 'three letters'),
+      stage: text('<id|name>', 'move it to this stage of its pipeline'),
+      ...changing(),
+    },
+    run: async ({ out, work }, id, flags) => {
+      const { title, value, currency, stage } = flags
+      if ([title, value, currency, stage].every((flag) => flag === undefined)) {
+        throw new Problem('usage', 'Give at least one of --title, --value, --currency, --stage')
+      }
+      const { changeDeal, DealChange, findStage, showDeal } = await import('./deals.ts')
+      const { deal } = await work(async (w) => {
+        const { pipelineId } = await showDeal(w, id)
+        const stageId = stage && (await findStage(w, stage, pipelineId)).id
+        return changeDeal(w, id, await parse(DealChange, { title, value, currency, stageId }))
+      })
+      out.one(await out.named(deal))
+    },
+  }),
+
+  command({
+    path: 'deals delete',
+    summary: 'Delete a deal with its history; no event fires',
+    examples: [
+      'svc deals delete deal_01m82xtnhcwm3m04tqw9cdt49w --dry-run',
+      'svc deals delete deal_01m82xtnhcwm3m04tqw9cdt49w --yes',
+    ],
+    arguments: [argument('<id>')],
+    flags: confirmed('show what would be deleted'),
+    run: async ({ out, work, confirm }, id, flags) => {
+      const { deleteDeal, showDeal } = await import('./deals.ts')
+      const { title, stage, email } = await work((w) => showDeal(w, id))
+      const what = `delete the deal ${title} (${email}, ${stage}) with its history; no event fires`
+      if (!(await confirm(what, flags, { id, title, email, stage }))) return
+      await work((w) => deleteDeal(w, id))
+      out.one({ id, title })
+    },
+  }),
 ]

@@ -37,7 +37,11 @@ const stageOf = async (given: string) => {
   return { name: given.slice(0, colon), kind: await kindOf(given.slice(colon + 1)) }
 }
 
-const pipelineCommands: CommandList = [
+const stage = argument('<stage>', 'id, or an unambiguous name')
+const ofPipeline = text('<id|name>', 'the pipeline to search for the stage')
+
+/** The commands `svc pipelines`. */
+export const commands: CommandList = [
   command({
     path: 'pipelines list',
     isDefault: true,
@@ -81,9 +85,9 @@ const pipelineCommands: CommandList = [
       shown(out, await work((w) => setDefaultPipeline(w, ref)))
     },
   }),
-]
 
-const stageChangeCommands: CommandList = [
+  group({ path: 'pipelines stages', summary: 'The stages of a pipeline' }),
+
   command({
     path: 'pipelines stages list',
     isDefault: true,
@@ -139,12 +143,7 @@ const stageChangeCommands: CommandList = [
       shown(out, await work((w) => reorderStages(w, ref, stages)))
     },
   }),
-]
 
-const stage = argument('<stage>', 'id, or an unambiguous name')
-const ofPipeline = text('<id|name>', 'the pipeline to search for the stage')
-
-const oneStageCommands: CommandList = [
   command({
     path: 'pipelines stages rename',
     summary: 'Rename a stage',
@@ -224,14 +223,4 @@ const oneStageCommands: CommandList = [
       out.one({ id, name, moved })
     },
   }),
-]
-
-/** The commands `svc pipelines`. */
-export const commands: CommandList = [
-  ...pipelineCommands,
-
-  group({ path: 'pipelines stages', summary: 'The stages of a pipeline' }),
-
-  ...stageChangeCommands,
-  ...oneStageCommands,
 ]

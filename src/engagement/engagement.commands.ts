@@ -76,23 +76,30 @@ const draw = (out: Output, { counts, blocks }: ProjectSummary): void => {
   out.line('')
 }
 
-const responseCommand = command({
-  path: 'projects responses',
-  summary: 'Show the responses to the emails of a project: counts for each block, then each response',
-  examples: ['svc projects responses Welcome', 'svc projects responses Welcome --json --limit 200'],
-  arguments: [argument('<project>', 'id or name')],
-  flags: paged,
-  run: async ({ out, pages, work }, ref, flags) => {
-    const { labelsOf, listResponses, summarizeResponses } = await import('./interactions/responses.ts')
-    const summary = await work((w) => summarizeResponses(w, ref))
-    const labels: Labels = out.format === 'table' ? await work((w) => labelsOf(w, ref)) : new Map()
-    if (out.format === 'table' && flags.cursor === undefined && !out.fields) draw(out, summary)
-    const load = (page: PageRequest) => work((w) => listResponses(w, ref, page))
-    await pages('responses', flags, load, columnsOf(out, labels), { beside: summary })
-  },
-})
+const showScoreOf = async ({ out, work }: Context, email: string): Promise<void> => {
+  const { showScore } = await import('./engagement.score.ts')
+  const { normalizeEmail } = await import('../lib/email.ts')
+  out.one(await work((w) => showScore(w, normalizeEmail(email))))
+}
 
-const webhookCommands: CommandList = [
+/** The commands `svc liveview`, `svc score`, `svc contacts score`, `svc projects responses` and `svc projects webhook`. */
+export const commandsOf = (loadBlocks: () => Promise<readonly BlockKind[]>): CommandList => [
+  command({
+    path: 'projects responses',
+    summary: 'Show the responses to the emails of a project: counts for each block, then each response',
+    examples: ['svc projects responses Welcome', 'svc projects responses Welcome --json --limit 200'],
+    arguments: [argument('<project>', 'id or name')],
+    flags: paged,
+    run: async ({ out, pages, work }, ref, flags) => {
+      const { labelsOf, listResponses, summarizeResponses } = await import('./interactions/responses.ts')
+      const summary = await work((w) => summarizeResponses(w, ref))
+      const labels: Labels = out.format === 'table' ? await work((w) => labelsOf(w, ref)) : new Map()
+      if (out.format === 'table' && flags.cursor === undefined && !out.fields) draw(out, summary)
+      const load = (page: PageRequest) => work((w) => listResponses(w, ref, page))
+      await pages('responses', flags, load, columnsOf(out, labels), { beside: summary })
+    },
+  }),
+
   group({
     path: 'projects webhook',
     summary: 'Manage the webhook of a project, which receives the interactions with its emails',
@@ -150,9 +157,7 @@ const webhookCommands: CommandList = [
       if (!dryRun) out.next(`svc deliveries show ${id}`)
     },
   }),
-]
 
-const liveViewCommands = (loadBlocks: () => Promise<readonly BlockKind[]>): CommandList => [
   command({
     path: 'liveview url',
     summary: 'Print the signed URL of a live view; anyone who has it can answer as the recipient',
@@ -194,15 +199,7 @@ const liveViewCommands = (loadBlocks: () => Promise<readonly BlockKind[]>): Comm
       out.one(await showLiveView(app, sent, kinds))
     },
   }),
-]
 
-const showScoreOf = async ({ out, work }: Context, email: string): Promise<void> => {
-  const { showScore } = await import('./engagement.score.ts')
-  const { normalizeEmail } = await import('../lib/email.ts')
-  out.one(await work((w) => showScore(w, normalizeEmail(email))))
-}
-
-const scoreCommands: CommandList = [
   command({
     path: 'score show',
     summary: 'Show the current lead score of an address; a score halves in 30 days',
@@ -234,12 +231,4 @@ const scoreCommands: CommandList = [
     arguments: [argument('<email>')],
     run: showScoreOf,
   }),
-]
-
-/** The commands `svc liveview`, `svc score`, `svc contacts score`, `svc projects responses` and `svc projects webhook`. */
-export const commandsOf = (loadBlocks: () => Promise<readonly BlockKind[]>): CommandList => [
-  responseCommand,
-  ...webhookCommands,
-  ...liveViewCommands(loadBlocks),
-  ...scoreCommands,
 ]

@@ -49,23 +49,6 @@ const nextStep = ([first, ...others]: readonly Applied[]): string => {
   return isStarted ? `svc journeys trigger ${name} --list <list> --email <email>` : `svc journeys runs ${name}`
 }
 
-const applyCommand = command({
-  path: 'journeys apply',
-  summary: 'Create or update journeys from a YAML or JSON file: by id where it has one, else by name',
-  examples: ['svc journeys apply -f welcome.yaml', 'svc journeys apply -f welcome.yaml --dry-run'],
-  flags: applying,
-  run: async ({ app, next, out, work, require }, flags) => {
-    const { file } = await require(flags, 'file')
-    const { applyJourneys, checkStepUrls } = await import('./journeys.ts')
-    const documents = await readDocumentsOf(file)
-    const dryRun = flags.dryRun ?? false
-    const urlFaults = await checkStepUrls(app, documents)
-    const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
-    await printApplied(out, 'journeys', applied, appliedColumns, dryRun)
-    if (!dryRun) await next(nextStep(applied))
-  },
-})
-
 const treeColumns = (labels: ReadonlyMap<TreeStep, string>, names: ReadonlyMap<string, string>): Column<TreeStep>[] => [
   ['STEP', (step) => labels.get(step), 'terminal'],
   ['STEP', ({ step }) => step, 'pipe'],
@@ -94,74 +77,6 @@ const fileOf = async ({ id, name, enabled, definition }: JourneyDetail, { names 
   return lines.map((line) => printable(withName(line))).join('\n')
 }
 
-const readCommands: CommandList = [
-  command({
-    path: 'journeys list',
-    isDefault: true,
-    summary: 'List the journeys, most recently updated first',
-    examples: ['svc journeys', 'svc journeys list --json'],
-    flags: {
-      trigger: text('<kind>', 'those with this trigger, such as api or list-added', {
-        of: async () => (await import('./definition/definition.schema.ts')).triggerKinds,
-      }),
-    },
-    run: async ({ out, work }, flags) => {
-      const { listJourneys } = await import('./journeys.ts')
-      await out.list('journeys', await work((w) => listJourneys(w, flags.trigger)), columns)
-    },
-  }),
-
-  command({
-    path: 'journeys show',
-    summary: 'Print the definition of a journey, as apply takes it',
-    examples: [
-      'svc journeys show Welcome',
-      'svc journeys show Welcome > welcome.json',
-      'svc journeys show Welcome --stats',
-      'svc journeys show Welcome --tree',
-    ],
-    arguments: [argument('<journey>', 'id or name')],
-    flags: {
-      stats: present(
-        'show the results of its emails instead: opens, clicks, answers, bounces by day, and by side of its steps',
-      ),
-      tree: present('show its steps instead, each with the number of open runs that stand there'),
-    },
-    run: async ({ out, work }, ref, { stats, tree }) => {
-      if (stats && tree) throw new Problem('usage', "--stats can't be combined with --tree")
-      const { countedRuns, drawTree, findJourney, hasMoreRuns, namesFor, sidesOf, treeOf } = await import(
-        './journeys.ts'
-      )
-      const journey = await work((w) => findJourney(w, ref))
-      if (tree) {
-        const steps = await work((w) => treeOf(w, journey))
-        const labels = drawTree(steps, out.canvas.isAscii)
-        const isShown = !out.fields && (out.format === 'table' || out.format === 'plain')
-        const names = isShown ? await work((w) => namesFor(w, steps)) : new Map<string, string>()
-        const { definition, ...view } = journey
-        const beside = { ...view, openRuns: steps.reduce((sum, { runs }) => sum + runs, 0) }
-        return out.list('steps', steps, treeColumns(labels, names), undefined, { beside, id: ({ step }) => step })
-      }
-      if (stats) {
-        const { machineActions, resultsOf } = await import('../results/results.ts')
-        const { results, machines, sides, isCut } = await work(async (w) => ({
-          results: await resultsOf(w, journey.id),
-          machines: await machineActions(w, journey.id),
-          sides: await sidesOf(w, journey),
-          isCut: await hasMoreRuns(w, journey.id),
-        }))
-        const { definition, ...view } = journey
-        const isDrawn = out.format === 'table' && !out.fields
-        const ofSides = sides.length > 0 && { sides, ...(isCut && { sidesOfNewest: countedRuns }) }
-        printWithResults(out, { ...(isDrawn ? view : journey), ...machines, ...ofSides }, results)
-        return
-      }
-      if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey, out))
-      else out.one(journey)
-    },
-  }),
-]
-
 const switching = (verb: string, summary: string, enabled: boolean) =>
   command({
     path: `journeys ${verb}`,
@@ -174,12 +89,6 @@ const switching = (verb: string, summary: string, enabled: boolean) =>
       out.one(await work((w) => switchJourney(w, ref, enabled)))
     },
   })
-
-const switchCommands: CommandList = [
-  switching('enable', 'Enable a journey: contacts enter it again', true),
-
-  switching('disable', 'Disable a journey: no contact enters it; contacts in it continue', false),
-]
 
 const triggerFlags = {
   email: text('<email>', 'start it for this address, which is added to the list first; needs no --yes'),
@@ -251,141 +160,219 @@ const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): 
   out.one({ ok: true, contacts, entered })
 }
 
-const triggerCommand = command({
-  path: 'journeys trigger',
-  summary:
-    'Start a journey with the trigger api or manual for an address, or for every active contact of a list or segment',
-  examples: [
-    'svc journeys trigger Welcome --email ada@example.com --list Customers --data plan=pro',
-    `svc journeys trigger Welcome --list Customers --where 'plan = pro' --yes`,
-  ],
-  arguments: [argument('<journey>', 'id or name')],
-  flags: triggerFlags,
-  run: (context, ref, flags) => {
-    const isNarrowed = flags.where !== undefined || flags.segment !== undefined
-    if (flags.email !== undefined && isNarrowed)
-      throw new Problem('usage', "--email can't be combined with --where or --segment")
-    if (flags.email === undefined && (flags.list !== undefined || isNarrowed)) return triggerMany(context, ref, flags)
-    return triggerOne(context, ref, flags)
-  },
-})
-
 const stepColumns = properties<RehearsedStep>('at', 'step', 'kind', 'outcome', 'detail', 'until')
 
 const endText = ({ status, reason }: Rehearsal): string => (reason ? `${status} (${reason})` : status)
 
-const testCommand = command({
-  path: 'journeys test',
-  summary: 'Show what a journey file would do with a contact: each step with its time; nothing is sent or changed',
-  examples: [
-    'svc journeys test -f welcome.yaml --contact ada@example.com',
-    'svc journeys test -f welcome.yaml --contact ada@example.com --data plan=pro --json',
-  ],
-  flags: {
-    file: text('<file>', 'the file with one journey, or - for standard input', { short: '-f' }),
-    contact: text('<email>', 'an address in a list'),
-    data: repeated('<name=value|@file>', 'data of the trigger: a field and its value, or a JSON file (repeatable)'),
-  },
-  run: async ({ app, out, require, trial }, flags) => {
-    const { file, contact } = await require(flags, 'file', 'contact')
-    const { checkStepUrls, TriggerData } = await import('./journeys.ts')
-    const { rehearse } = await import('./engine/rehearsal.ts')
-    const { emailAddress } = await import('../lib/address.ts')
-    const email = await parse(emailAddress(), contact, 'contact')
-    const data = await parse(TriggerData, await readData(flags.data), 'data')
-    const documents = await readDocumentsOf(file)
-    if (documents.length !== 1)
-      throw new Problem('usage', `${file} must hold one journey, and holds ${number(documents.length)}`)
-    const urlFaults = await checkStepUrls(app, documents)
-    const sendMails = await app.journeyMails()
-    const [document] = documents
-    const { steps, ...rehearsal } = await trial((w) => rehearse(w, sendMails, { document, urlFaults, email, data }))
-    await out.list('steps', steps, stepColumns, undefined, { beside: rehearsal, id: ({ step }) => step })
-    out.note(
-      `The run would end at ${out.time(rehearsal.endedAt)}: ${endText({ steps, ...rehearsal })}. Nothing was sent or changed.`,
-    )
-  },
-})
-
-const runCommand = command({
-  path: 'journeys runs',
-  summary: 'List the runs of a journey, newest first, and why each ended',
-  examples: [
-    'svc journeys runs Welcome --status waiting',
-    'svc journeys runs Welcome --run run_01m82xtxmmvg2qj0qr50gtn6ay',
-  ],
-  arguments: [argument('<journey>', 'id or name')],
-  flags: {
-    status: text('<status>', 'running, waiting, completed, exited, failed or cancelled', {
-      of: async () => (await import('./definition/definition.schema.ts')).runStatuses,
-    }),
-    run: text('<id>', 'show this run with its completed steps'),
-    ...paged,
-  },
-  run: async ({ out, pages, work }, ref, flags) => {
-    const { findJourney, listRuns, RunRequest, showRun } = await import('./journeys.ts')
-    const { id: journeyId } = await work((w) => findJourney(w, ref))
-    if (flags.run !== undefined) {
-      return out.one(await out.named(await work((w) => showRun(w, journeyId, flags.run!))))
-    }
-    const { status } = flags
-    const load = async (page: PageRequest) => {
-      const request = await parse(RunRequest, { journeyId, status, ...page })
-      return work((w) => listRuns(w, request))
-    }
-    await pages('runs', flags, load, runColumns)
-  },
-})
-
-const deleteCommand = command({
-  path: 'journeys delete',
-  summary: 'Delete a journey: its runs end as cancelled, and what it has not sent yet is not sent',
-  examples: ['svc journeys delete Welcome --dry-run', 'svc journeys delete Welcome --yes'],
-  arguments: [argument('<journey>', 'id or name')],
-  flags: confirmed('show what would be deleted'),
-  run: async ({ app, actor, account, signal, out, work, confirm, withProgress }, ref, flags) => {
-    const { countJourneyRemoval, deleteJourney, findJourney } = await import('./journeys.ts')
-    const { id, name, ...planned } = await work(async (w) => {
-      const { id, name } = await findJourney(w, ref)
-      return { id, name, ...(await countJourneyRemoval(w, id)) }
-    })
-    const { cancelled: open, calls, emails } = planned
-    const unsent = `${quantity(emails, 'email')} and ${quantity(calls, 'call')}`
-    const what = `delete the journey ${name} and cancel ${quantity(open, 'open run')}, with ${unsent} not sent yet; no event fires`
-    if (!(await confirm(what, flags, { id, name, ...planned }))) return
-    const { id: accountId } = await account()
-    const removed = await withProgress('runs', open, (onBatch) =>
-      deleteJourney(app, accountId, id, { actor, signal, onBatch }),
-    )
-    if (signal.aborted)
-      out.note('Stopped before the end. The journey is deleted; the jobs cancel the rest of its runs.')
-    out.one({ id, name, ...removed })
-  },
-})
-
-const endRunCommand = command({
-  path: 'journeys end-run',
-  summary: 'End a run as cancelled: it does no further step, and what it has not sent yet is not sent',
-  examples: [
-    'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay',
-    'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
-  ],
-  arguments: [argument('<run>', 'its id (svc journeys runs)')],
-  flags: changing(),
-  run: async ({ out, work }, id) => {
-    const { endRun } = await import('./journeys.ts')
-    out.one(await work((w) => endRun(w, id)))
-  },
-})
-
 /** The commands `svc journeys`. */
 export const commands: CommandList = [
-  applyCommand,
-  ...readCommands,
-  ...switchCommands,
-  testCommand,
-  triggerCommand,
-  runCommand,
-  endRunCommand,
-  deleteCommand,
+  command({
+    path: 'journeys apply',
+    summary: 'Create or update journeys from a YAML or JSON file: by id where it has one, else by name',
+    examples: ['svc journeys apply -f welcome.yaml', 'svc journeys apply -f welcome.yaml --dry-run'],
+    flags: applying,
+    run: async ({ app, next, out, work, require }, flags) => {
+      const { file } = await require(flags, 'file')
+      const { applyJourneys, checkStepUrls } = await import('./journeys.ts')
+      const documents = await readDocumentsOf(file)
+      const dryRun = flags.dryRun ?? false
+      const urlFaults = await checkStepUrls(app, documents)
+      const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
+      await printApplied(out, 'journeys', applied, appliedColumns, dryRun)
+      if (!dryRun) await next(nextStep(applied))
+    },
+  }),
+
+  command({
+    path: 'journeys list',
+    isDefault: true,
+    summary: 'List the journeys, most recently updated first',
+    examples: ['svc journeys', 'svc journeys list --json'],
+    flags: {
+      trigger: text('<kind>', 'those with this trigger, such as api or list-added', {
+        of: async () => (await import('./definition/definition.schema.ts')).triggerKinds,
+      }),
+    },
+    run: async ({ out, work }, flags) => {
+      const { listJourneys } = await import('./journeys.ts')
+      await out.list('journeys', await work((w) => listJourneys(w, flags.trigger)), columns)
+    },
+  }),
+
+  command({
+    path: 'journeys show',
+    summary: 'Print the definition of a journey, as apply takes it',
+    examples: [
+      'svc journeys show Welcome',
+      'svc journeys show Welcome > welcome.json',
+      'svc journeys show Welcome --stats',
+      'svc journeys show Welcome --tree',
+    ],
+    arguments: [argument('<journey>', 'id or name')],
+    flags: {
+      stats: present(
+        'show the results of its emails instead: opens, clicks, answers, bounces by day, and by side of its steps',
+      ),
+      tree: present('show its steps instead, each with the number of open runs that stand there'),
+    },
+    run: async ({ out, work }, ref, { stats, tree }) => {
+      if (stats && tree) throw new Problem('usage', "--stats can't be combined with --tree")
+      const { countedRuns, drawTree, findJourney, hasMoreRuns, namesFor, sidesOf, treeOf } = await import(
+        './journeys.ts'
+      )
+      const journey = await work((w) => findJourney(w, ref))
+      if (tree) {
+        const steps = await work((w) => treeOf(w, journey))
+        const labels = drawTree(steps, out.canvas.isAscii)
+        const isShown = !out.fields && (out.format === 'table' || out.format === 'plain')
+        const names = isShown ? await work((w) => namesFor(w, steps)) : new Map<string, string>()
+        const { definition, ...view } = journey
+        const beside = { ...view, openRuns: steps.reduce((sum, { runs }) => sum + runs, 0) }
+        return out.list('steps', steps, treeColumns(labels, names), undefined, { beside, id: ({ step }) => step })
+      }
+      if (stats) {
+        const { machineActions, resultsOf } = await import('../results/results.ts')
+        const { results, machines, sides, isCut } = await work(async (w) => ({
+          results: await resultsOf(w, journey.id),
+          machines: await machineActions(w, journey.id),
+          sides: await sidesOf(w, journey),
+          isCut: await hasMoreRuns(w, journey.id),
+        }))
+        const { definition, ...view } = journey
+        const isDrawn = out.format === 'table' && !out.fields
+        const ofSides = sides.length > 0 && { sides, ...(isCut && { sidesOfNewest: countedRuns }) }
+        printWithResults(out, { ...(isDrawn ? view : journey), ...machines, ...ofSides }, results)
+        return
+      }
+      if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey, out))
+      else out.one(journey)
+    },
+  }),
+
+  switching('enable', 'Enable a journey: contacts enter it again', true),
+
+  switching('disable', 'Disable a journey: no contact enters it; contacts in it continue', false),
+
+  command({
+    path: 'journeys test',
+    summary: 'Show what a journey file would do with a contact: each step with its time; nothing is sent or changed',
+    examples: [
+      'svc journeys test -f welcome.yaml --contact ada@example.com',
+      'svc journeys test -f welcome.yaml --contact ada@example.com --data plan=pro --json',
+    ],
+    flags: {
+      file: text('<file>', 'the file with one journey, or - for standard input', { short: '-f' }),
+      contact: text('<email>', 'an address in a list'),
+      data: repeated('<name=value|@file>', 'data of the trigger: a field and its value, or a JSON file (repeatable)'),
+    },
+    run: async ({ app, out, require, trial }, flags) => {
+      const { file, contact } = await require(flags, 'file', 'contact')
+      const { checkStepUrls, TriggerData } = await import('./journeys.ts')
+      const { rehearse } = await import('./engine/rehearsal.ts')
+      const { emailAddress } = await import('../lib/address.ts')
+      const email = await parse(emailAddress(), contact, 'contact')
+      const data = await parse(TriggerData, await readData(flags.data), 'data')
+      const documents = await readDocumentsOf(file)
+      if (documents.length !== 1)
+        throw new Problem('usage', `${file} must hold one journey, and holds ${number(documents.length)}`)
+      const urlFaults = await checkStepUrls(app, documents)
+      const sendMails = await app.journeyMails()
+      const [document] = documents
+      const { steps, ...rehearsal } = await trial((w) => rehearse(w, sendMails, { document, urlFaults, email, data }))
+      await out.list('steps', steps, stepColumns, undefined, { beside: rehearsal, id: ({ step }) => step })
+      out.note(
+        `The run would end at ${out.time(rehearsal.endedAt)}: ${endText({ steps, ...rehearsal })}. Nothing was sent or changed.`,
+      )
+    },
+  }),
+
+  command({
+    path: 'journeys trigger',
+    summary:
+      'Start a journey with the trigger api or manual for an address, or for every active contact of a list or segment',
+    examples: [
+      'svc journeys trigger Welcome --email ada@example.com --list Customers --data plan=pro',
+      `svc journeys trigger Welcome --list Customers --where 'plan = pro' --yes`,
+    ],
+    arguments: [argument('<journey>', 'id or name')],
+    flags: triggerFlags,
+    run: (context, ref, flags) => {
+      const isNarrowed = flags.where !== undefined || flags.segment !== undefined
+      if (flags.email !== undefined && isNarrowed)
+        throw new Problem('usage', "--email can't be combined with --where or --segment")
+      if (flags.email === undefined && (flags.list !== undefined || isNarrowed)) return triggerMany(context, ref, flags)
+      return triggerOne(context, ref, flags)
+    },
+  }),
+
+  command({
+    path: 'journeys runs',
+    summary: 'List the runs of a journey, newest first, and why each ended',
+    examples: [
+      'svc journeys runs Welcome --status waiting',
+      'svc journeys runs Welcome --run run_01m82xtxmmvg2qj0qr50gtn6ay',
+    ],
+    arguments: [argument('<journey>', 'id or name')],
+    flags: {
+      status: text('<status>', 'running, waiting, completed, exited, failed or cancelled', {
+        of: async () => (await import('./definition/definition.schema.ts')).runStatuses,
+      }),
+      run: text('<id>', 'show this run with its completed steps'),
+      ...paged,
+    },
+    run: async ({ out, pages, work }, ref, flags) => {
+      const { findJourney, listRuns, RunRequest, showRun } = await import('./journeys.ts')
+      const { id: journeyId } = await work((w) => findJourney(w, ref))
+      if (flags.run !== undefined) {
+        return out.one(await out.named(await work((w) => showRun(w, journeyId, flags.run!))))
+      }
+      const { status } = flags
+      const load = async (page: PageRequest) => {
+        const request = await parse(RunRequest, { journeyId, status, ...page })
+        return work((w) => listRuns(w, request))
+      }
+      await pages('runs', flags, load, runColumns)
+    },
+  }),
+
+  command({
+    path: 'journeys end-run',
+    summary: 'End a run as cancelled: it does no further step, and what it has not sent yet is not sent',
+    examples: [
+      'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay',
+      'svc journeys end-run run_01m82xtxmmvg2qj0qr50gtn6ay --dry-run',
+    ],
+    arguments: [argument('<run>', 'its id (svc journeys runs)')],
+    flags: changing(),
+    run: async ({ out, work }, id) => {
+      const { endRun } = await import('./journeys.ts')
+      out.one(await work((w) => endRun(w, id)))
+    },
+  }),
+
+  command({
+    path: 'journeys delete',
+    summary: 'Delete a journey: its runs end as cancelled, and what it has not sent yet is not sent',
+    examples: ['svc journeys delete Welcome --dry-run', 'svc journeys delete Welcome --yes'],
+    arguments: [argument('<journey>', 'id or name')],
+    flags: confirmed('show what would be deleted'),
+    run: async ({ app, actor, account, signal, out, work, confirm, withProgress }, ref, flags) => {
+      const { countJourneyRemoval, deleteJourney, findJourney } = await import('./journeys.ts')
+      const { id, name, ...planned } = await work(async (w) => {
+        const { id, name } = await findJourney(w, ref)
+        return { id, name, ...(await countJourneyRemoval(w, id)) }
+      })
+      const { cancelled: open, calls, emails } = planned
+      const unsent = `${quantity(emails, 'email')} and ${quantity(calls, 'call')}`
+      const what = `delete the journey ${name} and cancel ${quantity(open, 'open run')}, with ${unsent} not sent yet; no event fires`
+      if (!(await confirm(what, flags, { id, name, ...planned }))) return
+      const { id: accountId } = await account()
+      const removed = await withProgress('runs', open, (onBatch) =>
+        deleteJourney(app, accountId, id, { actor, signal, onBatch }),
+      )
+      if (signal.aborted)
+        out.note('Stopped before the end. The journey is deleted; the jobs cancel the rest of its runs.')
+      out.one({ id, name, ...removed })
+    },
+  }),
 ]

@@ -126,51 +126,6 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
   return { ...common, html, text }
 }
 
-const send: CommandList = [
-  command({
-    path: 'send',
-    examples: [
-      'svc send --to ada@example.com --project Welcome --data name=Ada',
-      'svc send --to ada@example.com --subject Hello --html @mail.html --text @mail.txt',
-    ],
-    flags: sendFlags,
-    run: async (context, flags) => {
-      const { app, account, actor, next, out, exit, timezone, trial, work } = context
-      const { dryRun } = flags
-      const input = await bodyOf(context, flags)
-      const { SendBody, sendMessage, trySend } = await import('./messages.ts')
-      const body = await parse(SendBody, {
-        ...input,
-        ...(flags.at !== undefined && { scheduledAt: parseTime(flags.at, app.now().getTime(), await timezone()) }),
-      })
-      const { projectId, topicId } = body
-      if (topicId !== undefined) {
-        const { findTopic } = await import('../suppressions/suppressions.ts')
-        body.topicId = (await work((w) => findTopic(w, topicId))).id
-      }
-      if (projectId !== undefined) {
-        const { findProject } = await import('../studio/studio.ts')
-        body.projectId = (await work((w) => findProject(w, projectId))).id
-      }
-      const tried = dryRun && (await trial((w) => trySend(app, w, body)))
-      const result = tried
-        ? { ...tried, id: null }
-        : (await sendMessage(app, (await account()).id, body, { actor, countsCall: false })).result
-      out.one(tried ? { dryRun: true, to: body.to, ...tried } : result)
-      const { reason } = result
-      if (reason !== undefined) {
-        const { explainUnsent } = await import('../suppressions/suppressions.ts')
-        const unsent = await work((w) => explainUnsent(w, { email: body.to, reason, topicId: body.topicId }))
-        out.note(`not sent: ${unsent.why}`)
-        out.next(unsent.next)
-      }
-      if (dryRun) return out.note('Nothing was sent.')
-      if (result.status === 'failed') exit(1)
-      if (reason === undefined) await next(`svc sends show ${result.id}`)
-    },
-  }),
-]
-
 /** Renders an email of a project again. Its personal links lead nowhere, because they belong to the recipient. */
 const partsOf = async ({ app, account }: Context, message: MessageDetail): Promise<Pick<Letter, 'text' | 'html'>> => {
   const { projectId, projectVersion: version, mergeData, contentDroppedAt } = message
@@ -230,7 +185,51 @@ const letterOf = async (context: Context, message: MessageDetail & BesideResults
   return { thing: message, headers: await context.out.named(headers), lack, text, html }
 }
 
-const sends: CommandList = [
+/** The commands `svc send` and `svc sends`. */
+export const commands: CommandList = [
+  command({
+    path: 'send',
+    examples: [
+      'svc send --to ada@example.com --project Welcome --data name=Ada',
+      'svc send --to ada@example.com --subject Hello --html @mail.html --text @mail.txt',
+    ],
+    flags: sendFlags,
+    run: async (context, flags) => {
+      const { app, account, actor, next, out, exit, timezone, trial, work } = context
+      const { dryRun } = flags
+      const input = await bodyOf(context, flags)
+      const { SendBody, sendMessage, trySend } = await import('./messages.ts')
+      const body = await parse(SendBody, {
+        ...input,
+        ...(flags.at !== undefined && { scheduledAt: parseTime(flags.at, app.now().getTime(), await timezone()) }),
+      })
+      const { projectId, topicId } = body
+      if (topicId !== undefined) {
+        const { findTopic } = await import('../suppressions/suppressions.ts')
+        body.topicId = (await work((w) => findTopic(w, topicId))).id
+      }
+      if (projectId !== undefined) {
+        const { findProject } = await import('../studio/studio.ts')
+        body.projectId = (await work((w) => findProject(w, projectId))).id
+      }
+      const tried = dryRun && (await trial((w) => trySend(app, w, body)))
+      const result = tried
+        ? { ...tried, id: null }
+        : (await sendMessage(app, (await account()).id, body, { actor, countsCall: false })).result
+      out.one(tried ? { dryRun: true, to: body.to, ...tried } : result)
+      const { reason } = result
+      if (reason !== undefined) {
+        const { explainUnsent } = await import('../suppressions/suppressions.ts')
+        const unsent = await work((w) => explainUnsent(w, { email: body.to, reason, topicId: body.topicId }))
+        out.note(`not sent: ${unsent.why}`)
+        out.next(unsent.next)
+      }
+      if (dryRun) return out.note('Nothing was sent.')
+      if (result.status === 'failed') exit(1)
+      if (reason === undefined) await next(`svc sends show ${result.id}`)
+    },
+  }),
+
   command({
     path: 'sends list',
     isDefault: true,
@@ -268,9 +267,7 @@ const sends: CommandList = [
       await showLetter(out, await letterOf(context, message), flags, () => out.one(message))
     },
   }),
-]
 
-const cancel: CommandList = [
   command({
     path: 'sends cancel',
     summary: 'Cancel a scheduled email with its copies',
@@ -293,13 +290,4 @@ const cancel: CommandList = [
       exit(5)
     },
   }),
-]
-
-/** The commands `svc send` and `svc sends`. */
-export const commands: CommandList = [
-  ...send,
-
-  ...sends,
-
-  ...cancel,
 ]

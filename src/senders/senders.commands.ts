@@ -22,7 +22,8 @@ const recordColumns: Column<DomainRecord>[] = [
   ...properties<DomainRecord>('type', 'name', 'value'),
 ]
 
-const relay: CommandList = [
+/** The commands `svc relay`, `svc senders` and `svc domains`. */
+export const commands: CommandList = [
   command({
     path: 'relay set',
     summary: 'Send the account’s email by its own relay instead of the platform’s',
@@ -91,9 +92,7 @@ const relay: CommandList = [
       out.one({ ok: true, removed: await work(unsetRelay) })
     },
   }),
-]
 
-const senders: CommandList = [
   command({
     path: 'senders add',
     summary: 'Add a sender; the first one becomes the default',
@@ -157,9 +156,7 @@ const senders: CommandList = [
       out.one({ ok: true, id })
     },
   }),
-]
 
-const domains: CommandList = [
   command({
     path: 'domains add',
     summary: 'Add a domain and show the DNS records that it needs',
@@ -236,13 +233,4 @@ const domains: CommandList = [
       out.one({ domain: await work((w) => deleteDomain(w, domain)) })
     },
   }),
-]
-
-/** The commands `svc relay`, `svc senders` and `svc domains`. */
-export const commands: CommandList = [
-  ...relay,
-
-  ...senders,
-
-  ...domains,
 ]

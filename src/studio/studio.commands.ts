@@ -11,25 +11,6 @@ const columns = properties<ProjectView>('id', 'name', 'version', 'updatedAt')
 
 const appliedColumns = properties<AppliedProject>('id', 'name', 'outcome', 'version')
 
-const applyCommand = command({
-  path: 'projects apply',
-  summary:
-    'Create or update projects from a JSON or YAML file, matched by id if the document has one, otherwise by name',
-  examples: ['svc projects apply -f welcome.yaml', 'svc projects apply -f welcome.yaml --dry-run'],
-  flags: applying,
-  run: async ({ account, app, out, work, require }, flags) => {
-    const { file } = await require(flags, 'file')
-    const { applyProjects, loadTemplate } = await import('./studio.ts')
-    const documents = await readDocumentsOf(file)
-    const dryRun = flags.dryRun ?? false
-    const applied = await work((w) => applyProjects(w, documents, { dryRun }))
-    // Loading a template renders and stores it: the first email does not wait for it, and the daemon does not load MJML.
-    const accountId = (await account()).id
-    if (!dryRun) for (const { id, version } of applied) await loadTemplate(app, { accountId, id: id!, version })
-    await printApplied(out, 'projects', applied, appliedColumns, dryRun)
-  },
-})
-
 /** Returns the project as a file for `apply`. */
 const fileOf = ({ id, content }: ProjectDetail): string => jsonText({ id, ...content }, 2)
 
@@ -39,7 +20,27 @@ type ReadResults = (
   projectId: string,
 ) => Promise<{ results: Parameters<typeof printWithResults>[2]; beside: object }>
 
-const readCommands = (readResults: ReadResults): CommandList => [
+/** The commands `svc projects`. */
+export const commandsOf = (readResults: ReadResults): CommandList => [
+  command({
+    path: 'projects apply',
+    summary:
+      'Create or update projects from a JSON or YAML file, matched by id if the document has one, otherwise by name',
+    examples: ['svc projects apply -f welcome.yaml', 'svc projects apply -f welcome.yaml --dry-run'],
+    flags: applying,
+    run: async ({ account, app, out, work, require }, flags) => {
+      const { file } = await require(flags, 'file')
+      const { applyProjects, loadTemplate } = await import('./studio.ts')
+      const documents = await readDocumentsOf(file)
+      const dryRun = flags.dryRun ?? false
+      const applied = await work((w) => applyProjects(w, documents, { dryRun }))
+      // Loading a template renders and stores it: the first email does not wait for it, and the daemon does not load MJML.
+      const accountId = (await account()).id
+      if (!dryRun) for (const { id, version } of applied) await loadTemplate(app, { accountId, id: id!, version })
+      await printApplied(out, 'projects', applied, appliedColumns, dryRun)
+    },
+  }),
+
   command({
     path: 'projects list',
     isDefault: true,
@@ -75,33 +76,27 @@ const readCommands = (readResults: ReadResults): CommandList => [
       else out.one({ ...view, ...content })
     },
   }),
-]
 
-const deleteCommand = command({
-  path: 'projects delete',
-  summary: 'Delete a project; sent emails keep their content',
-  examples: ['svc projects delete Welcome --dry-run', 'svc projects delete Welcome --yes'],
-  arguments: [argument('<project>', 'id or name')],
-  flags: confirmed('show what would be deleted'),
-  run: async ({ out, work, confirm }, ref, flags) => {
-    const { deleteProject, findProject, planDeletion } = await import('./studio.ts')
-    const { id, name, ...uses } = await work(async (w) => {
-      const project = await findProject(w, ref)
-      return { id: project.id, name: project.name, ...(await planDeletion(w, project.id)) }
-    })
-    const users = `${quantity(uses.bindings, 'binding')} and ${quantity(uses.broadcasts, 'unsent broadcast')}`
-    const what = `delete the project ${name} (used by ${users}; sent emails keep their content)`
-    const isConfirmed = await confirm(what, flags, { id, name, ...uses })
-    if (!isConfirmed) return
-    await work((w) => deleteProject(w, id))
-    out.one({ id, name })
-  },
-})
-
-/** The commands `svc projects`. */
-export const commandsOf = (readResults: ReadResults): CommandList => [
-  applyCommand,
-  ...readCommands(readResults),
   renderCommand,
-  deleteCommand,
+
+  command({
+    path: 'projects delete',
+    summary: 'Delete a project; sent emails keep their content',
+    examples: ['svc projects delete Welcome --dry-run', 'svc projects delete Welcome --yes'],
+    arguments: [argument('<project>', 'id or name')],
+    flags: confirmed('show what would be deleted'),
+    run: async ({ out, work, confirm }, ref, flags) => {
+      const { deleteProject, findProject, planDeletion } = await import('./studio.ts')
+      const { id, name, ...uses } = await work(async (w) => {
+        const project = await findProject(w, ref)
+        return { id: project.id, name: project.name, ...(await planDeletion(w, project.id)) }
+      })
+      const users = `${quantity(uses.bindings, 'binding')} and ${quantity(uses.broadcasts, 'unsent broadcast')}`
+      const what = `delete the project ${name} (used by ${users}; sent emails keep their content)`
+      const isConfirmed = await confirm(what, flags, { id, name, ...uses })
+      if (!isConfirmed) return
+      await work((w) => deleteProject(w, id))
+      out.one({ id, name })
+    },
+  }),
 ]

@@ -30,7 +30,7 @@ const showOnce = (out: Output, created: NewSubscription & { oldSecretUntil?: num
   out.secret(created, 'secret', { ...own, url: subscription.url, events: subscription.events.join(',') })
 }
 
-const webhooks: CommandList = [
+export const commands: CommandList = [
   command({
     path: 'webhooks create',
     summary: 'Subscribe a URL to events; the signing secret is shown once',
@@ -236,10 +236,6 @@ const webhooks: CommandList = [
       exit(1)
     },
   }),
-]
-
-export const commands: CommandList = [
-  ...webhooks,
 
   ...events,
 ]
