@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, names, namesOf, present, text, unasked } from '../cli/flags.ts'
+import { argument, changing, confirmed, names, namesOf, needed, present, text, unasked } from '../cli/flags.ts'
 import { readBytes } from '../cli/input.ts'
 import { type Column, properties } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
@@ -308,7 +308,7 @@ export const commands: CommandList = [
       'svc keys create --name website --json',
     ],
     flags: {
-      name: text('<name>', 'name that says what the key is for'),
+      name: needed('<name>', 'name that says what the key is for'),
       scope: names(
         '<scopes>',
         'what it may call, separated by commas (default: everything)',
@@ -317,9 +317,8 @@ export const commands: CommandList = [
       expires: text('<when>', 'when it ends: a duration such as 90d, or a time (default: never)'),
       ...unasked('check the flags, and create nothing'),
     },
-    run: async ({ app, confirm, out, require, timezone, work }, options) => {
-      const { scope, expires, dryRun } = options
-      const { name } = await require(options, 'name')
+    run: async ({ app, confirm, out, timezone, work }, options) => {
+      const { name, scope, expires, dryRun } = options
       const { createKey, planKey } = await import('./accounts.keys.ts')
       const now = app.now()
       const input = {

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { collectEarly } from '../cli/command.ts'
 import { type CommandList, command, group } from '../cli/define.ts'
-import { argument, changing, confirmed, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, needed, text } from '../cli/flags.ts'
 import { passwordQuestion, readSecret } from '../cli/input.ts'
 import { notFound, Problem } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
@@ -61,13 +61,11 @@ export const commands: CommandList = [
       'svc bounces mailbox set --url imaps://bounces@imap.example.com:993 --password-file - < password.txt',
     ],
     flags: {
-      url: text('<url>', 'the mailbox: imaps://user@host[:993][/folder]; imap:// requires STARTTLS'),
+      url: needed('<url>', 'the mailbox: imaps://user@host[:993][/folder]; imap:// requires STARTTLS'),
       passwordFile: text('<file|->', 'the password, from a file or standard input'),
       ...changing(),
     },
-    run: async ({ app, asks, out, require, work }, flags) => {
-      const { url } = await require(flags, 'url')
-      const { passwordFile } = flags
+    run: async ({ app, asks, out, work }, { url, passwordFile }) => {
       const password = await readSecret(passwordFile, '--password-file', passwordQuestion(asks, url))
       const { setMailbox } = await import('./bounces.ts')
       out.one(await work((w) => setMailbox(app, w, { url, password })))

@@ -6,6 +6,7 @@ import {
   changing,
   confirmed,
   type FlagValues,
+  needed,
   paged,
   present,
   repeated,
@@ -253,12 +254,10 @@ export const commands: CommandList = [
     ],
     arguments: [argument('<broadcast>', 'id or name')],
     flags: {
-      to: text('<email>', 'the recipient; merge fields are filled if the list has this contact'),
+      to: needed('<email>', 'the recipient; merge fields are filled if the list has this contact'),
       ...unasked('render it and check everything except the relay, and send nothing'),
     },
-    run: async (context, ref, flags) => {
-      const { account, actor, app, exit, out, require, trial } = context
-      const { to, dryRun } = await require(flags, 'to')
+    run: async ({ account, actor, app, exit, out, trial }, ref, { to, dryRun }) => {
       const { testBroadcast } = await import('./broadcasts.ts')
       const result = await testBroadcast(app, (await account()).id, actor, ref, to, dryRun ? trial : undefined)
       if (dryRun) {
@@ -302,9 +301,8 @@ export const commands: CommandList = [
     summary: 'Create a draft with the content and the recipients of a broadcast',
     examples: ['svc broadcasts copy October --name November', 'svc broadcasts copy October --name November --json'],
     arguments: [argument('<broadcast>', 'id or name')],
-    flags: { name: text('<name>', 'the name of the draft'), ...changing() },
-    run: async ({ out, require, work }, ref, flags) => {
-      const { name } = await require(flags, 'name')
+    flags: { name: needed('<name>', 'the name of the draft'), ...changing() },
+    run: async ({ out, work }, ref, { name }) => {
       const { copyBroadcast, NewBroadcast } = await import('./broadcasts.ts')
       const parsed = await parse(NewBroadcast.shape.name.unwrap(), name, 'name')
       out.one(await out.named(await work((w) => copyBroadcast(w, ref, parsed))))

@@ -23,6 +23,8 @@ export interface RunOptions {
   aheadMs?: () => Promise<number>
   /** Whether `--dry-run` rolls back its units of work (`changing` of flags.ts). */
   rollsBack?: boolean
+  /** The flags that it needs (`needed` of flags.ts). */
+  needs?: readonly string[]
 }
 
 /** The first argument of `run`. The arguments of the command follow, then its flags. */
@@ -77,7 +79,8 @@ export interface Context {
   next(command: string): Promise<void>
   /**
    * Asks for the named flags that are missing, on a terminal. Elsewhere throws Problem `usage` that names all of them. Answers are added to
-   * `flags` itself, which it returns: no copy without them remains.
+   * `flags` itself, which it returns: no copy without them remains. It is for flags that are only sometimes needed (see `needed` of
+   * flags.ts).
    */
   require<Flags extends object, Name extends keyof Flags & string>(
     flags: Flags,

@@ -22,7 +22,9 @@ interface Group extends Item {
   brief?: string
 }
 
-interface Definition<A extends readonly Argument[], F extends Flags> extends Item, Omit<RunOptions, 'rollsBack'> {
+interface Definition<A extends readonly Argument[], F extends Flags>
+  extends Item,
+    Omit<RunOptions, 'rollsBack' | 'needs'> {
   /** Whether it runs if its noun is called without a verb. */
   isDefault?: boolean
   /** Whether help leaves it out. */
@@ -134,6 +136,7 @@ export const register = (
     const flags = Object.entries(rest.flags ?? {})
     for (const [property, flag] of flags) addFlag(added, item.path, property, flag)
     const rollsBack = flags.some(([, flag]) => flag.rollsBack)
-    added.action(action(run, { ...rest, rollsBack }) as (...input: unknown[]) => Promise<void>)
+    const needs = flags.flatMap(([property, flag]) => (flag.isNeeded ? property : []))
+    added.action(action(run, { ...rest, rollsBack, needs }) as (...input: unknown[]) => Promise<void>)
   }
 }

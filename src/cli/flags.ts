@@ -30,6 +30,8 @@ export interface Flag<Value> extends Place {
   /** Whether it is given as `--no-<name>`. */
   isNegated?: boolean
   default?: Value
+  /** Whether the command needs it (`needed`). */
+  isNeeded?: boolean
   /** Whether the flag rolls back the units of work of its command (`changing`). */
   rollsBack?: boolean
   /** Returns the value for a text. `earlier` is the value so far, as a flag may be repeated. */
@@ -46,6 +48,14 @@ export const text = <E extends Extra = Record<never, never>>(
   description: string,
   extra?: E,
 ): Flag<E extends { default: string } ? string : string | undefined> => ({ value, description, ...extra })
+
+/** A flag that the command needs. A person is asked for it; without a terminal the command is refused if it is missing. */
+export const needed = (value: string, description: string, extra: Extra = {}): Flag<string> => ({
+  value,
+  description,
+  ...extra,
+  isNeeded: true,
+})
 
 /** A flag whose text is parsed. `parse` throws Problem `usage`. */
 export const parsed = <Value>(
@@ -114,7 +124,7 @@ export const changing = (dryRun = 'show what would change, and change nothing', 
 
 /** The flags of a command that applies the documents of a file (`printApplied`). */
 export const applying = {
-  file: text('<file>', 'the file, or - for standard input; several documents are applied all or nothing', {
+  file: needed('<file>', 'the file, or - for standard input; several documents are applied all or nothing', {
     short: '-f',
   }),
   ...unasked('check the file and show what would change'),

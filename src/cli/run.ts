@@ -343,11 +343,10 @@ export const runner =
         context = created.context
         // A command without the app closes its own connections, so it is never cut off.
         const isDry = run.rollsBack === true && command.opts<{ dryRun?: boolean }>().dryRun === true
+        const settled = await settleArguments(created, command, args, loadChoices)
+        const needed = context.require(settled.at(-2) as Record<string, unknown>, ...(run.needs ?? []))
         await Promise.race([
-          act(
-            isDry ? dryRunContext(context) : context,
-            ...(await settleArguments(created, command, args, loadChoices)),
-          ),
+          needed.then(() => act(isDry ? dryRunContext(created.context) : created.context, ...settled)),
           interruption.cutOff(() => run.app === 'none' || created.handlesSignal()),
         ])
         if (isDry) out.note('Nothing was changed.')

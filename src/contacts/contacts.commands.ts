@@ -1,6 +1,6 @@
 import { type Context, collectEarly } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
-import { absent, argument, changing, confirmed, paged, present, repeated, text, unasked } from '../cli/flags.ts'
+import { absent, argument, changing, confirmed, needed, paged, present, repeated, text, unasked } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { type Column, jsonText, properties } from '../cli/output.ts'
 import { type PageRequest, pageRequest } from '../lib/page-request.ts'
@@ -279,21 +279,20 @@ export const commandsOf = (narrow: Narrow): CommandList => [
       'svc contacts upsert --list Customers --email ada@example.com --no-events',
     ],
     flags: {
-      list: text('<id|name>', 'the list'),
-      email: text('<email>', 'the address'),
+      list: needed('<id|name>', 'the list'),
+      email: needed('<email>', 'the address'),
       field: repeated('<name=value>', 'a field to set, repeatable; other fields stay'),
       events: absent('fire no contact.created and contact.updated'),
       ...changing(),
     },
     run: async (context, flags) => {
-      const { app, actor, out, require, work, account } = context
-      const given = await require(flags, 'list', 'email')
+      const { app, actor, out, work, account } = context
       const { normalizeFields } = await import('./contacts.fields.ts')
       const { findList } = await import('./lists/lists.ts')
       const { upsertContact } = await import('./write/upsert.ts')
       const fields = normalizeFields(Object.fromEntries(flags.field.map(fieldOf)))
-      const email = await parseEmail(given.email)
-      const list = await work((w) => findList(w, given.list))
+      const email = await parseEmail(flags.email)
+      const list = await work((w) => findList(w, flags.list))
       const write = { listId: list.id, email, fields }
       const { events } = flags
       const { contact, ...counts } = await upsertContact(app, (await account()).id, actor, write, { events })
@@ -323,14 +322,13 @@ export const commandsOf = (narrow: Narrow): CommandList => [
       'svc contacts remove ada@example.com --list Customers --yes',
     ],
     arguments: [argument('<email>')],
-    flags: { list: text('<id|name>', 'the list'), ...confirmed('show what would be removed') },
+    flags: { list: needed('<id|name>', 'the list'), ...confirmed('show what would be removed') },
     run: async (context, given, flags) => {
-      const { out, work, trial, require, confirm } = context
-      const { list: ref } = await require(flags, 'list')
+      const { out, work, trial, confirm } = context
       const { findList } = await import('./lists/lists.ts')
       const { leaveList, leavingEffects } = await import('./write/remove.ts')
       const email = await parseEmail(given)
-      const list = await work((w) => findList(w, ref))
+      const list = await work((w) => findList(w, flags.list))
       const remove = async (w: Work) => {
         const removed = await leaveList(w, list.id, email)
         if (!removed) throw notFound(`${shown(email)} is not in the list ${shown(list.name)}`)

@@ -1,6 +1,6 @@
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command, group } from '../cli/define.ts'
-import { argument, changing, confirmed, paged, present, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, needed, paged, present, text } from '../cli/flags.ts'
 import { parse, readText } from '../cli/input.ts'
 import { type Column, properties } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
@@ -67,10 +67,9 @@ const publishing = (name: string, summary: string, published: boolean) =>
 
 const lessonContent = 'CommonMark; a blank line ends a paragraph; from a file, from standard input, or given here'
 
-const setKey = async (context: Context, ref: string, flags: { email?: string }, active: boolean): Promise<void> => {
-  const { app, out, require, work } = context
-  const given = await require(flags, 'email')
-  const email = await parseEmail(given.email)
+const setKey = async (context: Context, ref: string, given: string, active: boolean): Promise<void> => {
+  const { app, out, work } = context
+  const email = await parseEmail(given)
   const { enrolMember, findCourseNamed, portalPage } = await import('./courses.ts')
   const { result, portal } = await work(async (w) => {
     const { id } = await findCourseNamed(w, ref)
@@ -123,13 +122,12 @@ export const commands: CommandList = [
     path: 'courses create',
     summary: 'Create a course',
     examples: ['svc courses create --title Sailing', 'svc courses create --title Sailing --publish --json'],
-    flags: { title: text('<title>', 'its title'), publish: present('open it to the members immediately') },
-    run: async (context, flags) => {
-      const { app, out, require, work } = context
-      const { title } = await require(flags, 'title')
+    flags: { title: needed('<title>', 'its title'), publish: present('open it to the members immediately') },
+    run: async (context, { title, publish = false }) => {
+      const { app, out, work } = context
       const { createCourse, portalPage } = await import('./courses.ts')
       const { course, portal } = await work(async (w) => {
-        const course = await createCourse(w, { title, published: flags.publish === true })
+        const course = await createCourse(w, { title, published: publish })
         return { course, portal: await portalPage(app, w, course.id) }
       })
       out.one(course)
@@ -145,9 +143,8 @@ export const commands: CommandList = [
       'svc courses update Sailing --title "Sailing for beginners" --dry-run',
     ],
     arguments: [course],
-    flags: { title: text('<title>', 'its new title'), ...changing() },
-    run: async ({ out, require, work }, ref, flags) => {
-      const { title } = await require(flags, 'title')
+    flags: { title: needed('<title>', 'its new title'), ...changing() },
+    run: async ({ out, work }, ref, { title }) => {
       const { updateCourse } = await import('./courses.ts')
       out.one(await work((w) => updateCourse(w, ref, { title })))
     },
@@ -187,8 +184,8 @@ export const commands: CommandList = [
       'svc courses enroll Sailing --email ada@example.com --json',
     ],
     arguments: [course],
-    flags: { email: text('<email>', 'the member'), ...changing() },
-    run: (context, ref, flags) => setKey(context, ref, flags, true),
+    flags: { email: needed('<email>', 'the member'), ...changing() },
+    run: (context, ref, { email }) => setKey(context, ref, email, true),
   }),
 
   command({
@@ -199,8 +196,8 @@ export const commands: CommandList = [
       'svc courses revoke Sailing --email ada@example.com --yes',
     ],
     arguments: [course],
-    flags: { email: text('<email>', 'the member'), ...changing() },
-    run: (context, ref, flags) => setKey(context, ref, flags, false),
+    flags: { email: needed('<email>', 'the member'), ...changing() },
+    run: (context, ref, { email }) => setKey(context, ref, email, false),
   }),
 
   command({
@@ -211,10 +208,9 @@ export const commands: CommandList = [
       'svc courses embed-token Sailing --email ada@example.com --json',
     ],
     arguments: [course],
-    flags: { email: text('<email>', 'the member') },
-    run: async ({ app, out, require, work }, ref, flags) => {
-      const given = await require(flags, 'email')
-      const email = await parseEmail(given.email)
+    flags: { email: needed('<email>', 'the member') },
+    run: async ({ app, out, work }, ref, flags) => {
+      const email = await parseEmail(flags.email)
       const { findCourseNamed, mintPortalUrl } = await import('./courses.ts')
       const portalUrl = await work(async (w) => mintPortalUrl(app, w, (await findCourseNamed(w, ref)).id, email))
       if (out.format === 'json' || out.format === 'jsonl') out.one({ portalUrl })
@@ -270,12 +266,11 @@ export const commands: CommandList = [
     ],
     arguments: [course],
     flags: {
-      title: text('<title>', 'its title'),
-      content: text('<@file|-|text>', lessonContent),
+      title: needed('<title>', 'its title'),
+      content: needed('<@file|-|text>', lessonContent),
       videoUrl: text('<url>', 'video on YouTube or Vimeo, or an https file'),
     },
-    run: async ({ out, require, work }, ref, flags) => {
-      const { title, content, videoUrl } = await require(flags, 'title', 'content')
+    run: async ({ out, work }, ref, { title, content, videoUrl }) => {
       const text = await readText(content, '--content', out)
       const { addLesson } = await import('./courses.ts')
       out.one(await work((w) => addLesson(w, ref, { title, content: text, videoUrl })))

@@ -1,6 +1,6 @@
 import type { Context } from '../cli/command.ts'
 import { command } from '../cli/define.ts'
-import { argument, text, unasked } from '../cli/flags.ts'
+import { argument, needed, unasked } from '../cli/flags.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import type { Deal } from './deals.ts'
@@ -78,12 +78,10 @@ export const moveCommand = command({
   ],
   arguments: [argument('<ids...>')],
   flags: {
-    to: text('<stage>', 'the stage: id, or its name in the deal’s pipeline'),
+    to: needed('<stage>', 'the stage: id, or its name in the deal’s pipeline'),
     ...unasked('show what would move and which events would fire'),
   },
-  run: async (context, ids, flags) => {
-    const { to } = await context.require(flags, 'to')
-    const dryRun = flags.dryRun ?? false
+  run: async (context, ids, { to, dryRun = false }) => {
     const result = await moveEach(context, [...new Set(ids)], to, dryRun)
     const [first] = result.failures
     if (first && result.done.length === 0) throw first

@@ -1,5 +1,5 @@
 import { type CommandList, command, group } from '../cli/define.ts'
-import { argument, changing, confirmed, repeated, text, unasked } from '../cli/flags.ts'
+import { argument, changing, confirmed, needed, repeated, text, unasked } from '../cli/flags.ts'
 import { type Column, type Output, properties } from '../cli/output.ts'
 import { shown as echoed, Problem } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
@@ -61,16 +61,15 @@ export const commands: CommandList = [
       'svc pipelines create --name Hiring --stage Applied:open --stage Hired:won --stage Rejected:lost',
     ],
     flags: {
-      name: text('<name>', 'its name, unique in the account'),
+      name: needed('<name>', 'its name, unique in the account'),
       stage: repeated('<name:kind>', 'a stage in board order, such as Lead:open; kind is open, won or lost', {
         noun: null,
       }),
     },
-    run: async ({ out, require, work }, flags) => {
-      const { name } = await require(flags, 'name')
+    run: async ({ out, work }, flags) => {
       const { createPipeline } = await import('./deals.ts')
       const stages = await Promise.all(flags.stage.map(stageOf))
-      shown(out, await work((w) => createPipeline(w, { name, ...(stages.length > 0 && { stages }) })))
+      shown(out, await work((w) => createPipeline(w, { name: flags.name, ...(stages.length > 0 && { stages }) })))
     },
   }),
 
@@ -111,18 +110,17 @@ export const commands: CommandList = [
     ],
     arguments: [argument('<pipeline>', 'id or name')],
     flags: {
-      name: text('<name>', 'its name, unique in the pipeline'),
+      name: needed('<name>', 'its name, unique in the pipeline'),
       kind: text('<kind>', 'open, won or lost', {
         default: 'open',
         of: kinds,
       }),
       ...changing(),
     },
-    run: async ({ out, require, work }, ref, flags) => {
-      const { name } = await require(flags, 'name')
+    run: async ({ out, work }, ref, flags) => {
       const { addStage } = await import('./deals.ts')
       const kind = await kindOf(flags.kind)
-      shown(out, await work((w) => addStage(w, ref, { name, kind })))
+      shown(out, await work((w) => addStage(w, ref, { name: flags.name, kind })))
     },
   }),
 

@@ -1,6 +1,6 @@
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command, group } from '../cli/define.ts'
-import { argument, changing, confirmed, paged, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, needed, paged } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { type Column, moneyText, type Output, printable } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
@@ -114,15 +114,14 @@ export const commandsOf = (loadBlocks: () => Promise<readonly BlockKind[]>): Com
     ],
     arguments: [argument('<project>', 'id or name')],
     flags: {
-      url: text('<url>', 'the URL that receives interactions'),
+      url: needed('<url>', 'the URL that receives interactions'),
       ...changing(),
     },
-    run: async ({ account, actor, app, out, require }, ref, flags) => {
-      const { url } = await require(flags, 'url')
+    run: async ({ account, actor, app, out }, ref, { url, dryRun }) => {
       const { setProjectWebhook } = await import('./engagement.webhook.ts')
       const webhook = await setProjectWebhook(app, (await account()).id, actor, ref, url)
       const { secret: _, ...planned } = webhook
-      if (flags.dryRun) out.one(planned)
+      if (dryRun) out.one(planned)
       else out.secret(webhook, 'secret')
     },
   }),
@@ -213,13 +212,12 @@ export const commandsOf = (loadBlocks: () => Promise<readonly BlockKind[]>): Com
     summary: 'Set the lead score of an address; crossing the threshold fires lead.hot',
     examples: ['svc score set ada@example.com --score 60', 'svc score set ada@example.com --score 60 --dry-run'],
     arguments: [argument('<email>')],
-    flags: { score: text('<points>', 'the new score, from 0 to 1000000'), ...changing() },
-    run: async ({ out, work, require }, email, flags) => {
-      const given = await require(flags, 'score')
+    flags: { score: needed('<points>', 'the new score, from 0 to 1000000'), ...changing() },
+    run: async ({ out, work }, email, flags) => {
       const { setScore } = await import('./engagement.score.ts')
       const { normalizeEmail } = await import('../lib/email.ts')
       const { z } = await import('zod')
-      const score = await parse(z.coerce.number().min(0).max(1_000_000), given.score, 'score')
+      const score = await parse(z.coerce.number().min(0).max(1_000_000), flags.score, 'score')
       out.one(await work((w) => setScore(w, normalizeEmail(email), score)))
     },
   }),

@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { applying, argument, changing, confirmed, present, repeated, text } from '../cli/flags.ts'
+import { applying, argument, changing, confirmed, needed, present, repeated, text } from '../cli/flags.ts'
 import { parse, readDocumentsOf } from '../cli/input.ts'
 import { type Column, printApplied, printWithCounts, properties } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
@@ -39,16 +39,15 @@ export const commands: CommandList = [
       'svc forms create --name Embedded --list Customers --origin https://shop.example',
     ],
     flags: {
-      name: text('<name>', 'its name, unique in the account and shown on its page'),
-      list: text('<id|name>', 'the list that contacts are added to'),
+      name: needed('<name>', 'its name, unique in the account and shown on its page'),
+      list: needed('<id|name>', 'the list that contacts are added to'),
       field: repeated('<name>', 'a field beside the email address (repeatable)'),
       doubleOptIn: present('keep contacts pending until they confirm by the link in an email'),
       origin: repeated('<url>', 'a site whose scripts may post to it (repeatable)'),
     },
-    run: async ({ app, out, require, work }, flags) => {
-      const { name, list } = await require(flags, 'name', 'list')
+    run: async ({ app, out, work }, flags) => {
       const { createForm, FormFile, viewForm } = await import('./forms.ts')
-      const { field: fields, origin: origins, doubleOptIn = false } = flags
+      const { name, list, field: fields, origin: origins, doubleOptIn = false } = flags
       const file = await parse(FormFile, { name, list, fields, doubleOptIn, origins })
       // Read before anything is written: it throws if this process would make other links than the daemon.
       const { publicUrl } = app.config
@@ -95,11 +94,9 @@ export const commands: CommandList = [
     summary: 'Create or update forms from a JSON or YAML file, matched by id or else by name',
     examples: ['svc forms apply -f form.yaml --dry-run', 'svc forms apply -f - < form.yaml'],
     flags: applying,
-    run: async ({ app, out, work, require }, flags) => {
-      const { file } = await require(flags, 'file')
+    run: async ({ app, out, work }, { file, dryRun = false }) => {
       const { applyForms, viewForm } = await import('./forms.ts')
       const documents = await readDocumentsOf(file)
-      const { dryRun = false } = flags
       // Read before anything is written: it throws if this process would make other links than the daemon.
       const { publicUrl } = app.config
       const applied = await work((w) => applyForms(w, documents, { dryRun }))
@@ -155,19 +152,18 @@ export const commands: CommandList = [
     ],
     arguments: [argument('<form>', 'id or name')],
     flags: {
-      email: text('<email>', 'the email address'),
+      email: needed('<email>', 'the email address'),
       field: repeated('<name=value>', 'a field (repeatable)'),
       ...changing('show the status that the contact would have, and change nothing'),
     },
     run: async (context, ref, flags) => {
-      const { app, out, actor, account, require, work } = context
-      const { email } = await require(flags, 'email')
+      const { app, out, actor, account, work } = context
       const given = Object.fromEntries(flags.field.map(fieldOf))
       const { requireSubmission, findForm, submitForm } = await import('./forms.ts')
       const form = await work((w) => findForm(w, ref))
       for (const name of Object.keys(given))
         if (!form.fields.some((field) => field.name === name)) out.note(`Ignored ${name}: the form has no such field.`)
-      const { fields, email: address } = requireSubmission(form, { ...given, email })
+      const { fields, email: address } = requireSubmission(form, { ...given, email: flags.email })
       const submission = { email: address, fields, isHoneypotFilled: false }
       const status = await submitForm(app, { accountId: (await account()).id, actor }, form.id, submission)
       out.one({ ok: true, status })

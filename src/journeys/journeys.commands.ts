@@ -6,6 +6,7 @@ import {
   changing,
   confirmed,
   type FlagValues,
+  needed,
   paged,
   present,
   repeated,
@@ -171,11 +172,9 @@ export const commands: CommandList = [
     summary: 'Create or update journeys from a YAML or JSON file: by id where it has one, else by name',
     examples: ['svc journeys apply -f welcome.yaml', 'svc journeys apply -f welcome.yaml --dry-run'],
     flags: applying,
-    run: async ({ app, next, out, work, require }, flags) => {
-      const { file } = await require(flags, 'file')
+    run: async ({ app, next, out, work }, { file, dryRun = false }) => {
       const { applyJourneys, checkStepUrls } = await import('./journeys.ts')
       const documents = await readDocumentsOf(file)
-      const dryRun = flags.dryRun ?? false
       const urlFaults = await checkStepUrls(app, documents)
       const applied = await work((w) => applyJourneys(w, documents, { dryRun, urlFaults }))
       await printApplied(out, 'journeys', applied, appliedColumns, dryRun)
@@ -261,17 +260,16 @@ export const commands: CommandList = [
       'svc journeys test -f welcome.yaml --contact ada@example.com --data plan=pro --json',
     ],
     flags: {
-      file: text('<file>', 'the file with one journey, or - for standard input', { short: '-f' }),
-      contact: text('<email>', 'an address in a list'),
+      file: needed('<file>', 'the file with one journey, or - for standard input', { short: '-f' }),
+      contact: needed('<email>', 'an address in a list'),
       data: repeated('<name=value|@file>', 'data of the trigger: a field and its value, or a JSON file (repeatable)'),
     },
-    run: async ({ app, out, require, trial }, flags) => {
-      const { file, contact } = await require(flags, 'file', 'contact')
+    run: async ({ app, out, trial }, { file, contact, data: given }) => {
       const { checkStepUrls, TriggerData } = await import('./journeys.ts')
       const { rehearse } = await import('./engine/rehearsal.ts')
       const { emailAddress } = await import('../lib/address.ts')
       const email = await parse(emailAddress(), contact, 'contact')
-      const data = await parse(TriggerData, await readData(flags.data), 'data')
+      const data = await parse(TriggerData, await readData(given), 'data')
       const documents = await readDocumentsOf(file)
       if (documents.length !== 1)
         throw new Problem('usage', `${file} must hold one journey, and holds ${number(documents.length)}`)

@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, needed, text } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import type { Column } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
@@ -23,16 +23,15 @@ export const commands: CommandList = [
       `svc segments create --name Vienna --list Customers --where 'field."Home town" = Vienna or domain ~ .at' --dry-run`,
     ],
     flags: {
-      name: text('<name>', 'name of the segment, unique in the account'),
-      list: text('<id|name>', 'the list'),
-      where: text('<filter>', 'the filter, such as plan = pro and opened < 30d'),
+      name: needed('<name>', 'name of the segment, unique in the account'),
+      list: needed('<id|name>', 'the list'),
+      where: needed('<filter>', 'the filter, such as plan = pro and opened < 30d'),
       ...changing('show how many contacts would be in it, and change nothing'),
     },
-    run: async ({ out, require, work }, flags) => {
-      const { name, list, where } = await require(flags, 'name', 'list', 'where')
+    run: async ({ out, work }, { name, list, where, dryRun }) => {
       const { countSegment, createSegment, NewSegment } = await import('./segments.ts')
       const input = await parse(NewSegment, { name, list, where })
-      if (flags.dryRun) {
+      if (dryRun) {
         const counted = await work(async (w) => {
           const segment = await createSegment(w, input)
           return { ...segment, count: await countSegment(w, segment) }

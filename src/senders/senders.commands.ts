@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, text, unasked } from '../cli/flags.ts'
+import { argument, changing, confirmed, needed, text, unasked } from '../cli/flags.ts'
 import { passwordQuestion, readSecret } from '../cli/input.ts'
 import { type Column, properties } from '../cli/output.ts'
 import type { DomainRecord, DomainView } from './domains.ts'
@@ -32,7 +32,7 @@ export const commands: CommandList = [
       'svc relay set --url smtp://smtp.example.com:587 --bounce-address bounces@shop.example',
     ],
     flags: {
-      url: text(
+      url: needed(
         '<url>',
         'the relay: smtp[s]://[user@]host:port; a password requires TLS, unless the URL ends with ?tls=optional',
       ),
@@ -40,9 +40,7 @@ export const commands: CommandList = [
       bounceAddress: text('<email>', 'address for delivery reports; +<message id> is inserted before its @'),
       ...changing(),
     },
-    run: async ({ app, asks, out, require, work }, flags) => {
-      const { url } = await require(flags, 'url')
-      const { passwordFile, bounceAddress = null } = flags
+    run: async ({ app, asks, out, work }, { url, passwordFile, bounceAddress = null }) => {
       const password = await readSecret(passwordFile, '--password-file', passwordQuestion(asks, url))
       const { setRelay } = await import('./relays.ts')
       out.one(await work((w) => setRelay(app, w, { url, password, bounceAddress })))
@@ -101,14 +99,13 @@ export const commands: CommandList = [
       'svc senders add --email hello@shop.example --name "The Shop" --reply-to support@shop.example',
     ],
     flags: {
-      email: text('<email>', 'the From address'),
-      name: text('<name>', 'the From name'),
+      email: needed('<email>', 'the From address'),
+      name: needed('<name>', 'the From name'),
       replyTo: text('<email>', 'address for replies'),
     },
-    run: async ({ out, require, work }, flags) => {
-      const { email, name } = await require(flags, 'email', 'name')
+    run: async ({ out, work }, { email, name, replyTo }) => {
       const { addSender } = await import('./senders.ts')
-      out.one(await work((w) => addSender(w, { email, name, replyTo: flags.replyTo })))
+      out.one(await work((w) => addSender(w, { email, name, replyTo })))
     },
   }),
 

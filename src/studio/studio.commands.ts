@@ -28,11 +28,9 @@ export const commandsOf = (readResults: ReadResults): CommandList => [
       'Create or update projects from a JSON or YAML file, matched by id if the document has one, otherwise by name',
     examples: ['svc projects apply -f welcome.yaml', 'svc projects apply -f welcome.yaml --dry-run'],
     flags: applying,
-    run: async ({ account, app, out, work, require }, flags) => {
-      const { file } = await require(flags, 'file')
+    run: async ({ account, app, out, work }, { file, dryRun = false }) => {
       const { applyProjects, loadTemplate } = await import('./studio.ts')
       const documents = await readDocumentsOf(file)
-      const dryRun = flags.dryRun ?? false
       const applied = await work((w) => applyProjects(w, documents, { dryRun }))
       // Loading a template renders and stores it: the first email does not wait for it, and the daemon does not load MJML.
       const accountId = (await account()).id

@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, needed, text } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { properties } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
@@ -18,14 +18,13 @@ export const commands: CommandList = [
       'svc topics create --name "New courses" --description "When a course opens, about once a month"',
     ],
     flags: {
-      name: text('<name>', 'its name, which recipients see; unique in the account'),
+      name: needed('<name>', 'its name, which recipients see; unique in the account'),
       description: text('<text>', 'what it is about, for recipients'),
       ...changing(),
     },
-    run: async ({ out, require, work }, flags) => {
-      const { name } = await require(flags, 'name')
+    run: async ({ out, work }, { name, description }) => {
       const { createTopic, NewTopic } = await import('./topics.change.ts')
-      const input = await parse(NewTopic, { name, description: flags.description })
+      const input = await parse(NewTopic, { name, description })
       out.one(await work((w) => createTopic(w, input)))
     },
   }),

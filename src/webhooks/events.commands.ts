@@ -1,6 +1,6 @@
 import { type Context, requireNoPage } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, type FlagValues, followed, paged, repeated, text } from '../cli/flags.ts'
+import { argument, type FlagValues, followed, needed, paged, repeated, text } from '../cli/flags.ts'
 import { parse, readInput, readText } from '../cli/input.ts'
 import { type Column, jsonText, type Output, properties } from '../cli/output.ts'
 import type { newEvents } from '../deliveries/deliveries.ts'
@@ -55,7 +55,7 @@ const pathAndValue = (option: string): [path: string, value: string] => {
 }
 
 const sendFlags = {
-  to: text('<url>', 'the URL, which may be on this machine'),
+  to: needed('<url>', 'the URL, which may be on this machine'),
   secretFile: text('<file>', 'the signing secret, - for stdin (default: a new one)'),
   set: repeated('<path=value>', 'change a value, such as data.deal.value=9'),
   data: text('<@file|-|text>', 'the data as JSON: from a file, from standard input, or given here'),
@@ -77,14 +77,13 @@ const buildEvent = async (
 }
 
 const send = async (context: Context, name: string, options: SendOptions): Promise<void> => {
-  const { out, exit, require } = context
-  const { to } = await require(options, 'to')
+  const { out, exit } = context
   if (options.secretFile === '-' && (options.data === '-' || options.data === '@-')) {
     throw new Problem('usage', 'Only one of --secret-file and --data can be read from stdin')
   }
   const { parseTarget, sendEvent } = await import('./webhooks.send.ts')
   const { parseServers } = await import('../net/resolver.ts')
-  const target = parseTarget(to)
+  const target = parseTarget(options.to)
   const dnsServers = parseServers(process.env.SVC_DNS_SERVERS ?? '')
   const nowMs = Date.now()
   const event = await buildEvent(await eventName(name), options, nowMs, out)

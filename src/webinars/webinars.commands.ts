@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, type FlagValues, paged, present, text } from '../cli/flags.ts'
+import { argument, changing, confirmed, type FlagValues, needed, paged, present, text } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { type Column, printWithCounts, properties } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
@@ -211,7 +211,7 @@ export const commands: CommandList = [
       'svc webinars create --title Office --access-mode subscribers --stream https://stream.example/live',
     ],
     flags: {
-      title: text('<title>', 'its title'),
+      title: needed('<title>', 'its title'),
       at: text(
         '<time>',
         'when it begins: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 30m, 2h, 2d',
@@ -225,11 +225,10 @@ export const commands: CommandList = [
       cover: coverFlag(),
       ...planFlags,
     },
-    run: async ({ app, next, out, require, timezone, work }, flags) => {
-      const { title } = await require(flags, 'title')
+    run: async ({ app, next, out, timezone, work }, flags) => {
       const { createWebinar, NewWebinar, registerUrl, setCover } = await import('./webinars.ts')
       const { findCourseNamed } = await import('../courses/courses.ts')
-      const { at, capacity, course, accessMode, stream } = flags
+      const { title, at, capacity, course, accessMode, stream } = flags
       if (capacity !== undefined && !isCount(capacity))
         throw new Problem('usage', '--capacity must be a whole number, 0 or more')
       const plan = await parse(

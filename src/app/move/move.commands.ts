@@ -1,6 +1,6 @@
 import type { Context } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
-import { argument, present, text, unasked } from '../../cli/flags.ts'
+import { argument, needed, present, text, unasked } from '../../cli/flags.ts'
 import { readSecret } from '../../cli/input.ts'
 import { conflict, notFound, Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
@@ -55,14 +55,16 @@ const exportTo = async (context: Context, ref: string, flags: Flags): Promise<vo
   }
 }
 
-const importFrom = async (context: Context, file: string, flags: Flags): Promise<void> => {
+const importFrom = async (
+  context: Context,
+  file: string,
+  { secretFile, dryRun = false }: { secretFile: string; dryRun?: boolean },
+): Promise<void> => {
   const { app, actor, out, signal, withProgress } = context
-  const { secretFile } = await context.require(flags, 'secretFile')
   const passphrase = await passphraseOf(secretFile)
   const [{ existsSync, statSync }, { importAccount }] = await Promise.all([import('node:fs'), import('./move.ts')])
   if (!existsSync(file)) throw notFound(`There is no file ${file}`)
   if (!statSync(file).isFile()) throw new Problem('usage', `${file} is not a file`)
-  const dryRun = flags.dryRun === true
   try {
     const { id, name, rows } = await withProgress('rows', null, (onRows) =>
       importAccount(app, file, { actor, passphrase, signal, onRows, dryRun }),
@@ -110,7 +112,7 @@ export const commands: CommandList = [
     ],
     arguments: [argument('<file>', 'what svc accounts export has written')],
     flags: {
-      secretFile: text('<file|->', 'the passphrase that the file was exported with'),
+      secretFile: needed('<file|->', 'the passphrase that the file was exported with'),
       ...unasked('check the whole file, and change nothing'),
     },
     account: 'none',

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type Context, collectEarly } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
-import { absent, argument, confirmed, type FlagValues, paged, present, text, unasked } from '../../cli/flags.ts'
+import { absent, argument, confirmed, type FlagValues, needed, paged, present, text, unasked } from '../../cli/flags.ts'
 import { properties } from '../../cli/output.ts'
 import { Problem } from '../../lib/problem.ts'
 import { number, quantity } from '../../lib/quantity.ts'
@@ -28,7 +28,7 @@ const importColumns = properties<ImportView>(
 const rejectColumns = properties<Reject>('line', 'email', 'reason')
 
 const importFlags = {
-  list: text('<id|name>', 'the list to import into', { mayBeNew: true }),
+  list: needed('<id|name>', 'the list to import into', { mayBeNew: true }),
   createList: present('create the list if it does not exist'),
   map: text('<map>', 'map columns to fields: "E-mail=email,First=first_name"; other columns keep their names'),
   encoding: text('<name>', 'encoding of the file, such as latin1 (default: utf-8; detected on a terminal)', {
@@ -331,7 +331,7 @@ export const importCommand = command({
   flags: importFlags,
   before: collectEarly,
   run: async (context, file, flags) => {
-    const { list } = await context.require(flags, 'list')
+    const { list } = flags
     const options = await optionsOf(file, flags)
     await context.account()
     await interruptible(context, async () => {

@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../../cli/define.ts'
-import { argument, changing, confirmed, repeated, text } from '../../cli/flags.ts'
+import { argument, changing, confirmed, needed, repeated } from '../../cli/flags.ts'
 import { parse } from '../../cli/input.ts'
 import type { Column } from '../../cli/output.ts'
 import { number, quantity } from '../../lib/quantity.ts'
@@ -23,13 +23,12 @@ export const lists: CommandList = [
       'svc lists create --name Customers --field first_name --field company',
     ],
     flags: {
-      name: text('<name>', 'name of the list, unique in the account'),
+      name: needed('<name>', 'name of the list, unique in the account'),
       field: repeated('<name>', 'name of a column, repeatable; writes add new columns automatically'),
     },
-    run: async ({ out, require, work }, flags) => {
-      const { name } = await require(flags, 'name')
+    run: async ({ out, work }, { name, field }) => {
       const { createList, NewList } = await import('./lists.ts')
-      const input = await parse(NewList, { name, fields: flags.field })
+      const input = await parse(NewList, { name, fields: field })
       out.one(await work((w) => createList(w, input)))
     },
   }),
