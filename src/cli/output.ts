@@ -8,28 +8,18 @@ import {
   type Counts,
   cellOf,
   chosen,
-  drawBars,
   drawCounts,
-  drawGauges,
   drawObject,
   drawResults,
-  drawTrends,
-  fitted,
   harmless,
   idPattern,
   jsonText,
-  type Money,
-  mailboxText,
   moment,
-  moneyText,
   plainRows,
   printable,
-  properties,
   type Results,
   rowsDrawer,
   selected,
-  span,
-  widthOf,
   wrapped,
 } from './draw/draw.ts'
 import { asTyped } from './next.ts'
@@ -51,7 +41,7 @@ export {
   properties,
   span,
   widthOf,
-}
+} from './draw/draw.ts'
 
 /** Prints an object with its statistics: on a terminal they are drawn below it, elsewhere they are further properties. */
 const printWith = (out: Output, thing: object, statistics: object, draw: (canvas: Canvas) => string[]): void => {
