@@ -164,8 +164,7 @@ export const commands: CommandList = [
       argument('[new-plan]', 'the plan, after an account', { of: planNames }),
     ],
     flags: changing(undefined, 'skip the question'),
-    run: async (context, first, second, options) => {
-      const { out, operate, account, confirm } = context
+    run: async ({ out, operate, account, confirm }, first, second, options) => {
       const { planExcess } = await import('./accounts.quotas.ts')
       const { setPlan, showAccount } = await import('./accounts.ts')
       const [ref, plan] = second === undefined ? [(await account()).id, first] : [first, second]

@@ -285,8 +285,7 @@ export const commandsOf = (narrow: Narrow): CommandList => [
       events: absent('fire no contact.created and contact.updated'),
       ...changing(),
     },
-    run: async (context, flags) => {
-      const { app, actor, out, work, account } = context
+    run: async ({ app, actor, out, work, account }, flags) => {
       const { normalizeFields } = await import('./contacts.fields.ts')
       const { findList } = await import('./lists/lists.ts')
       const { upsertContact } = await import('./write/upsert.ts')
@@ -323,8 +322,7 @@ export const commandsOf = (narrow: Narrow): CommandList => [
     ],
     arguments: [argument('<email>')],
     flags: { list: needed('<id|name>', 'the list'), ...confirmed('show what would be removed') },
-    run: async (context, given, flags) => {
-      const { out, work, trial, confirm } = context
+    run: async ({ out, work, trial, confirm }, given, flags) => {
       const { findList } = await import('./lists/lists.ts')
       const { leaveList, leavingEffects } = await import('./write/remove.ts')
       const email = await parseEmail(given)

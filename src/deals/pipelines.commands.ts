@@ -169,8 +169,7 @@ export const commands: CommandList = [
       pipeline: ofPipeline,
       ...unasked('count the deals whose status would change'),
     },
-    run: async (context, ref, given, flags) => {
-      const { out, work, confirm } = context
+    run: async ({ out, work, confirm }, ref, given, flags) => {
       const { countDeals, findStage, setStageKind } = await import('./deals.ts')
       const kind = await kindOf(given)
       if (flags.dryRun) {

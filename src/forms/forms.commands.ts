@@ -156,8 +156,7 @@ export const commands: CommandList = [
       field: repeated('<name=value>', 'a field (repeatable)'),
       ...changing('show the status that the contact would have, and change nothing'),
     },
-    run: async (context, ref, flags) => {
-      const { app, out, actor, account, work } = context
+    run: async ({ app, out, actor, account, work }, ref, flags) => {
       const given = Object.fromEntries(flags.field.map(fieldOf))
       const { requireSubmission, findForm, submitForm } = await import('./forms.ts')
       const form = await work((w) => findForm(w, ref))

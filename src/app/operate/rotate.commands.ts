@@ -24,8 +24,7 @@ const givenSecret = async ({ secretFile }: Flags): Promise<string | null> => {
   return secret
 }
 
-const rotate = async (context: Context, flags: Flags): Promise<void> => {
-  const { out, confirm } = context
+const rotate = async ({ out, confirm }: Context, flags: Flags): Promise<void> => {
   const given = await givenSecret(flags)
   const { openForInspection } = await import('../open.ts')
   const { rotateSecret, usesSecret } = await import('./rotate.ts')
