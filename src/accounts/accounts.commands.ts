@@ -17,13 +17,11 @@ const planNames = ['free', 'starter', 'pro', 'business', 'unlimited']
 const accountColumns: Column<AccountView>[] = [
   ...properties<AccountView>('id', 'name', 'plan'),
   ['CONTACTS', (account) => account.contactCount],
-  ['CREATED', (account) => new Date(account.createdAt)],
-  ['STATE', (account) => account.state],
+  ...properties<AccountView>('createdAt', 'state'),
 ]
 
 const keyColumns: Column<KeyView>[] = [
-  ['ID', (key) => key.id],
-  ['NAME', (key) => key.name],
+  ...properties<KeyView>('id', 'name'),
   ['KEY', (key) => `${key.prefix}…${key.lastFour}`],
   ['SCOPES', (key) => key.scopes?.join(',') ?? 'all', 'pipe'],
   ['SCOPES', (key) => key.scopes?.join(', ') ?? 'all', 'terminal'],

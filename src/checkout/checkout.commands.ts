@@ -7,8 +7,7 @@ import { quantity } from '../lib/quantity.ts'
 import type { PaymentView } from './checkout.ts'
 
 const columns: Column<PaymentView>[] = [
-  ['ID', (payment) => payment.id],
-  ['STATUS', (payment) => payment.status],
+  ...properties<PaymentView>('id', 'status'),
   ['AMOUNT', ({ amount, currency }) => `${amount} ${currency}`, 'pipe'],
   ['AMOUNT', ({ amount, currency }) => ({ amount, currency }), 'terminal'],
   ...properties<PaymentView>('email', 'createdAt', 'paidAt'),

@@ -24,8 +24,7 @@ const contactColumns: Column<ShownContact>[] = [
   ['STATUS', (contact) => contact.status],
   ['VERDICT', (contact) => contact.verification?.status, 'wide'],
   ['REASONS', (contact) => contact.verification?.reasons.join(', '), 'wide'],
-  ['SUPPRESSION', (contact) => contact.suppression],
-  ['UPDATED', (contact) => new Date(contact.updatedAt)],
+  ...properties<ShownContact>('suppression', 'updatedAt'),
 ]
 
 const accessColumns = properties<AccessView>('id', 'at', 'actor', 'email', 'listId', 'found')

@@ -9,8 +9,7 @@ import { quantity } from '../lib/quantity.ts'
 import type { CourseView, LessonView, MemberView } from './courses.ts'
 
 const courseColumns: Column<CourseView>[] = [
-  ['ID', (course) => course.id],
-  ['TITLE', (course) => course.title],
+  ...properties<CourseView>('id', 'title'),
   ['PUBLISHED', (course) => (course.published ? 'yes' : 'no')],
   ['LESSONS', (course) => course.lessonCount],
   ['UPDATED', (course) => new Date(course.updatedAt)],
@@ -22,13 +21,11 @@ const lessonColumns: Column<LessonView>[] = [
 ]
 
 const memberColumns = (lessonCount: number): Column<MemberView>[] => [
-  ['SUBSCRIBER', (member) => member.subscriberId],
-  ['EMAIL', (member) => member.email],
+  ...properties<MemberView>('subscriberId', 'email'),
   ['KEY', (member) => (member.active ? 'active' : 'revoked')],
   ['ENTITLED', (member) => (member.entitled ? 'yes' : 'no')],
   ['FINISHED', (member) => `${member.completedLessons} of ${lessonCount}`],
-  ['COMPLETED', (member) => (member.completedAt === null ? null : new Date(member.completedAt))],
-  ['ENROLLED', (member) => new Date(member.enrolledAt)],
+  ...properties<MemberView>('completedAt', 'enrolledAt'),
 ]
 
 /** Warns that emails have no link while the account has no slug. With --json stderr has only errors. */

@@ -10,8 +10,7 @@ import { moveCommand } from './deals.move.commands.ts'
 import type { Deal, DealMoveView } from './deals.ts'
 
 const dealColumns: Column<Deal>[] = [
-  ['ID', (deal) => deal.id],
-  ['TITLE', (deal) => deal.title],
+  ...properties<Deal>('id', 'title'),
   ['VALUE', (deal) => ({ amount: deal.value, currency: deal.currency })],
   ['CURRENCY', (deal) => deal.currency, 'pipe'],
   ...properties<Deal>('stage', 'status', 'email'),
@@ -84,8 +83,7 @@ export const commands: CommandList = [
     run: async (context, id) => {
       const { history, nameOf } = await historyOf(context, id)
       const columns: Column<DealMoveView>[] = [
-        ['AT', (move) => new Date(move.at)],
-        ['ACTOR', (move) => move.actor],
+        ...properties<DealMoveView>('at', 'actor'),
         ['FROM', (move) => nameOf(move.from)],
         ['TO', (move) => nameOf(move.to)],
       ]

@@ -11,8 +11,7 @@ const stagesText = (stages: readonly StageView[]) =>
   stages.map(({ name, kind }) => (kind === 'open' ? name : `${name} (${kind})`)).join(', ')
 
 const pipelineColumns: Column<PipelineView>[] = [
-  ['ID', (pipeline) => pipeline.id],
-  ['NAME', (pipeline) => pipeline.name],
+  ...properties<PipelineView>('id', 'name'),
   ['DEFAULT', (pipeline) => (pipeline.isDefault ? 'yes' : 'no')],
   ['STAGES', (pipeline) => stagesText(pipeline.stages)],
 ]

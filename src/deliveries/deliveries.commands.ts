@@ -21,8 +21,7 @@ const commonColumns: Column<DeliveryView>[] = [
 const columns: Column<DeliveryView>[] = [
   ...commonColumns,
   ['NEXT', (delivery) => (delivery.nextAttemptAt === null ? null : new Date(delivery.nextAttemptAt))],
-  ['CREATED', (delivery) => new Date(delivery.createdAt)],
-  ['WEBHOOK', (delivery) => delivery.webhookId],
+  ...properties<DeliveryView>('createdAt', 'webhookId'),
 ]
 
 /** Columns of `--follow`: the time of day first, and last the columns that may be long. */

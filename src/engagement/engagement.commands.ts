@@ -2,7 +2,7 @@ import type { Context } from '../cli/command.ts'
 import { type CommandList, command, group } from '../cli/define.ts'
 import { argument, changing, confirmed, needed, paged } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
-import { type Column, moneyText, type Output, printable } from '../cli/output.ts'
+import { type Column, moneyText, type Output, printable, properties } from '../cli/output.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { notFound } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
@@ -11,8 +11,7 @@ import type { BlockSummary, Labels, ProjectSummary, ResponseView } from './inter
 
 const columnsOf = (out: Output, labels: Labels): Column<ResponseView>[] => [
   ['WHEN', (response) => new Date(response.at)],
-  ['KIND', (response) => response.kind],
-  ['BLOCK', (response) => response.blockId],
+  ...properties<ResponseView>('kind', 'blockId'),
   [
     'ANSWER',
     ({ value }) => (typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | null)),

@@ -23,8 +23,7 @@ import type { Rehearsal, RehearsedStep } from './engine/rehearsal.ts'
 import type { Applied, JourneyDetail, JourneyView, RunView, TreeStep } from './journeys.ts'
 
 const columns: Column<JourneyView>[] = [
-  ['ID', (journey) => journey.id],
-  ['NAME', (journey) => journey.name],
+  ...properties<JourneyView>('id', 'name'),
   ['TRIGGER', (journey) => journey.triggerKind],
   ['ENABLED', (journey) => (journey.enabled ? 'yes' : 'no')],
   ['UPDATED', (journey) => new Date(journey.updatedAt)],

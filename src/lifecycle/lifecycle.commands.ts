@@ -7,8 +7,7 @@ const columns: Column<BindingView>[] = [
   ...properties<BindingView>('subject', 'event', 'projectId'),
   // On a terminal PROJECT shows the name.
   ['NAME', (binding) => binding.projectName, 'pipe'],
-  ['SUBJECT LINE', (binding) => binding.subjectLine],
-  ['SENDER', (binding) => binding.sender],
+  ...properties<BindingView>('subjectLine', 'sender'),
 ]
 
 const subject = argument('<subject>', 'course:<id> or webinar:<id>', { noun: 'courses or webinars' })

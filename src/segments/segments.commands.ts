@@ -1,16 +1,14 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, needed, text } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
-import type { Column } from '../cli/output.ts'
+import { type Column, properties } from '../cli/output.ts'
 import { Problem } from '../lib/problem.ts'
 import type { SegmentView } from './segments.ts'
 
 const columns: Column<SegmentView>[] = [
-  ['ID', (segment) => segment.id],
-  ['NAME', (segment) => segment.name],
+  ...properties<SegmentView>('id', 'name'),
   ['LIST', (segment) => (segment.listDeleted ? 'deleted' : segment.listId)],
-  ['WHERE', (segment) => segment.where],
-  ['CREATED', (segment) => new Date(segment.createdAt)],
+  ...properties<SegmentView>('where', 'createdAt'),
 ]
 
 /** The commands `svc segments`. */

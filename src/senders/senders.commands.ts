@@ -11,8 +11,7 @@ const senderColumns: Column<SenderView>[] = [
 ]
 
 const domainColumns: Column<DomainView>[] = [
-  ['DOMAIN', (domain) => domain.domain],
-  ['STATUS', (domain) => domain.status],
+  ...properties<DomainView>('domain', 'status'),
   ['FOUND', ({ records }) => records.flatMap(({ purpose, found }) => (found ? purpose : [])).join(' ')],
 ]
 

@@ -18,8 +18,7 @@ const columns = properties<EmittedEvent>('id', 'type', 'createdAt')
 /** Columns of `--follow`: the time of day, and as much of the data as fits. */
 const followColumns: Column<EmittedEvent>[] = [
   ['TIME', (event) => new Date(event.createdAt).toTimeString().slice(0, 8)],
-  ['ID', (event) => event.id],
-  ['TYPE', (event) => event.type],
+  ...properties<EmittedEvent>('id', 'type'),
   ['DATA', (event) => JSON.stringify(event.data)],
 ]
 

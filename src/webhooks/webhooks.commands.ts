@@ -11,8 +11,7 @@ const statusOf = ({ status, disabledReason }: Subscription): string =>
   status === 'disabled' && !disabledReason ? 'paused' : status
 
 const columns: Column<Subscription>[] = [
-  ['ID', (webhook) => webhook.id],
-  ['URL', (webhook) => webhook.url],
+  ...properties<Subscription>('id', 'url'),
   ['EVENTS', (webhook) => webhook.events.join(','), 'pipe'],
   ['EVENTS', (webhook) => webhook.events.join(', '), 'terminal'],
   ['STATUS', statusOf],

@@ -1,13 +1,12 @@
 import { type CommandList, command } from '../../cli/define.ts'
-import type { Column } from '../../cli/output.ts'
+import { type Column, properties } from '../../cli/output.ts'
 import type { JobView } from './jobs.status.ts'
 
 type Row = Omit<JobView, 'processes'> & { process: string; connectedAt: number | null }
 
 const columns: Column<Row>[] = [
   ['JOB', (job) => job.name],
-  ['PROCESS', (job) => job.process],
-  ['CONNECTED', (job) => (job.connectedAt === null ? null : new Date(job.connectedAt))],
+  ...properties<Row>('process', 'connectedAt'),
   ['QUEUE', (job) => job.queue?.queue],
   ['DUE', (job) => job.queue?.depth],
   ['OLDEST', (job) => (job.queue ? `${Math.round(job.queue.oldestSeconds)} s` : null)],

@@ -1,13 +1,12 @@
 import type { Context } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, changing, confirmed } from '../../cli/flags.ts'
-import type { Column } from '../../cli/output.ts'
+import { type Column, properties } from '../../cli/output.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import type { QueueState } from './queue-states.ts'
 
 const columns: Column<QueueState>[] = [
-  ['QUEUE', (queue) => queue.queue],
-  ['STATE', (queue) => queue.state],
+  ...properties<QueueState>('queue', 'state'),
   ['SINCE', (queue) => (queue.since === null ? null : new Date(queue.since))],
   ['PENDING', (queue) => queue.pending],
   ['OLDEST', (queue) => (queue.pending > 0 ? `${number(Math.round(queue.oldestSeconds))} s` : null)],

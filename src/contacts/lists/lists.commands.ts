@@ -1,13 +1,12 @@
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, changing, confirmed, needed, repeated } from '../../cli/flags.ts'
 import { parse } from '../../cli/input.ts'
-import type { Column } from '../../cli/output.ts'
+import { type Column, properties } from '../../cli/output.ts'
 import { number, quantity } from '../../lib/quantity.ts'
 import type { ContactListView } from './lists.ts'
 
 const listColumns: Column<ContactListView>[] = [
-  ['ID', (list) => list.id],
-  ['NAME', (list) => list.name],
+  ...properties<ContactListView>('id', 'name'),
   ['CONTACTS', (list) => list.rowCount],
   ['COLUMNS', (list) => list.fields.join(', ')],
   ['UPDATED', (list) => new Date(list.updatedAt)],
