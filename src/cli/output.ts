@@ -126,6 +126,10 @@ export interface ListOptions<Row> {
 
 export interface Output {
   readonly format: Format
+  /** Whether data is printed as JSON: --json and --jsonl. */
+  readonly isJson: boolean
+  /** Whether data is printed as text, in lines or a table, rather than as JSON or ids. */
+  readonly isText: boolean
   /** Whether stdout is a terminal that a person looks at. */
   readonly isTerminal: boolean
   /** The headings and properties of `--fields`. If it is null, the command's own are shown. */
@@ -234,12 +238,15 @@ export const createOutput = (terminal: Terminal): Output => {
     stderr.write(`${lines.join('\n')}\n`)
   }
   const isJson = format === 'json' || format === 'jsonl'
+  const isText = format === 'table' || format === 'plain'
   const drawing = { columns: width, isColoured, isWide, cutsTexts: fields === null && !isWide, now }
   const select = <Row extends object>(things: readonly Row[], columns: readonly Column<Row>[]) =>
     fields && selected(fields, things, columns, isTerminal)
 
   const output: Output = {
     format,
+    isJson,
+    isText,
     isTerminal,
     fields,
     canvas: { columns: width, isColoured, isAscii },
@@ -327,7 +334,7 @@ export const createOutput = (terminal: Terminal): Output => {
         await page(`${lines.join('\n')}\n`)
         for (const remark of remarks) note(remark)
       }
-      if (nextCursor && (format === 'table' || format === 'plain')) note(`More: --cursor ${nextCursor}`)
+      if (nextCursor && isText) note(`More: --cursor ${nextCursor}`)
     },
   }
   return output

@@ -30,7 +30,7 @@ const memberColumns = (lessonCount: number): Column<MemberView>[] => [
 
 /** Warns that emails have no link while the account has no slug. With --json stderr has only errors. */
 const warnWithoutPortal = ({ out }: Context, portal: string | null): void => {
-  if (portal !== null || out.format === 'json' || out.format === 'jsonl') return
+  if (portal !== null || out.isJson) return
   out.note('The account has not claimed a membership URL: emails to members have no link to the course.')
   out.next('svc accounts claim-slug <slug>')
 }
@@ -210,7 +210,7 @@ export const commands: CommandList = [
       const email = await parseEmail(flags.email)
       const { findCourseNamed, mintPortalUrl } = await import('./courses.ts')
       const portalUrl = await work(async (w) => mintPortalUrl(app, w, (await findCourseNamed(w, ref)).id, email))
-      if (out.format === 'json' || out.format === 'jsonl') out.one({ portalUrl })
+      if (out.isJson) out.one({ portalUrl })
       else out.line(portalUrl)
     },
   }),

@@ -57,7 +57,7 @@ const report = async ({ out }: Context, { done, failures }: Awaited<ReturnType<t
     const events = { 'deal.stage_changed': moved }
     return out.one({ deals: done.map(({ deal }) => deal), ...counts, ...(dryRun && { dryRun, events }) })
   }
-  if (out.format === 'table' || out.format === 'plain') await out.list('deals', done, columns)
+  if (out.isText) await out.list('deals', done, columns)
   else
     await out.list(
       'deals',

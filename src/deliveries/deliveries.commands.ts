@@ -244,7 +244,7 @@ export const commands: CommandList = [
       const { deliveryStats } = await import('./deliveries.find.ts')
       const filter = await filterOf(context, options)
       const stats = await work((w) => deliveryStats(w, filter))
-      if (out.format === 'json' || out.format === 'jsonl') return out.one(stats)
+      if (out.isJson) return out.one(stats)
       await out.list('deliveries', stats.webhooks, statsColumns)
     },
   }),

@@ -171,8 +171,7 @@ export const commandsOf = (loadBlocks: () => Promise<readonly BlockKind[]>): Com
       if (!sent) throw notFound(`There is no email ${send} of a project`, { hint: 'svc sends list' })
       if (sent.isDropped) throw notFound(noLongerKept, { hint: `svc sends show ${send}` })
       const url = viewUrl(app, accountId, send)
-      if (out.format === 'json' || out.format === 'jsonl')
-        out.one({ id: send, url, token: url.slice(url.lastIndexOf('/') + 1) })
+      if (out.isJson) out.one({ id: send, url, token: url.slice(url.lastIndexOf('/') + 1) })
       else out.line(url)
     },
   }),

@@ -222,7 +222,7 @@ export const commands: CommandList = [
       if (tree) {
         const steps = await work((w) => treeOf(w, journey))
         const labels = drawTree(steps, out.canvas.isAscii)
-        const isShown = !out.fields && (out.format === 'table' || out.format === 'plain')
+        const isShown = !out.fields && out.isText
         const names = isShown ? await work((w) => namesFor(w, steps)) : new Map<string, string>()
         const { definition, ...view } = journey
         const beside = { ...view, openRuns: steps.reduce((sum, { runs }) => sum + runs, 0) }
@@ -242,7 +242,7 @@ export const commands: CommandList = [
         printWithResults(out, { ...(isDrawn ? view : journey), ...machines, ...ofSides }, results)
         return
       }
-      if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(await fileOf(journey, out))
+      if (!out.fields && out.isText) out.line(await fileOf(journey, out))
       else out.one(journey)
     },
   }),

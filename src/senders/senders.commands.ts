@@ -161,7 +161,7 @@ export const commands: CommandList = [
     run: async ({ app, account, actor, out }, name) => {
       const { addDomain } = await import('./domains.ts')
       const domain = await addDomain(app, (await account()).id, actor, name)
-      if (out.format === 'json' || out.format === 'jsonl') return out.one(domain)
+      if (out.isJson) return out.one(domain)
       await out.list('records', domain.records, recordColumns)
       out.note('Publish these records, then check them:')
       out.next(`svc domains verify ${domain.domain}`)
@@ -188,7 +188,7 @@ export const commands: CommandList = [
     run: async ({ app, out, work }, name) => {
       const { showDomain } = await import('./domains.ts')
       const domain = await work((w) => showDomain(app, w, name))
-      if (out.format === 'json' || out.format === 'jsonl') return out.one(domain)
+      if (out.isJson) return out.one(domain)
       await out.list('records', domain.records, recordColumns)
     },
   }),
@@ -201,7 +201,7 @@ export const commands: CommandList = [
     run: async ({ app, account, actor, out, exit }, name) => {
       const { verifyDomain } = await import('./domains.ts')
       const domain = await verifyDomain(app, (await account()).id, actor, name)
-      if (out.format === 'json' || out.format === 'jsonl') out.one(domain)
+      if (out.isJson) out.one(domain)
       else {
         await out.list('records', domain.records, recordColumns)
         out.note(`${domain.domain} is ${domain.status}.`)

@@ -48,7 +48,7 @@ export const renderCommand = command({
     if (file !== undefined) await write(file, content)
     if (flags.open) await openFile(file!)
     if (file !== undefined) out.one({ id, version, subject: mail.subject, file })
-    else if (out.format === 'json' || out.format === 'jsonl') out.one({ id, version, ...mail })
+    else if (out.isJson) out.one({ id, version, ...mail })
     else if (out.format === 'ids') out.line(id)
     else for (const line of content.trimEnd().split('\n')) out.line(printable(line))
   },

@@ -70,7 +70,7 @@ export const commandsOf = (readResults: ReadResults): CommandList => [
         const { results, beside } = await work((w) => readResults(w, project.id))
         return printWithResults(out, { ...shown, ...beside }, results)
       }
-      if (!out.fields && (out.format === 'table' || out.format === 'plain')) out.line(fileOf(project))
+      if (!out.fields && out.isText) out.line(fileOf(project))
       else out.one({ ...view, ...content })
     },
   }),

@@ -88,8 +88,7 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
   const event = await buildEvent(await eventName(name), options, nowMs, out)
   const secret = await readSecret(context, options.secretFile)
   const { ok, status, error, durationMs, snippet } = await sendEvent(event, target, secret, nowMs, dnsServers)
-  if (out.format === 'json' || out.format === 'jsonl')
-    out.one({ status, ms: durationMs, error, answer: snippet, event })
+  if (out.isJson) out.one({ status, ms: durationMs, error, answer: snippet, event })
   else {
     out.line(out.format === 'ids' ? event.id : `→ ${status ?? error} in ${durationMs} ms`)
   }
@@ -173,7 +172,7 @@ export const commands: CommandList = [
         sampleEvent(type, { now }),
       )
       // A table has no room for the body, which is the point of a sample.
-      if (out.format === 'table' || out.format === 'plain') {
+      if (out.isText) {
         for (const event of samples) out.line(jsonText(event, 2))
       } else if (name === undefined) await out.list('events', samples, [])
       else out.one(samples[0]!)

@@ -68,7 +68,7 @@ const remarks = ({ verified, verdict, duplicate, error }: ReceivedDelivery): str
     .join('')
 
 const printer = ({ out }: Context) => {
-  if (out.format === 'json' || out.format === 'jsonl') return (heard: ReceivedDelivery) => out.line(jsonText(heard))
+  if (out.isJson) return (heard: ReceivedDelivery) => out.line(jsonText(heard))
   if (out.format === 'ids') return (heard: ReceivedDelivery) => out.line(printable(heard.id))
   return (heard: ReceivedDelivery) => {
     const { at, type, id, status, ms } = heard

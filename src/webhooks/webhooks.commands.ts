@@ -226,7 +226,7 @@ export const commands: CommandList = [
       const { history, event, ...delivery } = tried
       const [attempt] = history
       const ms = attempt?.durationMs ?? null
-      if (out.format === 'table' || out.format === 'plain') {
+      if (out.isText) {
         out.line(`→ ${attempt?.status ?? delivery.lastError ?? delivery.status} in ${ms ?? 0} ms`)
       } else out.one({ ...delivery, ms, answer: attempt?.snippet ?? null })
       const next = `svc deliveries show ${delivery.id}`

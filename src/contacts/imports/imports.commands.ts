@@ -131,7 +131,7 @@ const runAndReport = async (
 
 /** Prints the reasons of rejects, and the command that lists all of them, in formats for people. */
 const explainRejects = async ({ out, work }: Context, id: string, rejected: number): Promise<void> => {
-  if (out.format !== 'table' && out.format !== 'plain') return
+  if (!out.isText) return
   const { reasonsOf } = await import('./rejects.ts')
   const reasons = (await work((w) => reasonsOf(w, id))).map(({ reason, rows }) => `${number(rows)} ${reason}`)
   out.note(`Rejected ${quantity(rejected, 'row')}: ${reasons.join('; ')}`)
@@ -239,7 +239,7 @@ const preview = async (
   context.out.note(`Nothing was changed. It would${isNewList ? ` create the list ${list} and` : ''} do this:`)
   const shown = counts(result, options)
   const plan = options.origin ? { reasons, left, pending, rejects } : {}
-  if (options.origin && (context.out.format === 'table' || context.out.format === 'plain')) showPlan(context, result)
+  if (options.origin && context.out.isText) showPlan(context, result)
   const unwanted = options.events ? 'no subscriber' : 'not fired'
   const fired = Object.entries(events).map(([type, n]) => [type, wanted[type as keyof typeof wanted] ? n : unwanted])
   const read = { ...shown, rows, ...Object.fromEntries(fired) }

@@ -20,7 +20,7 @@ export const commandsOf = (loadCommands: (args: readonly string[]) => Promise<Co
         throw new Problem('usage', `The shell must be one of ${shells.join(', ')}`, {
           hint: 'svc completion bash',
         })
-      if (out.format === 'json' || out.format === 'jsonl') out.one({ shell: known, script: scripts[known] })
+      if (out.isJson) out.one({ shell: known, script: scripts[known] })
       else out.line(scripts[known].trimEnd())
       if (invocation() !== 'svc')
         out.note(
