@@ -21,6 +21,13 @@ test('a daemon imports, posts and sends; kill -9 in the middle loses and repeats
   await t.app.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('people.example', 'mx', now() + interval '1 day')`,
   )
+  const progress = async () => {
+    const rows = await deliveriesOf(t.app, account.id)
+    return {
+      claimed: rows.filter(({ worker }) => worker !== null).length,
+      failures: rows.flatMap(({ attempts }) => attempts).filter(({ error }) => error).length,
+    }
+  }
   const first = await startDaemon(t)
   const stdin = 'email,name\nada@people.example,Ada\nbob@people.example,Bob\n'
   const imported = await svc(
@@ -47,7 +54,10 @@ test('a daemon imports, posts and sends; kill -9 in the middle loses and repeats
   await eventually(async () => (await messagesOf(t.app, account.id)).length === 102)
   await first.kill('SIGKILL')
   expect(await cut).toBe('cut')
+  // A post that left before the kill may be read after it.
+  await eventually(() => receiver.open === 0)
   const posts = receiver.requests.splice(2).map(keyOf)
+  const atKill = await progress()
   const handed = (await messagesOf(t.app, account.id)).filter(({ state }) => state === 'handing').length
   expect([await tally(t.app, account.id), handed > 0, handed < 101]).toEqual([
     { delivered: 2, pending: 100 },
@@ -60,9 +70,14 @@ test('a daemon imports, posts and sends; kill -9 in the middle loses and repeats
   const second = await startDaemon(t)
   await eventually(async () => (await tally(t.app, account.id)).delivered === 102)
   await eventually(async () => !(await tallyMessages(t.app, account.id)).pending)
-  // Each event arrives; only the posts that were in flight are repeated, with the same key.
+  // Each event arrives; the posts that were in flight are repeated, with the same key.
   const keys = receiver.requests.slice(2).map(keyOf)
-  expect([keys.length, new Set(keys).size, posts.every((key) => keys.includes(key))]).toEqual([100, 100, true])
+  expect([new Set(keys).size, posts.every((key) => keys.includes(key))]).toEqual([100, true])
+  // On a busy machine a post may time out, and a worker whose connection is silent for seconds loses its claims.
+  const metrics = await (await fetch(`${second.url}/metrics`)).text()
+  const freed = Number(/^svc_freed_claims_total\{job="deliveries"\} (\d+)$/m.exec(metrics)![1])
+  const failures = (await progress()).failures - atKill.failures
+  expect(keys.length - 100).toBeLessThanOrEqual(failures + freed - atKill.claimed)
   // Each email is sent once; those that were on a connection are in doubt, and not sent again.
   expect(await tallyMessages(t.app, account.id)).toEqual({ sent: 102 - handed, failed: handed })
   const failed = (await messagesOf(t.app, account.id)).filter(({ status }) => status === 'failed')
@@ -78,8 +93,11 @@ test('a daemon imports, posts and sends; kill -9 in the middle loses and repeats
   await sink.arrived(103 - handed)
   expect(await second.stop()).toBe(0)
   const rows = await deliveriesOf(t.app, account.id)
-  expect(rows.filter(({ status }) => status === 'delivered')).toHaveLength(receiver.requests.length)
-  expect(rows.filter(({ status, worker, tries }) => status === 'pending' && (worker || tries))).toEqual([])
+  const posted = new Set(receiver.requests.map(keyOf))
+  // What arrived is recorded, and what is recorded as delivered arrived. No claim and no unrecorded attempt is left.
+  expect(rows.filter(({ eventId, attempts }) => posted.has(eventId) && !attempts.length)).toEqual([])
+  expect(rows.filter(({ eventId, status }) => status === 'delivered' && !posted.has(eventId))).toEqual([])
+  expect(rows.filter(({ worker, tries, attempts }) => worker || tries > attempts.length)).toEqual([])
   const messages = await messagesOf(t.app, account.id)
   expect(messages.filter(({ status }) => status === 'sent')).toHaveLength(sink.mails.length)
   expect(messages.filter(({ state }) => state && state !== 'queued')).toEqual([])
