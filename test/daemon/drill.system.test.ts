@@ -109,6 +109,8 @@ beforeAll(async () => {
   for (const { reached } of holds) await reached()
   await first.kill('SIGKILL')
   for (const { end } of holds) await end()
+  // A post that left before the kill may be read after it.
+  await eventually(() => receiver.open === 0)
   const answered = new Set(
     (await deliveriesOf(t.app, accounts.deliveries.id))
       .filter(({ status }) => status !== 'pending')
@@ -128,11 +130,14 @@ beforeAll(async () => {
   await eventually(async () => (await waiting()).length === 0)
 })
 
-test('deliveries: each event is delivered, and only posts without an answer are repeated', () => {
+test('deliveries: each event is delivered, and only posts without an answer are repeated', async () => {
   const keys = receiver.requests.map(keyOf)
   expect(new Set(keys).size).toBe(events)
   const repeated = keys.filter((key, i) => keys.indexOf(key) < i)
-  expect(repeated.filter((key) => !unanswered.includes(key))).toEqual([])
+  const rows = await deliveriesOf(t.app, accounts.deliveries.id)
+  // On a busy machine a post may time out, which its attempts record.
+  const failed = rows.filter(({ attempts }) => attempts.some(({ error }) => error)).map(({ eventId }) => eventId)
+  expect(repeated.filter((key) => !unanswered.includes(key) && !failed.includes(key))).toEqual([])
 })
 
 test('messages: each is sent at most once, and at most one for each connection to the relay is in doubt', async () => {
