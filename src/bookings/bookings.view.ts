@@ -1,5 +1,5 @@
 import type { EventData } from '../events/shapes.ts'
-import { dateLang } from '../lib/dates.ts'
+import { formatOf } from '../lib/dates.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { columns } from '../store/tables.ts'
 import { bookings } from './bookings.columns.ts'
@@ -93,18 +93,12 @@ interface Span {
 }
 
 /** Returns a date such as `Monday, 23 November 2026` in a time zone. `at` in epoch ms. */
-export const dayOf = (at: number, timeZone: string, lang?: string | null): string =>
-  new Intl.DateTimeFormat(dateLang(lang), {
-    timeZone,
-    weekday: 'long',
-    day: 'numeric',
-    month: 'long',
-    year: 'numeric',
-  }).format(at)
+export const dayOf = (at: number, timezone: string, lang: string | null = null): string =>
+  formatOf({ lang, timezone }, { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' }).format(at)
 
 /** Returns a time such as `09:30` in a time zone. `at` in epoch ms. */
-export const clockOf = (at: number, timeZone: string, lang?: string | null): string =>
-  new Intl.DateTimeFormat(dateLang(lang), { timeZone, hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(at)
+export const clockOf = (at: number, timezone: string, lang: string | null = null): string =>
+  formatOf({ lang, timezone }, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }).format(at)
 
 /** Returns a date such as `Monday, 23 November 2026`, and times such as `09:00–09:30 (Europe/Berlin)`. */
 export const spanLines = ({ startAt, endAt, timezone }: Span, lang?: string | null): [day: string, times: string] => [

@@ -6,9 +6,6 @@ export interface Locale {
 
 export const plainLocale: Locale = { lang: null, timezone: null }
 
-/** Returns the language for `Intl` of dates. */
-export const dateLang = (lang: string | null | undefined): string => lang ?? 'en-GB'
-
 /** Returns the name of a time zone as it stands behind a time. */
 const zoneText = (timezone: string | null): string =>
   timezone === null || timezone === 'UTC' ? 'UTC' : `(${timezone})`
@@ -17,14 +14,14 @@ const maxFormats = 200
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 /** Returns the cached format of a locale: `Intl` takes 40 µs and more to make one, as long as the rest of an email. */
-const formatOf = (
+export const formatOf = (
   { lang, timezone }: Locale,
-  style: Pick<Intl.DateTimeFormatOptions, 'dateStyle' | 'timeStyle' | 'month' | 'day'>,
+  style: Omit<Intl.DateTimeFormatOptions, 'timeZone'>,
 ): Intl.DateTimeFormat => {
   if (formats.size >= maxFormats) formats.clear()
   return formats.getOrInsertComputed(
     JSON.stringify([lang, timezone, style]),
-    () => new Intl.DateTimeFormat(dateLang(lang), { ...style, timeZone: timezone ?? 'UTC' }),
+    () => new Intl.DateTimeFormat(lang ?? 'en-GB', { ...style, timeZone: timezone ?? 'UTC' }),
   )
 }
 
