@@ -74,8 +74,19 @@ const openKeyboard = () => {
 
 let type: (keys: string) => void = () => {}
 
+/**
+ * The prompts choose the colours of their marks when they are loaded, for all later commands of this process: they are loaded without
+ * colours, so that what a test sees does not depend on the commands before it. The environment is empty.
+ */
+const loadPrompts = async () => {
+  process.env.NO_COLOR = '1'
+  await import('@inquirer/prompts')
+  delete process.env.NO_COLOR
+}
+
 const run = async ({ args, env, cwd, stdin, tty }: Command) => {
   for (const name of Object.keys(process.env)) delete process.env[name]
+  if (tty) await loadPrompts()
   Object.assign(process.env, env)
   process.chdir(cwd)
   process.argv = [process.execPath, 'svc', ...args]
