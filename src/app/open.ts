@@ -8,7 +8,10 @@ import { keptSecret } from './secret.ts'
 
 type Place = Pick<Config, 'databaseUrl' | 'dataDir'>
 
-/** Returns whether there is a database. If that can't be determined, or `pgdata` is a broken link, opening it reports the error. */
+/**
+ * Returns whether there is a database. Returns true if that can't be determined, or if `pgdata` is a broken link, because opening it
+ * then reports the error.
+ */
 const hasDatabase = ({ databaseUrl, dataDir }: Place): boolean => {
   if (databaseUrl !== null) return true
   try {

@@ -16,7 +16,7 @@ export interface QueueDepth {
   queue: QueueName
   depth: number
   oldestSeconds: number
-  /** When it was paused (epoch ms). It is null if it is not. */
+  /** When it was paused (epoch ms). It is null if the queue is not paused. */
   pausedAt: number | null
 }
 

@@ -90,7 +90,7 @@ const BusyCalendarSchema = defineEntity({
     blockId: p.text().collation('C'),
     /** It is null until the file was read. */
     readAt: p.datetime().nullable(),
-    /** Why it could not be read. It is null if it was. */
+    /** The error of the last read. It is null if the file was read. */
     fault: p.text().nullable(),
     busy: p.json<BusySpan[]>(),
     /** When `busy` was read: before `readAt` if the file could not be read since. */

@@ -192,7 +192,7 @@ const expand = (
   const excluded = new Set<number>()
   for (const property of event.getAllProperties('exdate'))
     for (const value of property.getValues()) excluded.add(toMs(value as Time, tzidOf(property) ?? tzid))
-  /** By how many ms an occurrence from `from` on is moved, and how long it is. It is null if it is not a busy time. */
+  /** By how many ms an occurrence from `from` on is moved, and how long it is. `moved` is null if the occurrence is not a busy time. */
   const later = onwards.map(({ from, event: change }) => {
     const own = isBusy(change) ? shapeOf(change, toMs) : null
     const at = own && toMs(own.start, own.tzid)

@@ -419,9 +419,7 @@ export const commands: CommandList = [
     summary: 'Stop a broadcast: its unsent emails fail, and their quota is returned',
     examples: ['svc broadcasts cancel bct_01m82xtw6hfsym1hnj3zvrm5vk --dry-run', 'svc broadcasts cancel October --yes'],
     arguments: [argument('<broadcast>', 'id or name')],
-    flags: {
-      ...unasked('show how many emails it would stop'),
-    },
+    flags: unasked('show how many emails it would stop'),
     run: async (context, ref, { dryRun = false }) => {
       const { cancelBroadcast, showBroadcast } = await import('./broadcasts.ts')
       const { confirm, out, trial, work } = context

@@ -129,8 +129,8 @@ const wordsOf = async (work: Work, audience: Audience): Promise<{ words: string;
 
 /**
  * Sends a draft: it begins at its time, or with the next step (`advanceBroadcast`). If several calls race, exactly one sends it.
- * Throws Problem `not_found` if the list or project was deleted, `conflict` if the broadcast is no draft or the quota of sends is too
- * small, `invalid` if the account can't send.
+ * Throws Problem `not_found` for the broadcast, its list or its project, `conflict` if it is no draft or the quota of sends of the month
+ * in which it begins is too small, `invalid` if the account can't send.
  */
 export const sendBroadcast = async (app: App, work: Work, ref: string): Promise<BroadcastView> => {
   const { id } = await lockBroadcast(work, ref)

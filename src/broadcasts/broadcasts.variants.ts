@@ -119,7 +119,7 @@ export const openContestOf = async (work: Work, id: string): Promise<Variants['c
   return row?.winner === null ? (row.variants?.contest ?? null) : null
 }
 
-/** Returns a broadcast with the results of its variants. Throws Problem `not_found`. */
+/** Returns a broadcast with the results of its variants. Throws Problem `not_found`, or `conflict` if several have the name. */
 export const showBroadcastInDetail = async (work: Work, ref: string): Promise<BroadcastDetail> => {
   const view = await showBroadcast(work, ref)
   const [row] = await work.sql(readVariants, { accountId: work.accountId, id: view.id })

@@ -50,7 +50,7 @@ export const text = <E extends Extra = Record<never, never>>(
 ): Flag<E extends { default: string } ? string : string | undefined> => ({ value, description, ...extra })
 
 /** A flag that the command needs. A person is asked for it; without a terminal the command is refused if it is missing. */
-export const needed = (value: string, description: string, extra: Extra = {}): Flag<string> => ({
+export const needed = (value: string, description: string, extra: Omit<Extra, 'default'> = {}): Flag<string> => ({
   value,
   description,
   ...extra,

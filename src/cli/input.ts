@@ -75,7 +75,7 @@ export const passwordQuestion = (asks: boolean, url: string): string | null => {
  * Returns the text of a file, or of standard input (`-`). Stops reading after `maxBytes`. Throws Problem `not_found` if there
  * is no such file, `usage` if it can't be read.
  */
-export const readSource = async (file: string, maxBytes: number): Promise<string> => {
+const readSource = async (file: string, maxBytes: number): Promise<string> => {
   const { createReadStream } = await import('node:fs')
   const parts: Buffer[] = []
   let bytes = 0

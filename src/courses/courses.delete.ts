@@ -16,7 +16,7 @@ import { noSuchCourse, type Reader } from './courses.find.ts'
 const batchSize = 1000
 
 /** What the deletion of a course deletes with it. */
-export interface CourseRemoval {
+interface CourseRemoval {
   lessons: number
   /** Active keys to the membership. */
   keys: number

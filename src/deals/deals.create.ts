@@ -11,7 +11,7 @@ import { changeableColumns, type Deal, dealColumns, dealTypes, type NewDeal, vie
 import { tallyingDeals } from './deals.stats.ts'
 import { lockTargetStage } from './deals.target.ts'
 
-export interface DealOrigin {
+interface DealOrigin {
   source: Deal['source']
   /** 1 to 200 characters. A key creates one deal per account, without a time limit (docs/reference/rules.md#deals). */
   idempotencyKey?: string | undefined

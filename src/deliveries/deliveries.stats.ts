@@ -31,8 +31,8 @@ export interface DeliveryDay {
   exhausted: number
 }
 
-/** Deliveries that ended in a period, and how long successful ones took, in ms. A time is null without any. */
-export interface DeliverySpan {
+/** Deliveries that ended in a period, and how long successful ones took, in ms. A time is null if there are none. */
+interface DeliverySpan {
   delivered: number
   exhausted: number
   p50Ms: number | null
@@ -48,7 +48,7 @@ const bucketsOf = (counts: Readonly<Record<string, number>>): [bucket: number, c
 
 const sum = (buckets: readonly (readonly [number, number])[]) => buckets.reduce((total, [, count]) => total + count, 0)
 
-/** Returns the time in ms that `share` of the deliveries took at most, or null without any. */
+/** Returns the time in ms that `share` of the deliveries took at most, or null if there are none. */
 const percentile = (buckets: readonly (readonly [number, number])[], share: number): number | null => {
   let left = Math.ceil(sum(buckets) * share)
   if (left === 0) return null

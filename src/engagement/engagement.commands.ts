@@ -186,11 +186,9 @@ export const commandsOf = (loadBlocks: () => Promise<readonly BlockKind[]>): Com
     arguments: [argument('<token>', 'the token in its URL')],
     account: 'none',
     run: async ({ app, out }, token) => {
-      const [{ showLiveView }, { findViewableByToken }, kinds] = await Promise.all([
-        import('./liveview/view.ts'),
-        import('./engagement.sent.ts'),
-        loadBlocks(),
-      ])
+      const { showLiveView } = await import('./liveview/view.ts')
+      const { findViewableByToken } = await import('./engagement.sent.ts')
+      const kinds = await loadBlocks()
       const sent = await findViewableByToken(app, token)
       if (!sent) throw notFound('There is no such live view', { hint: 'svc liveview url <send>' })
       out.one(await showLiveView(app, sent, kinds))

@@ -119,7 +119,7 @@ export const listOpenRuns = ({ sql, accountId }: Work, { limit }: { limit: numbe
   sql(readOpenRuns, { accountId, limit })
 
 /** What the deletion of a journey ends with it. */
-export interface JourneyRemoval {
+interface JourneyRemoval {
   /** Open runs. */
   cancelled: number
   /** Deliveries of steps that call a URL. */

@@ -67,12 +67,12 @@ export const inBatches = async (size: number, batch: () => Promise<number>, sign
   return total
 }
 
-/** Where a deletion in batches runs, how it is stopped, and how it reports progress. */
+/** Who deletes in batches, how it is stopped, and how it reports progress. */
 export interface Deletion {
   actor: string
   /** When aborted, the deletion stops after the current batch. */
   signal?: AbortSignal
-  /** Called after each batch with the number of rows that this run has deleted. */
+  /** Called after each batch with the number of items that this run has deleted or cancelled: contacts, active keys, runs, or rows. */
   onBatch?(rows: number): void
 }
 

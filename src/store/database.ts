@@ -60,7 +60,7 @@ export interface Database {
 /** Waits (ms) before each repetition of a transaction that lost its connection or its leader. */
 const lossWaits = [0, 250] as const
 
-/** A connection that was idle for longer is probed before an operation with a deadline gets it. The probe has `probeMs`. */
+/** A connection that was idle for longer is probed before an operation with a deadline gets it. The probe may take `probeMs`. */
 const freshMs = 1000
 const probeMs = 1500
 const closeMs = 1000
@@ -178,7 +178,7 @@ export const openDatabase = (
   const endOfCall = (): number => now() + (deadlineMs ?? Number.POSITIVE_INFINITY)
   const isFresh = ({ usedAt }: Connection): boolean => performance.now() - usedAt < freshMs
 
-  /** Drops idle connections that may fail like another one: their path is silent, or their server is no longer the leader. */
+  /** Drops idle connections that will probably fail: their path is silent, or their server no longer leads. */
   const dropIdle = (isSuspect: (client: Connection) => boolean): void => {
     for (const client of watch.connections) if (client.isIdle && isSuspect(client)) client.drop()
   }

@@ -149,9 +149,7 @@ export const commands: CommandList = [
       'svc webhooks disable whk_01m82xgxstm9pszdn2vy839dag --yes',
     ],
     arguments: [argument('<id>')],
-    flags: {
-      ...unasked('count the deliveries that would be cancelled'),
-    },
+    flags: unasked('count the deliveries that would be cancelled'),
     run: async ({ out, work, confirm }, id, { dryRun = false }) => {
       const { countPending, disableWebhook, showWebhook } = await import('./webhooks.ts')
       if (dryRun) {

@@ -40,7 +40,8 @@ const coverFlag = (more = '') =>
 const readCover = async (file: string | undefined): Promise<Buffer | null | undefined> => {
   if (file === undefined) return undefined
   if (file === '') return null
-  const [{ readBytes }, { coverMaxBytes }] = await Promise.all([import('../cli/input.ts'), import('./webinars.ts')])
+  const { readBytes } = await import('../cli/input.ts')
+  const { coverMaxBytes } = await import('./webinars.ts')
   return readBytes(file, '--cover', coverMaxBytes)
 }
 
@@ -166,7 +167,8 @@ export const commands: CommandList = [
       status: text('<status>', 'confirmed, waitlisted or cancelled', { of: ['confirmed', 'waitlisted', 'cancelled'] }),
     },
     run: async ({ app, out, work }, ref, flags) => {
-      const [{ findWebinar, listRegistrations }, { z }] = await Promise.all([import('./webinars.ts'), import('zod')])
+      const { findWebinar, listRegistrations } = await import('./webinars.ts')
+      const { z } = await import('zod')
       const status = await parse(z.enum(['confirmed', 'waitlisted', 'cancelled']).optional(), flags.status, 'status')
       const rows = await work(async (w) => {
         const { id } = await findWebinar(w, ref)

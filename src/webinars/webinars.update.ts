@@ -113,8 +113,8 @@ export const planUpdate = async (work: Work, id: string, change: Change): Promis
 /**
  * Changes a scheduled or live webinar (`svc webinars update`). A new time is emailed to everyone with a seat, with a calendar entry,
  * and to everyone on the waitlist; a confirmation that was not sent yet is sent again with it. The reminders start again. Seats that
- * more capacity frees go to the first on the waitlist, with the confirmation. Less capacity takes no seat away. Throws Problem `not_found`, `usage` for a time in the past, `conflict` if the
- * webinar has ended, was cancelled, or is live and gets a time.
+ * more capacity frees go to the first on the waitlist, with the confirmation. Less capacity takes no seat away. Throws Problem
+ * `not_found`, `usage` for a time in the past, `conflict` if the webinar has ended, was cancelled, or is live and gets a time.
  */
 export const updateWebinar = async (app: MailApp, work: Work, id: string, change: Change): Promise<WebinarUpdate> => {
   const { sql, accountId, now } = work

@@ -14,7 +14,7 @@ export const chaos = async (args: readonly string[]): Promise<number> => {
   say(`chaos of ${seconds} s, seed ${seed}`)
   // The exit handler of this process ends the started processes; a signal without a handler skips it.
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))
-  const missing = given.get('server') === 'patroni' ? await missingPrograms() : null
+  const missing = given.get('server') === 'patroni' ? await missingPrograms(given.get('patroni')) : null
   if (missing) {
     say(missing)
     return 0

@@ -5,7 +5,7 @@
  */
 
 /**
- * A job is `down` if its last run failed, and its current run began less than 10 s ago. It is `stalled` if its thread runs, but
+ * A job is `down` if its last run failed, and no run since has lasted 10 s. It is `stalled` if its thread runs, but
  * its worker has completed neither a heartbeat nor a poll for 15 s.
  */
 type JobState = 'ok' | 'down' | 'stalled'

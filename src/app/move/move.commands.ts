@@ -62,7 +62,8 @@ const importFrom = async (
 ): Promise<void> => {
   const { app, actor, out, signal, withProgress } = context
   const passphrase = await passphraseOf(secretFile)
-  const [{ existsSync, statSync }, { importAccount }] = await Promise.all([import('node:fs'), import('./move.ts')])
+  const { existsSync, statSync } = await import('node:fs')
+  const { importAccount } = await import('./move.ts')
   if (!existsSync(file)) throw notFound(`There is no file ${file}`)
   if (!statSync(file).isFile()) throw new Problem('usage', `${file} is not a file`)
   try {

@@ -114,12 +114,12 @@ export const reserve = async (
     sends: [...originals, ...copies].filter(isPending).length,
   })
   const claimant = worker === null ? null : { accountId, worker, relay: method.relay, batch, now }
+  const originalOf = new Map(originals.map((original) => [original.call, original]))
+  const copiesOf = Map.groupBy(copies, ({ call }) => call)
   return calls.map((call) => {
     const refusal = refusals.get(call)
     if (refusal) return { refusal }
-    const original = originals.find((written) => written.call === call)
-    if (!original) return { taken: true }
-    const ofCall = copies.filter((copy) => copy.call === call)
-    return outcomeOf(original, ofCall, claimant)
+    const original = originalOf.get(call)
+    return original ? outcomeOf(original, copiesOf.get(call) ?? [], claimant) : { taken: true }
   })
 }

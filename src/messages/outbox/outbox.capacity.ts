@@ -140,7 +140,7 @@ export const createRelayQueues = () => {
     next: (nowMs: number): ClaimedMessage[] =>
       [...relays.values()].flatMap((relay) => relay.startSome(largeCapacity(relay), nowMs)),
 
-    /** Notes the outcome of a hand-over. If the relay is unavailable, removes and returns the waiting messages that can wait. */
+    /** Notes the outcome of a hand-over. If the relay is unavailable, removes and returns the waiting messages for which no caller waits. */
     answered(claimed: ClaimedMessage, outcome: SendOutcome, nowMs: number, random: number): ClaimedMessage[] {
       const relay = queueOf(claimed)
       return relay.note(outcome, nowMs, random) ? [] : relay.takeBack(isPatient)
@@ -153,7 +153,7 @@ export const createRelayQueues = () => {
     takeBack: (isChosen: (claimed: ClaimedMessage) => boolean): ClaimedMessage[] =>
       [...relays.values()].flatMap((relay) => relay.takeBack(isChosen)),
 
-    /** Removes and returns the messages that can wait from the queues of stalled relays, so that other processes can try them. */
+    /** Removes and returns the messages of stalled relays for which no caller waits, so that other processes can try them. */
     takeStalled: (nowMs: number): ClaimedMessage[] =>
       [...relays.values()].flatMap((relay) => (relay.isStalled(nowMs) ? relay.takeBack(isPatient) : [])),
   }

@@ -22,9 +22,9 @@ const findPostgres = async (): Promise<string | undefined> => {
   return versions.map((version) => join(top, String(version), 'bin')).find((bin) => existsSync(join(bin, 'postgres')))
 }
 
-/** Returns a sentence that names the missing programs; null if Patroni can run. */
-export const missingPrograms = async (): Promise<string | null> => {
-  const missing: string[] = Object.values(programs).filter((path) => !existsSync(path))
+/** Returns a sentence that names the missing programs, or null if Patroni (at that path) can run. */
+export const missingPrograms = async (patroni: string = programs.patroni): Promise<string | null> => {
+  const missing: string[] = Object.values({ ...programs, patroni }).filter((path) => !existsSync(path))
   if (!(await findPostgres())) missing.push('/usr/lib/postgresql')
   return missing.length > 0
     ? `Skipped: ${missing.join(', ')} missing (apt-get install patroni etcd-server haproxy postgresql)`
