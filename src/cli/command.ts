@@ -63,7 +63,7 @@ export interface Context {
   follow(channel: string, look: () => Promise<void>): Promise<void>
   /** Returns a progress bar on stderr; with -q it shows nothing. */
   progress(noun: string): Progress
-  /** Runs long work with that bar. `total` is the number of rows that `onRows` counts up to; null if it is unknown. */
+  /** Runs long work with that bar. `total` is the number of rows that `onRows` counts up to, or null if it is unknown. */
   withProgress<T>(noun: string, total: number | null, run: (onRows: (rows: number) => void) => Promise<T>): Promise<T>
   /** Runs a unit of work of that account and rolls it back: finds what a change would do, for `--dry-run` and questions. */
   trial<T>(run: (work: Work) => Promise<T>): Promise<T>

@@ -31,6 +31,9 @@ const registrationColumns: Column<RegistrationView>[] = [
 
 const attendeeColumns = properties<AttendeeView>('email', 'name', 'firstSeenAt', 'lastSeenAt', 'minutes')
 
+/** The statuses of registrations. */
+const statuses = ['confirmed', 'waitlisted', 'cancelled'] as const
+
 const isCount = (text: string): boolean => /^\d+$/.test(text)
 
 const coverFlag = (more = '') =>
@@ -164,12 +167,12 @@ export const commands: CommandList = [
     examples: ['svc webinars registrations Launch', 'svc webinars registrations Launch --status waitlisted --json'],
     arguments: [argument('<webinar>', 'id or title')],
     flags: {
-      status: text('<status>', 'confirmed, waitlisted or cancelled', { of: ['confirmed', 'waitlisted', 'cancelled'] }),
+      status: text('<status>', 'confirmed, waitlisted or cancelled', { of: statuses }),
     },
     run: async ({ app, out, work }, ref, flags) => {
       const { findWebinar, listRegistrations } = await import('./webinars.ts')
       const { z } = await import('zod')
-      const status = await parse(z.enum(['confirmed', 'waitlisted', 'cancelled']).optional(), flags.status, 'status')
+      const status = await parse(z.enum(statuses).optional(), flags.status, 'status')
       const rows = await work(async (w) => {
         const { id } = await findWebinar(w, ref)
         return listRegistrations(app, w, id, { status })

@@ -52,8 +52,8 @@ export const noteContention = (accountId: string): void => {
 
 const tooMany = () => new SerializationConflict('Too many concurrent writes to the account')
 
-/** Waits for the caller's turn, and returns the function that ends it. Throws `SerializationConflict` after `maxWaitMs`. */
-const waitForTurn = async (accountId: string): Promise<() => void> => {
+/** Waits until the caller may run, and returns what it calls at its end. Throws `SerializationConflict` after `maxWaitMs`. */
+const enterQueue = async (accountId: string): Promise<() => void> => {
   const queue = queues.get(accountId)!
   const end = () => {
     queue.running--
@@ -131,7 +131,7 @@ export const writeFairly = async <T>(
   await beforeQueue()
   // The wait may have been long.
   noteContention(accountId)
-  const end = await waitForTurn(accountId)
+  const end = await enterQueue(accountId)
   try {
     return await app.work(accountId, actor, (work) => {
       queued.add(work)

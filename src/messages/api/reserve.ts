@@ -114,12 +114,12 @@ export const reserve = async (
     sends: [...originals, ...copies].filter(isPending).length,
   })
   const claimant = worker === null ? null : { accountId, worker, relay: method.relay, batch, now }
-  const originalOf = new Map(originals.map((original) => [original.call, original]))
-  const copiesOf = Map.groupBy(copies, ({ call }) => call)
+  const originalByCall = new Map(originals.map((original) => [original.call, original]))
+  const copiesByCall = Map.groupBy(copies, ({ call }) => call)
   return calls.map((call) => {
     const refusal = refusals.get(call)
     if (refusal) return { refusal }
-    const original = originalOf.get(call)
-    return original ? outcomeOf(original, copiesOf.get(call) ?? [], claimant) : { taken: true }
+    const original = originalByCall.get(call)
+    return original ? outcomeOf(original, copiesByCall.get(call) ?? [], claimant) : { taken: true }
   })
 }

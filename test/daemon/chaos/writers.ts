@@ -88,7 +88,7 @@ const deal: Act = async ({ world, api, ledger, random, giveUp }, name, n) => {
     headers: { 'idempotency-key': `${name}-${n}` },
   }
   const made = await api.ask('POST', '/deals', request)
-  // No deal was made; the complaint about it is recorded.
+  // The call was refused, so there is no deal.
   if (made.status >= 400) return
   const { id, title, stageId } = made.body.deal
   const entry = { id, title, value, stages: [stageId as string] }

@@ -40,9 +40,9 @@ export interface Node {
 }
 
 export interface PatroniOptions {
-  /** The path of Patroni; Debian's if absent. */
+  /** The path of Patroni. By default it is Debian's. */
   program?: string | undefined
-  /** If present, each node has a watchdog; called with the name of a node that its watchdog resets. */
+  /** It gives each node a watchdog, and is called with the name of a node that its watchdog resets. */
   onReset?: ((name: string) => void) | undefined
 }
 
@@ -74,7 +74,7 @@ const readSettings = async () => {
   return { ...settings, postgresql: { ...postgresql, parameters } }
 }
 
-/** How long a machine takes to restart: such that a reset node returns about when its lease ends. */
+/** How long a machine takes to restart. A node that was reset returns about when its lease ends. */
 const restartMs = 5000
 
 const configOf = (
@@ -162,7 +162,7 @@ export const openPatroni = async ({ program, onReset }: PatroniOptions = {}): Pr
   }
   const agents = new Map<Node, ChildProcess>()
   const startAgent = (node: Node) => {
-    // Also what the ended agent wrote at last must not count.
+    // What the ended agent wrote last must not set off the watchdog.
     watchdogs.get(node)?.disarm()
     agents.set(node, run(program ?? programs.patroni, [join(folder, `${node.name}.yml`)]))
   }
