@@ -50,7 +50,7 @@ export type OpenPage = (options?: BrowserContextOptions) => Promise<Page>
  * after the test, or after the file if a hook of the file opens it.
  */
 export const describePages = (what: string, tests: (openPage: OpenPage) => void): void => {
-  describe(what, needs('chromium', existsSync(executablePath)), () => {
+  describe(what, needs('chromium-headless-shell', existsSync(executablePath)), () => {
     tests(async (options) => {
       browser ??= launch()
       const page = await (await browser).newPage({ locale: 'en-GB', ...options })
