@@ -31,8 +31,12 @@ export interface ClockView {
 
 const channel = 'svc_clock'
 
-/** How often a running process measures the skew again. */
-const measureEveryMs = 20_000
+/** How often a running process measures the skew again. The four threads of an idle daemon each make this statement. */
+const measureEveryMs = 60_000
+/** How often it checks whether its own clock was set, which needs no statement. It measures again then. */
+const checkEveryMs = 5_000
+/** Smaller corrections, such as those by NTP, wait for the next measurement. */
+const jumpMs = 100
 
 const systemNow = () => new Date()
 
@@ -141,7 +145,16 @@ export const openClock = async (database: Database): Promise<Clock> => {
   // A reading that fails changes nothing: the next one follows, and each reconnect of the listener triggers one too.
   const measure = () => readClock(database.sql).then(follow, () => {})
   follow(found)
-  const timer = setInterval(measure, measureEveryMs).unref()
+  /** The process's own clock at a fixed moment: it differs from before after the clock was set, or after a suspension of the machine. */
+  const origin = () => Date.now() - performance.now()
+  let measured = { at: performance.now(), origin: origin() }
+  const check = () => {
+    const next = { at: performance.now(), origin: origin() }
+    if (next.at - measured.at < measureEveryMs && Math.abs(next.origin - measured.origin) < jumpMs) return
+    measured = next
+    void measure()
+  }
+  const timer = setInterval(check, checkEveryMs).unref()
   const moved = new Set<() => void>()
   const measureAndNotify = async () => {
     await measure()

@@ -75,7 +75,7 @@ test.each([40_000, -40_000])('systemNow remains the clock of the process, here %
   expect(Math.abs(system)).toBeLessThan(20_000)
 })
 
-test('a process notices a jump of its clock within half a minute', async () => {
+test('a process notices a jump of its clock before its next measurement, which it makes every minute', async () => {
   // Not a development database: its clock notifications would trigger a new measurement.
   const plain = await startApp()
   const body = `

@@ -17,7 +17,7 @@ const open = async (on: TestApp) => {
 
 const aheadMs = (app: OpenApp) => app.now().getTime() - Date.now()
 
-/** Expects an app to follow a moved clock without waiting for its next measurement, which it makes every 20 s. */
+/** Expects an app to follow a moved clock without waiting for its next measurement, which it makes every minute. */
 const follows = async (app: OpenApp, ms: number) => {
   const following = eventually(() => Math.abs(aheadMs(app) - ms) < 50)
   expect(await settlesWithin(following, 5000)).toBe(true)
