@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimSlug, updateAccount } from '../../src/accounts/accounts.ts'
 import { harbourPng } from '../../src/tools/dev/picture.ts'
 import { type FormBench, type FormsApp, formBench, startForms } from '../forms/support.ts'
-import { describePages, emailLandmarks, expectGoodOnEveryScreen, expectNothingFromElsewhere } from '../support/pages.ts'
+import { describePages, emailScope, expectGoodOnEveryScreen, expectNothingFromElsewhere } from '../support/pages.ts'
 import { makeWebinar, register } from '../webinars/support.ts'
 
 let t: FormsApp
@@ -77,7 +77,7 @@ describePages('the brand of an account', (openPage) => {
     const letter = await openPage()
     await letter.setContent(mail!.html.replaceAll('https://svc.example/assets', `${origin}/assets`))
     await letter.evaluate(`document.querySelector('img').decode()`)
-    await expectGoodOnEveryScreen(letter, 'brand-mail', emailLandmarks)
+    await expectGoodOnEveryScreen(letter, 'brand-mail', emailScope)
     await letter.close()
   })
 })

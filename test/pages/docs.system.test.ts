@@ -106,7 +106,7 @@ describePages('/docs in Chromium', (openPage) => {
     const link = page.locator('.side').getByRole('link', { name: 'Create deal' })
     expect([await link.isVisible(), await menu.getAttribute('aria-expanded')]).toEqual([false, 'false'])
     await menu.click()
-    await expectGoodOnEveryScreen(page, 'docs-menu')
+    await expectGoodOnEveryScreen(page, 'docs-menu', { within: '.side' })
     await page.setViewportSize({ width: 320, height: 700 })
     await link.click()
     expect([await link.isVisible(), await menu.getAttribute('aria-expanded')]).toEqual([false, 'false'])

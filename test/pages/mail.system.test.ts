@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { applyProjects, renderProject, sampleProject } from '../../src/studio/studio.ts'
 import { testLinks } from '../studio/support.ts'
 import { startApp, type TestApp } from '../support/app.ts'
-import { describePages, emailLandmarks, expectAccessible, faultsOf } from '../support/pages.ts'
+import { describePages, emailScope, expectAccessible, faultsOf } from '../support/pages.ts'
 
 const imageUrl = 'https://images.example/harbour.svg'
 const picture =
@@ -62,12 +62,12 @@ describePages('a rendered mail', (openPage) => {
     ]
     const { html } = await renderDocument({ name: 'Skip', lang: 'pt-BR', blocks }, {})
     await show(html, 600)
-    await expectAccessible(page, emailLandmarks)
+    await expectAccessible(page, emailScope)
     expect(await page.locator('html').getAttribute('lang')).toBe('pt-BR')
     const levels = "[...document.querySelectorAll('h1, h2, h3')].map((one) => one.tagName).join(' ')"
     expect(await page.evaluate(levels)).toBe('H1 H2 H3 H3 H2')
     await page.emulateMedia({ colorScheme: 'dark' })
-    await expectAccessible(page, emailLandmarks)
+    await expectAccessible(page, emailScope)
     const bright = `[...document.querySelectorAll('body, body *')].filter((one) => {
       const [, r, g, b] = /^rgb\\((\\d+), (\\d+), (\\d+)\\)$/.exec(getComputedStyle(one).backgroundColor) ?? []
       return r !== undefined && Number(r) + Number(g) + Number(b) > 300

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { harbourPng } from '../../src/tools/dev/picture.ts'
 import { brandOfShop, builtInMails } from '../support/built-in-mails.ts'
-import { describePages, emailLandmarks, expectGoodOnEveryScreen } from '../support/pages.ts'
+import { describePages, emailScope, expectGoodOnEveryScreen } from '../support/pages.ts'
 import { testWith } from '../support/tools.ts'
 
 const { signup, booked, cancelled, registered, completed } = builtInMails(brandOfShop)
@@ -40,7 +40,7 @@ describe.each(Object.entries(mails))('the email of a %s', (name, mail) => {
     test('is accessible and fits every screen', async () => {
       const page = await openPage()
       await page.setContent(html)
-      await expectGoodOnEveryScreen(page, `mail-${name}`, emailLandmarks)
+      await expectGoodOnEveryScreen(page, `mail-${name}`, emailScope)
       await page.close()
     })
   })

@@ -83,13 +83,19 @@ const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 /** axe-core's rules about colors (its category cat.color). */
 const colorRules = ['color-contrast', 'link-in-text-block']
 
+interface Scope {
+  /** Rules of axe-core that the page may violate. */
+  except?: readonly string[]
+  /** A selector of the part of the page that is checked: axe-core takes 10 s of CPU time for the whole of /docs. */
+  within?: string
+}
+
 /**
- * Expects axe-core to find no violation except of the rules `except` in the current page (docs/reference/pages.md#pages); with `only`, none of
- * these rules.
+ * Expects axe-core to find no violation in the current page (docs/reference/pages.md#pages); with `only`, none of these rules.
  */
 export const expectAccessible = async (
   page: Page,
-  except: readonly string[] = [],
+  { except = [], within }: Scope = {},
   only?: readonly string[],
 ): Promise<void> => {
   // Evaluated by the browser's developer tools, which a page's policy does not restrict; once for a page on several screens.
@@ -98,7 +104,8 @@ export const expectAccessible = async (
   const rules = Object.fromEntries(except.map((id) => [id, { enabled: false }]))
   const runOnly = only?.filter((id) => !except.includes(id))
   const options = { iframes: false, resultTypes: ['violations'], rules, ...(runOnly && { runOnly }) }
-  const { violations } = await page.evaluate<AxeResults>(`axe.run(document, ${JSON.stringify(options)})`)
+  const context = within ? JSON.stringify(within) : 'document'
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(${context}, ${JSON.stringify(options)})`)
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`)
   expect(found).toEqual([])
 }
@@ -118,7 +125,7 @@ export const expectNoSidewaysScroll = async (page: Page): Promise<void> => {
 }
 
 /** Expects the page to print in the same colours whatever the reader's scheme is, without an axe-core violation of colors. */
-const expectGoodOnPaper = async (page: Page, except: readonly string[]): Promise<void> => {
+const expectGoodOnPaper = async (page: Page, scope: Scope): Promise<void> => {
   const colorsOf = async (colorScheme: 'light' | 'dark') => {
     await page.emulateMedia({ media: 'print', colorScheme })
     const elements = "['body', 'main', 'h1', 'p'].map((name) => document.querySelector(name)).filter(Boolean)"
@@ -128,22 +135,18 @@ const expectGoodOnPaper = async (page: Page, except: readonly string[]): Promise
   }
   const light = await colorsOf('light')
   expect(await colorsOf('dark')).toEqual(light)
-  await expectAccessible(page, except, colorRules)
+  await expectAccessible(page, scope, colorRules)
   await page.emulateMedia({ media: null, colorScheme: null })
 }
 
-/** Rules that an email can't meet: mail programs show it inside their own page. */
-export const emailLandmarks = ['landmark-one-main', 'region']
+/** Without rules that an email can't meet: mail programs show it inside their own page. */
+export const emailScope: Scope = { except: ['landmark-one-main', 'region'] }
 
 /**
- * Expects the page to fit every screen without an axe-core violation except of the rules `except`, and to be legible on paper. If the environment variable SCREENSHOTS names a
- * folder, saves screenshots there as `<name>-<width>-<light|dark>.png`.
+ * Expects the page to fit every screen without an axe-core violation, and to be legible on paper. If the environment variable
+ * SCREENSHOTS names a folder, saves screenshots there as `<name>-<width>-<light|dark>.png`.
  */
-export const expectGoodOnEveryScreen = async (
-  page: Page,
-  name: string,
-  except: readonly string[] = [],
-): Promise<void> => {
+export const expectGoodOnEveryScreen = async (page: Page, name: string, scope: Scope = {}): Promise<void> => {
   for (const { width, colorScheme } of screens) {
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme })
@@ -151,8 +154,8 @@ export const expectGoodOnEveryScreen = async (
     if (folder) await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true })
     await expectNoSidewaysScroll(page)
     // Between light and dark only colors differ.
-    await expectAccessible(page, except, colorScheme === 'dark' ? colorRules : undefined)
+    await expectAccessible(page, scope, colorScheme === 'dark' ? colorRules : undefined)
   }
   // Emails are documents without an address.
-  if (page.url().startsWith('http')) await expectGoodOnPaper(page, except)
+  if (page.url().startsWith('http')) await expectGoodOnPaper(page, scope)
 }
