@@ -1,57 +1,19 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { deleteAccount, finishAccountDeletions } from '../../src/accounts/accounts.delete.ts'
 import { countOwned, createAccount } from '../../src/accounts/accounts.ts'
-import { openApp } from '../../src/app/app.ts'
-import { readConfig } from '../../src/app/config.ts'
-import { createList, writeContacts } from '../../src/contacts/contacts.ts'
-import { createDeal, NewDeal } from '../../src/deals/deals.ts'
-import { applyJourneys } from '../../src/journeys/journeys.ts'
-import { ok, type TestAccount, useApp } from '../support/app.ts'
+import { writeContacts } from '../../src/contacts/contacts.ts'
+import { useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
-import { countsOf, reportStatistics } from '../support/database.ts'
-import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
-import { addDeliveries, nothing, remains } from './support.ts'
+import { reportStatistics } from '../support/database.ts'
+import { eventually } from '../support/deliveries.ts'
+import { addDeliveries, furnish, nothing, remains } from './support.ts'
 
 const t = useApp()
-beforeAll(async () => {
-  await t.app.sql(
-    `insert into mail_domains (domain, finding, expires_at) values ('gone.example', 'mx', now() + interval '1 day')`,
-  )
-})
-
-const journey = {
-  name: 'Welcome',
-  trigger: { kind: 'list-added', list: 'People' },
-  steps: [
-    { kind: 'delay', for: '1d' },
-    { kind: 'update-field', field: 'a', value: 'b' },
-  ],
-}
-
-/** Creates an account with rows in most tables. */
-const furnish = async (): Promise<TestAccount & { listId: string }> => {
-  const account = await t.account()
-  await subscribe(t.app, account.id, 'https://example.com/hook')
-  const listId = await t.app.work(account.id, 'cli:test', async (work) => {
-    const { id } = await createList(work, { name: 'People' })
-    await applyJourneys(work, [journey])
-    const writes = Array.from({ length: 20 }, (_, i) => ({ email: `p${i}@gone.example`, fields: { n: `${i}` } }))
-    await writeContacts(work, id, writes, new Map())
-    await createDeal(work, NewDeal.parse({ title: 'T', email: 'p1@gone.example' }), { source: 'api' })
-    return id
-  })
-  await ok(t.request('GET', '/contacts?email=p1@gone.example', { key: account.key }))
-  const event = { name: 'plan.upgraded', email: 'p1@gone.example' }
-  await ok(t.request('POST', '/events', { key: account.key, body: event, headers: { 'idempotency-key': 'event-1' } }))
-  return { ...account, listId }
-}
-
 const sum = (counts: Record<string, number>) => Object.values(counts).reduce((a, b) => a + b, 0)
 
 test('an account is deleted with every row, exactly counted; another account keeps everything', async () => {
-  const account = await furnish()
-  const neighbour = await furnish()
+  const account = await furnish(t)
+  const neighbour = await furnish(t)
   const kept = await countOwned(t.app, neighbour.id)
   expect(Object.keys(kept).toSorted()).toEqual(
     `access_log activities activity_keys addresses api_keys contact_lists contacts day_tallies deal_history deals delivery_targets events journey_runs
@@ -69,7 +31,7 @@ test('an account is deleted with every row, exactly counted; another account kee
 })
 
 test('keys, units of work and deliveries are refused from the start, while an earlier unit of work is still running', async () => {
-  const account = await furnish()
+  const account = await furnish(t)
   const hold = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   const unit = t.app.work(account.id, 'cli:test', async (work) => {
@@ -162,91 +124,9 @@ test('the deletion waits for a locked row while it holds no lock itself', async 
   expect(await remains(t, account)).toEqual(nothing)
 })
 
-const percentile = (values: readonly number[], p: number) =>
-  values.toSorted((a, b) => a - b)[Math.floor((values.length * p) / 100)]!
-
-test('the deletion of 100,000 rows hardly slows down another account', async () => {
-  const neighbour = await furnish()
-  const account = await t.account()
-  await addDeliveries(t, account.id, 50_000)
-  let written = 0
-  const post = async () => {
-    const start = performance.now()
-    const body = { listId: neighbour.listId, email: `n${++written}@gone.example`, fields: { n: written } }
-    expect((await t.request('POST', '/contacts', { key: neighbour.key, body })).status).toBe(201)
-    return performance.now() - start
-  }
-  const postWhile = async (isOn: () => boolean) => {
-    const times: number[] = []
-    while (isOn()) {
-      times.push(await post())
-      await sleep(2)
-    }
-    return times
-  }
-  await postWhile(() => written < 100)
-  const alone = await postWhile(() => written < 400)
-  let isGoing = true
-  const start = performance.now()
-  const ran = svc(t, ['accounts', 'delete', account.id, '--confirm', account.name, '--json']).finally(() => {
-    isGoing = false
-  })
-  const beside = await postWhile(() => isGoing)
-  const seconds = (performance.now() - start) / 1000
-  expect(await ran).toMatchObject({ status: 0, json: { deleted: { ended_deliveries: 50_000, events: 50_000 } } })
-  expect(await remains(t, account)).toEqual(nothing)
-  const [p99Alone, p99Beside] = [percentile(alone, 99), percentile(beside, 99)]
-  const figures = [p99Alone, p99Beside, percentile(alone, 50), percentile(beside, 50)].map((ms) => ms.toFixed(1))
-  process.stderr.write(
-    `p99 alone ${figures[0]} ms, beside ${figures[1]} ms; p50 ${figures[2]}, ${figures[3]}; gone in ${seconds.toFixed(1)} s\n`,
-  )
-  // No post waits for a considerable part of the deletion.
-  expect(p99Beside).toBeLessThan(Math.max(8 * p99Alone, (seconds * 1000) / 30))
-})
-
-test('no row remains of an account that is deleted while eight writers emit events over two daemons', async () => {
-  const other = await openApp(readConfig(t.env))
-  const before = (await countsOf(t.app.database)).deadlocks
-  for (let round = 0; round < 4; round++) {
-    const account = await furnish()
-    let written = 0
-    const refused = new Set<unknown>()
-    const writer = async (n: number) => {
-      const app = n % 2 ? t.app : other
-      const email = `w${round}-${n}@gone.example`
-      for (let isAlive = true; isAlive; written++) {
-        const replies = await Promise.all([
-          emitEvents(app, account.id, 5).then(
-            () => 'done',
-            (problem) => problem.kind,
-          ),
-          t.request('POST', '/contacts', {
-            key: account.key,
-            body: { listId: account.listId, email: `${written}${email}` },
-          }),
-          t.request('GET', '/contacts?email=p1@gone.example', { key: account.key }),
-          t.request('POST', '/deals', { key: account.key, body: { title: 'T', email: 'p1@gone.example' } }),
-        ])
-        const ends = replies.map((reply) => (typeof reply === 'string' ? reply : reply.status))
-        for (const end of ends) if (!['done', 200, 201].includes(end as never)) refused.add(end)
-        isAlive = ends[0] === 'done'
-      }
-    }
-    const writers = Promise.all(Array.from({ length: 8 }, (_, n) => writer(n)))
-    await eventually(() => written > 40)
-    const { deleted } = await deleteAccount(other, account.id, { actor: 'cli:test' })
-    await writers
-    expect(deleted.pending_deliveries).toBeGreaterThan(200)
-    expect([...refused].filter((end) => ![401, 404, 'not_found'].includes(end as never))).toEqual([])
-    expect(await remains(t, account)).toEqual(nothing)
-  }
-  await other.close()
-  expect((await countsOf(t.app.database)).deadlocks).toBe(before)
-})
-
 test('housekeeping continues an interrupted deletion, and deletes nothing of other accounts', async () => {
-  const account = await furnish()
-  const neighbour = await furnish()
+  const account = await furnish(t)
+  const neighbour = await furnish(t)
   const kept = await countOwned(t.app, neighbour.id)
   const stop = new AbortController()
   const { isDone } = await deleteAccount(t.app, account.id, {

@@ -224,7 +224,7 @@ const mutate = async (places: readonly string[], count: number, seed: number): P
         signal.throwIfAborted()
         if (status !== 0) return { result: 'invalid', by: stdout.split('\n')[0]! }
       }
-      const first = kind === 'await' ? ['test/promises.test.ts'] : []
+      const first = kind === 'await' ? ['test/promises.system.test.ts'] : []
       return await test([...first, ...testsOf(path)], limits)
     } finally {
       await writeFile(file, text)

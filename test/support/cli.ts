@@ -82,12 +82,39 @@ export const progressLines = /^(?:\d+ %, [^\n]*\n)*$/
 
 const host = join(import.meta.dirname, 'cli.host.ts')
 const idle: ChildProcess[] = []
+/** Receive the next host that becomes idle. */
+const waiting: ((child: ChildProcess) => void)[] = []
+let hosts = 0
 
 const openHost = (): ChildProcess => {
   const child = fork(host, { execArgv: [], serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  hosts += 1
+  child.once('exit', () => (hosts -= 1))
   child.unref()
   child.channel?.unref()
   return child
+}
+
+/** A host loads and compiles for a second of CPU time. Commands at the same time wait this long for one of the first two. */
+const patienceMs = 1_000
+
+const takeHost = async (): Promise<ChildProcess> => {
+  const child = idle.pop()
+  if (child || hosts < 2) return child ?? openHost()
+  const { promise, resolve } = Promise.withResolvers<ChildProcess>()
+  waiting.push(resolve)
+  // Some commands run until their test ends them.
+  const timer = setTimeout(() => {
+    waiting.splice(waiting.indexOf(resolve), 1)
+    resolve(openHost())
+  }, patienceMs)
+  return promise.finally(() => clearTimeout(timer))
+}
+
+const releaseHost = (child: ChildProcess): void => {
+  const take = waiting.shift()
+  if (take) take(child)
+  else idle.push(child)
 }
 
 /** The expected output, and the keys to type then. A function is called then, and returns the keys. */
@@ -115,7 +142,7 @@ export const svc = async (
   args: readonly string[],
   { env = {}, cwd = process.cwd(), stdin = '', tty, steps = [] }: HostedOptions = {},
 ): Promise<OnTerminal> => {
-  const child = idle.pop() ?? openHost()
+  const child = await takeHost()
   const send = (request: Request) => child.send(request)
   const parts: Record<'stdout' | 'stderr' | 'echo', Buffer[]> = { stdout: [], stderr: [], echo: [] }
   const decoder = new StringDecoder()
@@ -163,7 +190,7 @@ export const svc = async (
   const { status, endsHost } = await inTest(running)
   isRunning = false
   child.channel?.unref()
-  if (!endsHost) idle.push(child)
+  if (!endsHost) releaseHost(child)
   if (left.length > 0) throw new Error(`svc ${args.join(' ')} did not show ${left[0]![0]}:\n${text}`)
   const [stdout, stderr] = [Buffer.concat(parts.stdout).toString(), Buffer.concat(parts.stderr).toString()]
   return withJson({ status, stdout, stderr, text })

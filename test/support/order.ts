@@ -12,7 +12,7 @@ const waiting = [
   'cli/listen.test.ts',
   'daemon/chaos.system.test.ts',
   'daemon/mail.system.test.ts',
-  'deliveries/claims.test.ts',
+  'deliveries/claims.system.test.ts',
   'deliveries/workers.system.test.ts',
   'queue/lease.test.ts',
   'store/copy.test.ts',

@@ -8,7 +8,7 @@ import { deleteList } from '../../../src/contacts/write/delete-list.ts'
 import { isBusy, SerializationConflict } from '../../../src/store/database.ts'
 import type { Work } from '../../../src/store/work.ts'
 import type { TestAccount } from '../../support/app.ts'
-import { svc } from '../../support/cli.ts'
+import { svc, svcProcess } from '../../support/cli.ts'
 import { countsOf, holdContactsTicket, untilLocked } from '../../support/database.ts'
 import { randomOfTest } from '../../support/random.ts'
 import { prepareRun, useContacts } from '../support.ts'
@@ -102,7 +102,7 @@ test('imports of the same rows in different orders, in separate processes, all s
   const paths = await Promise.all(['a', 'b', 'c', 'd'].map((name) => csvOf(name, shuffled(rows))))
   const target = { env: { ...app.env, SVC_ACCOUNT: account.id } }
   const ended = await Promise.all(
-    paths.map((path) => svc(target, ['contacts', 'import', path, '--list', 'Customers', '--json'])),
+    paths.map((path) => svcProcess(target, ['contacts', 'import', path, '--list', 'Customers', '--json'])),
   )
   for (const { status, stderr } of ended) expect([status, stderr]).toEqual([0, expect.any(String)])
   const sum = (name: string) => ended.reduce((all, { json }) => all + json[name], 0)
