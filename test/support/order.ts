@@ -8,7 +8,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  */
 const waiting = [
   'app/idle.test.ts',
-  'bookings/reminders.test.ts',
   'cli/listen.test.ts',
   'daemon/chaos.system.test.ts',
   'daemon/mail.system.test.ts',
