@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { version } from '../cli/version.ts'
-import { actAsOwner, findDataFolder } from '../embedded/folder.ts'
+import { actAsOwner, findDataFolder, readInside } from '../embedded/folder.ts'
 import { Problem } from '../lib/problem.ts'
 import { trimEndOf } from '../lib/strings.ts'
 import { parseCidrs } from '../net/addresses.ts'
@@ -175,9 +175,7 @@ const isRunning = (pid: number): boolean => {
 
 /** Returns the SMTP URL of the mail catcher of a running `svc dev`, or null if none runs. Commands send there, too. */
 export const runningCatcher = (dataDir: string): string | null => {
-  const file = catcherFile(dataDir)
-  if (!existsSync(file)) return null
-  const [url = '', pid] = readFileSync(file, 'utf8').split('\n')
+  const [url = '', pid] = readInside(catcherFile(dataDir))?.split('\n') ?? []
   return isRunning(Number(pid)) ? url : null
 }
 
@@ -187,9 +185,10 @@ const allowedBesideDev = (dataDir: string): string[] =>
 
 const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => Secret) => {
   const faults: string[] = []
-  const parsed = Environment.safeParse(collect(env, faults))
+  const given = collect(env, faults)
+  const parsed = Environment.safeParse(given)
   for (const issue of parsed.error?.issues ?? []) faults.push(`${String(issue.path[0])} ${issue.message}`)
-  if (parsed.data?.DATABASE_URL && !parsed.data.SVC_SECRET) faults.push('SVC_SECRET is required with DATABASE_URL')
+  if (given.DATABASE_URL && !given.SVC_SECRET) faults.push('SVC_SECRET is required with DATABASE_URL')
   if (!parsed.success || faults.length > 0) throw new Problem('configuration', faults.join('; '))
   const e = parsed.data
   const dataDir = dataDirOf(e)

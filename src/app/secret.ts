@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeDataFolder, requirePrivate, writeInside } from '../embedded/folder.ts'
+import { makeDataFolder, readInside, requirePrivate, writeInside } from '../embedded/folder.ts'
 import { Problem } from '../lib/problem.ts'
 
 /* The secret in the data folder, used if the environment sets none. */
@@ -9,8 +9,7 @@ import { Problem } from '../lib/problem.ts'
 const secretFile = (dataDir: string): string => join(dataDir, 'secret')
 
 /** Returns the secret in the data folder, or null if there is none. */
-export const findSecret = (dataDir: string): string | null =>
-  existsSync(secretFile(dataDir)) ? readFileSync(secretFile(dataDir), 'utf8').trim() : null
+export const findSecret = (dataDir: string): string | null => readInside(secretFile(dataDir))?.trim() ?? null
 
 /** Returns the secret in the data folder and creates it if necessary. If two processes race, both get the same secret. */
 export const keptSecret = (dataDir: string): string => {

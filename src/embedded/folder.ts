@@ -4,6 +4,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
@@ -132,6 +133,22 @@ export const makeDataFolder = (dataDir: string): void => {
 
 /** Creates a folder in the data folder if it is missing. */
 export const makeInside = (path: string): void => makeFolder(path)
+
+/**
+ * Returns the text of a file in the data folder, or null if there is none. Throws Problem `configuration` if this user can't
+ * read it.
+ */
+export const readInside = (path: string): string | null => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null
+    throw new Problem('configuration', `The file ${path} can't be read (${code})`, {
+      hint: 'run svc as the user that owns the data folder, or set SVC_DATA_DIR to another folder',
+    })
+  }
+}
 
 /**
  * Writes a file in the data folder atomically. `publish` gives it its final name: `linkSync` keeps an existing file and throws

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { chmod, lchown, mkdir, mkdtemp, readdir, rename, rm, symlink } from 'node:fs/promises'
+import { chmod, lchown, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { svc } from '../support/cli.ts'
+import { svc, svcProcess } from '../support/cli.ts'
 import { needsRoot } from '../support/needs.ts'
 
 let folder: string
@@ -54,5 +54,32 @@ describe('without SVC_DATA_DIR', () => {
     await lchown(join(folder, '.svc'), 65_534, 65_534)
     expect((await listed()).status).toBe(7)
     expect(await readdir(below)).toEqual([])
+  })
+})
+
+describe('in a data folder of another user', needsRoot, () => {
+  const nobody = { uid: 65_534, gid: 65_534 }
+
+  test.each([
+    ['secret', {}],
+    ['catcher', { SVC_SECRET: 'a secret of the environment' }],
+  ])('whose file %s this user can’t read, each command says what to do: exit 4', async (file, settings) => {
+    await chmod(folder, 0o755)
+    const dataDir = join(folder, 'data')
+    await mkdir(dataDir, { mode: 0o711 })
+    await writeFile(join(dataDir, file), 'only for its owner', { mode: 0o600 })
+    const run = (...args: string[]) =>
+      svcProcess({ env: { SVC_DATA_DIR: dataDir, ...settings } }, [...args, '--json'], { as: nobody })
+    const error = `The file ${join(dataDir, file)} can't be read (EACCES)`
+    const hint = 'run svc as the user that owns the data folder, or set SVC_DATA_DIR to another folder'
+    for (const command of ['lists', 'config', 'serve']) {
+      const { status, stdout, stderr } = await run(command)
+      expect([command, status, stdout, stderr]).toEqual([command, 4, '', `${JSON.stringify({ error, hint })}\n`])
+    }
+    const { status, json } = await run('doctor')
+    expect([status, json.checks[1]]).toEqual([
+      1,
+      { name: 'configuration', status: 'fail', message: `${error}: ${hint}` },
+    ])
   })
 })

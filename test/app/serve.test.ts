@@ -31,6 +31,14 @@ test('SVC_SECRET is required with DATABASE_URL', async () => {
   expect(ran.stderr).toContain('SVC_SECRET is required')
 })
 
+test('a missing SVC_SECRET is reported beside the other errors of the environment', async () => {
+  const ran = await svc({ env: { DATABASE_URL: t.url, SVC_PORT: 'abc' } }, ['serve'])
+  expect(ran.status).toBe(4)
+  expect(ran.stderr).toBe(
+    'error: SVC_PORT must be a whole number from 0 to 65535; SVC_SECRET is required with DATABASE_URL\n',
+  )
+})
+
 test('an outdated schema is refused with exit 7, and the error names svc db migrate', async () => {
   const behind = await startApp()
   await behind.app.sql('delete from mikro_orm_migrations')

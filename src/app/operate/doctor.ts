@@ -51,7 +51,8 @@ export const examine = async (): Promise<Check[]> => {
     settings = inspectConfig()
     config = findDatabase(settings)
   } catch (error) {
-    return [checkNode(), fail('configuration', reasonOf(error))]
+    const hint = error instanceof Problem && error.detail.hint
+    return [checkNode(), fail('configuration', hint ? `${error.message}: ${hint}` : reasonOf(error))]
   }
   const [place, { checks, daemons }, dns] = await Promise.all([
     checkPlace(settings),
