@@ -45,19 +45,36 @@ const apiPrefix = '/api/v1'
 /** Time limit for the headers and body of a request. */
 const requestTimeoutMs = 60_000
 
+const malformed = 'The request is malformed'
+
 const refusals: Record<string, readonly [status: string, text: string]> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
 }
 
+const newRequestId = (): string => newId('log', Date.now()).replace('log_', 'req_')
+
 /** Answers a malformed request, which reaches no route, on the socket, with the same JSON as other refusals. */
 const answerMalformed = (error: Error & { code?: string }, socket: Socket) => {
   if (error.code === 'ECONNRESET' || !socket.writable) return socket.destroy()
-  const [status, text] = refusals[error.code ?? ''] ?? ['400 Bad Request', 'The request is malformed']
+  const [status, text] = refusals[error.code ?? ''] ?? ['400 Bad Request', malformed]
   const body = JSON.stringify({ error: text })
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status}\r\nX-Request-Id: ${newRequestId()}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   )
+}
+
+/**
+ * Refuses what Node's server would refuse with an empty body: HTTP/1.1 without `Host` (RFC 9112, section 3.2), and an expectation
+ * other than `100-continue`.
+ */
+const refuseUnmet = (server: FastifyInstance): void => {
+  server.server.on('checkExpectation', (request, response) => void server.server.emit('request', request, response))
+  server.addHook('onRequest', async ({ headers: { host, expect }, raw }, reply) => {
+    if (host === undefined && raw.httpVersion === '1.1') return reply.code(400).send({ error: malformed })
+    if (expect !== undefined && !/^100-continue$/i.test(expect))
+      return reply.code(417).send({ error: 'Expect can only be 100-continue' })
+  })
 }
 
 const limitOf = (app: App, family: string) =>
@@ -225,12 +242,12 @@ export const buildServer = async (
   // The cast drops the logger's own type, which every type of Fastify would have to repeat.
   const server = fastify({
     loggerInstance: logger,
-    genReqId: () => newId('log', Date.now()).replace('log_', 'req_'),
+    genReqId: newRequestId,
     // Fastify's own lines contain URLs with their queries. logAtEnd logs requests instead.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bodyLimits.open,
     requestTimeout: requestTimeoutMs,
-    http: { connectionsCheckingInterval: 1000 },
+    http: { connectionsCheckingInterval: 1000, requireHostHeader: false },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     // As long as all headers together, so that no path parameter is refused for its length before the key is checked.
@@ -262,6 +279,7 @@ export const buildServer = async (
     reply.header('connection', 'close')
     return reply.code(503).header('retry-after', unavailableSeconds).send({ error: 'The service is stopping' })
   })
+  refuseUnmet(server)
   limitLoad(server, app.config.trustProxy)
   if (onAnswered) observeAnswers(server, onAnswered)
   if (metrics) addMetrics(server, metrics, app.config.metricsToken, app.config.publicUrl)

@@ -151,6 +151,12 @@ const raw = (port: number, bytes: string): Promise<string> =>
     socket.on('close', () => resolve(answer)).on('error', reject)
   })
 
+const listeningPort = async (): Promise<number> => {
+  const { server } = t.server.fastify
+  if (!server.listening) await t.server.fastify.listen({ port: 0, host: '127.0.0.1' })
+  return (server.address() as { port: number }).port
+}
+
 describe('an error repeats at most 100 characters of the input', () => {
   const long = 'x'.repeat(400)
   const deep = [`"${long}":{`.repeat(50), `"${long}":[1]`, '}'.repeat(50)].join('')
@@ -192,14 +198,33 @@ test('401 names the authentication scheme', async () => {
   expect((await t.request('GET', '/lists', { key: account.key })).headers).not.toHaveProperty('www-authenticate')
 })
 
-test('input that is not HTTP is refused with the same JSON', async () => {
-  await t.server.fastify.listen({ port: 0, host: '127.0.0.1' })
-  const { port } = t.server.fastify.server.address() as { port: number }
-  const answer = await raw(port, 'NONSENSE\r\n\r\n')
-  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
-  expect(JSON.parse(answer.split('\r\n\r\n')[1]!)).toEqual({ error: 'The request is malformed' })
-  const large = await raw(port, `GET /api/v1/lists HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`)
-  expect(large).toMatch(/^HTTP\/1\.1 431 /)
+test.each([
+  ['input that is not HTTP', 'NONSENSE\r\n\r\n', 400, 'The request is malformed'],
+  ['HTTP/1.1 without Host', 'GET /api/v1/lists HTTP/1.1\r\n\r\n', 400, 'The request is malformed'],
+  [
+    'headers that are too large',
+    `GET /api/v1/lists HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`,
+    431,
+    'The headers are too large',
+  ],
+  [
+    'an unknown expectation',
+    'GET /api/v1/lists HTTP/1.1\r\nHost: x\r\nExpect: tea\r\nConnection: close\r\n\r\n',
+    417,
+    'Expect can only be 100-continue',
+  ],
+])('%s is refused with the same JSON and a request id', async (_, bytes, status, error) => {
+  const answer = await raw(await listeningPort(), bytes)
+  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  expect(answer).toMatch(/^x-request-id: req_/im)
+  expect(JSON.parse(answer.split('\r\n\r\n')[1]!)).toEqual({ error })
+})
+
+test('HTTP/1.0 needs no Host, and 100-continue is the expectation that is met', async () => {
+  const port = await listeningPort()
+  expect(await raw(port, 'GET /healthz HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
+  const expecting = 'GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n'
+  expect(await raw(port, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /)
 })
 
 test('each response has its own request id', async () => {
