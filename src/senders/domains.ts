@@ -1,4 +1,5 @@
 import { generateKeyPair, randomBytes } from 'node:crypto'
+import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
 import { isEmailSyntax } from '../lib/email.ts'
@@ -41,11 +42,18 @@ export const domainContext = (accountId: string, domain: string): string => `${a
 
 const entitiesOf = (work: Work) => work.em(import('./senders.entities.ts'))
 
+/** Returns the SPF mechanism for the host of a URL: `a:` takes names only. */
+const mechanismOf = (host: string): string => {
+  const address = host.replace(/^\[|\]$/g, '')
+  const version = isIP(address)
+  return version === 0 ? `a:${host}` : `ip${version}:${address}`
+}
+
 /**
  * Returns an SPF record that allows the relay's host and marks other senders as suspicious (`~all`). It is a suggestion: only the
  * domain's owner knows all of its senders.
  */
-const spfOf = (relayHost: string | null): string => `v=spf1 mx${relayHost ? ` a:${relayHost}` : ''} ~all`
+const spfOf = (relayHost: string | null): string => `v=spf1 mx${relayHost ? ` ${mechanismOf(relayHost)}` : ''} ~all`
 
 const recordsOf = ({ domain, token, publicKey, found }: Row, relayHost: string | null): DomainRecord[] => {
   const record = (purpose: RecordPurpose, name: string, value: string): DomainRecord => ({

@@ -58,13 +58,25 @@ test('a new domain has four records, none of them found', async () => {
       purpose: 'spf',
       type: 'TXT',
       name: 'shop.example',
-      value: expect.stringMatching(/^v=spf1 .*a:127\.0\.0\.1 ~all$/),
+      value: expect.stringMatching(/^v=spf1 .*ip4:127\.0\.0\.1 ~all$/),
       found: false,
     },
     { purpose: 'dmarc', type: 'TXT', name: '_dmarc.shop.example', value: 'v=DMARC1; p=none', found: false },
   ])
   await expect(add('shop.example')).rejects.toMatchObject({ kind: 'conflict' })
   await expect(add('nonsense')).rejects.toMatchObject({ kind: 'invalid' })
+})
+
+test.each([
+  ['smtp://127.0.0.1:25', 'v=spf1 mx ip4:127.0.0.1 ~all'],
+  ['smtp://[::1]:25', 'v=spf1 mx ip6:::1 ~all'],
+  ['smtp://localhost:25', 'v=spf1 mx a:localhost ~all'],
+])('the SPF record for the relay %s is %s', async (url, value) => {
+  await t.app.work(account.id, 'cli:test', (work) =>
+    setRelay(t.app, work, { url, password: null, bounceAddress: null }),
+  )
+  const { records } = await add()
+  expect(records.find(({ purpose }) => purpose === 'spf')!.value).toBe(value)
 })
 
 describe('verification', () => {
