@@ -4,6 +4,7 @@ import { readBytes } from '../cli/input.ts'
 import { type Column, properties } from '../cli/output.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { number, quantity } from '../lib/quantity.ts'
+import { shellWord } from '../lib/shell.ts'
 import { parseTime } from '../lib/since.ts'
 import type { App } from '../store/work.ts'
 import type { KeyView } from './accounts.keys.ts'
@@ -226,7 +227,7 @@ export const commands: CommandList = [
         const what = `${quantity(contacts, 'contact')}, ${quantity(deals, 'deal')}, ${quantity(messages, 'email')} and ${quantity(webhooks, 'webhook')}`
         const sentence = `Deleting ${name} deletes everything in it, including ${what}`
         if (!asks || options.confirm !== undefined)
-          throw new Problem('usage', sentence, { hint: `add --confirm ${JSON.stringify(name)}` })
+          throw new Problem('usage', sentence, { hint: `add --confirm ${shellWord(name)}` })
         out.note(sentence)
         const { askText } = await import('../cli/ask.ts')
         if ((await askText('Type the name of the account to delete it:')) !== name)
@@ -235,7 +236,7 @@ export const commands: CommandList = [
       if (options.dryRun) {
         const owned = await operate((operation) => countOwned(operation, id))
         out.note('Nothing was changed. This would be deleted:')
-        return out.one({ id, name, deleted: owned }, { id, name, ...owned })
+        return out.one({ dryRun: true, id, name, deleted: owned }, { id, name, ...owned })
       }
       const { deleted, isDone } = await withProgress('rows', null, (onBatch) =>
         deleteAccount(app, id, { actor, signal, onBatch }),

@@ -57,7 +57,7 @@ export const command = <const A extends readonly Argument[] = [], F extends Flag
 /** Defines a noun or a group of verbs. */
 export const group = (definition: Group): Group => definition
 
-type KnownPlace = Place & Pick<Flag<unknown>, 'value'>
+type KnownPlace = Place & Pick<Flag<unknown>, 'value' | 'isNeeded'>
 
 /** Flags and arguments by command and place: `deals list --status`, `events send <type>`. */
 const places = new Map<string, KnownPlace>()

@@ -2,9 +2,9 @@ import { Command, CommanderError, Help } from 'commander'
 import { nearest } from '../lib/nearest.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import type { ChoicesOf } from './choices.ts'
-import { type CommandList, isDefault, register } from './define.ts'
+import { type CommandList, isDefault, placeAt, register } from './define.ts'
 import { describeOption, formatHelp } from './help.ts'
-import { fullCommand } from './next.ts'
+import { declaredFlag, fullCommand, withFlags } from './next.ts'
 import { isPerson, type Lookups, type Open, reportFailure, runner } from './run.ts'
 import { version } from './version.ts'
 
@@ -55,6 +55,19 @@ export const buildProgram = (
 
 const ignore = () => {}
 
+/** Reports every argument and flag that the call of a command lacks. The parser would report the first argument only. */
+const refuseMissing = (command: Command): never => {
+  const { args, options, registeredArguments } = command
+  const path = fullCommand(command).replace(/^svc /, '')
+  const isLacking = (property: string) => command.getOptionValue(property) === undefined
+  const flags = options.filter((option) => placeAt(path, option.long!).isNeeded && isLacking(option.attributeName()))
+  const lacking = registeredArguments.filter(({ required }, at) => required && args[at] === undefined)
+  const names = [...lacking.map((argument) => `<${argument.name()}>`), ...flags.map(({ long }) => long!)]
+  throw new Problem('usage', `Missing ${names.join(', ')}`, {
+    hint: withFlags(...names.map((name) => (name.startsWith('<') ? name : declaredFlag(command, name)))),
+  })
+}
+
 /** An error of the parser, with its command. */
 type Misuse = CommanderError & { command: Command }
 
@@ -64,7 +77,7 @@ const throwOnExit = (command: Command): void => {
     throw Object.assign(error, { command }) satisfies Misuse
   })
   // On a terminal run.ts asks for missing arguments.
-  if (isPerson()) Object.assign(command, { missingArgument: ignore })
+  Object.assign(command, { missingArgument: isPerson() ? ignore : () => refuseMissing(command) })
 }
 
 /** Verbs that only read; they get --fields. */

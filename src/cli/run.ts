@@ -107,7 +107,7 @@ const databaseProblem = async (error: unknown): Promise<Problem | null> => {
 
 /** What is printed after `next:` for errors of these kinds, if they have no hint of their own. For other kinds it is the help. */
 const hints: Partial<Record<Problem['kind'], string | undefined>> = {
-  unavailable: 'svc db status',
+  unavailable: 'svc doctor',
   internal: 'svc doctor',
   // The message says what to set.
   configuration: undefined,

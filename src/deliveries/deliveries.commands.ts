@@ -62,11 +62,16 @@ const filterOf = async (
 }
 
 /** Returns the filter of a bulk command: ids, or conditions. Throws Problem `usage` without either, so it never means all. */
-const chosen = async (context: Context, ids: string[], options: FilterOptions): Promise<DeliveryFilter> => {
+const chosen = async (
+  context: Context,
+  ids: string[],
+  options: FilterOptions,
+  filters: string,
+): Promise<DeliveryFilter> => {
   const { status, webhook, type, since } = options
   const isFiltered = [status, webhook, type, since].some((value) => value !== undefined)
   if (ids.length === 0 && !isFiltered) {
-    throw new Problem('usage', 'Name deliveries by id, or by --status, --webhook, --type or --since')
+    throw new Problem('usage', `Name deliveries by id, or by ${filters}`)
   }
   if (ids.length > 0 && isFiltered) throw new Problem('usage', 'Name deliveries by id or by a filter, not by both')
   const filter = await filterOf(context, options, ids.length > 0 ? ids : undefined)
@@ -183,7 +188,7 @@ export const commands: CommandList = [
     run: async (context, ids, options) => {
       const { confirm, out, work, exit } = context
       const { countDeliveries, replayBatch } = await import('./deliveries.replay.ts')
-      const filter = await chosen(context, ids, options)
+      const filter = await chosen(context, ids, options, '--status, --webhook, --type or --since')
       const { matched, leftOut } = await work((w) => countDeliveries(w, filter))
       if (matched > 0 && matched === leftOut) {
         throw new Problem(
@@ -218,7 +223,7 @@ export const commands: CommandList = [
     run: async (context, ids, options) => {
       const { out, work, confirm, exit } = context
       const { cancelBatch, countDeliveries } = await import('./deliveries.replay.ts')
-      const filter = await chosen(context, ids, options)
+      const filter = await chosen(context, ids, options, '--webhook, --type or --since')
       const { matched: pending } = await work((w) => countDeliveries(w, { ...filter, status: 'pending' }))
       if (ids.length > 0 && pending === 0)
         throw new Problem('conflict', 'Nothing to cancel: no such delivery is pending')

@@ -326,18 +326,18 @@ describe('on a terminal', () => {
   })
 
   test('accounts delete asks for the name; with another name in --confirm it refuses without a question', async () => {
-    const { id } = await t.account({ name: 'Asked' })
+    const { id } = await t.account({ name: 'As`k`ed' })
     const exists = async () => (await t.app.sql('select from accounts where id = $1', [id])).length
     const refused = await svc(t, ['accounts', 'delete', id, '--confirm', 'Other', '--no-color'], { tty: {} })
     expect([refused.status, refused.text, await exists()]).toEqual([
       2,
-      expect.stringContaining('add --confirm "Asked"'),
+      expect.stringContaining("add --confirm 'As`k`ed'"),
       1,
     ])
     const typed = (name: string) =>
       svc(t, ['accounts', 'delete', id, '--no-color'], { steps: [['Type the name', `${name}\r`]], tty: {} })
     expect([(await typed('Other')).status, await exists()]).toEqual([2, 1])
-    expect([(await typed('Asked')).status, await exists()]).toEqual([0, 0])
+    expect([(await typed('As`k`ed')).status, await exists()]).toEqual([0, 0])
   })
 
   test('bounces ingest shows what it would record and asks', async () => {

@@ -351,7 +351,7 @@ test('a write that waits too long for a lock is exit 7 with a reason, and writes
     await sql('select from contact_lists where id = $1 for update', [id])
     expect(await run(['contacts', 'upsert', '--list', 'A', '--email', 'ann@example.org'])).toMatchObject({
       ...{ status: 7, stdout: '' },
-      stderr: 'error: The database is too busy: try again\n  next: svc db status\n',
+      stderr: 'error: The database is too busy: try again\n  next: svc doctor\n',
     })
   })
   expect(await run(['contacts', 'show', 'ann@example.org'])).toMatchObject({ status: 3 })

@@ -230,7 +230,7 @@ describe('accounts', () => {
     expect((await svc(t, ['accounts', 'delete', 'Made'])).status).toBe(2)
     expect((await svc(t, ['accounts', 'delete', 'Made', '--confirm', 'Mad'])).status).toBe(2)
     const dry = await svc(t, ['accounts', 'delete', 'Made', '--dry-run', '--json'])
-    expect(dry.json.deleted).toEqual({ api_keys: 2 })
+    expect(dry.json).toMatchObject({ dryRun: true, name: 'Made', deleted: { api_keys: 2 } })
     expect((await svc(t, ['accounts', 'show', 'Made'])).status).toBe(0)
     expect((await svc(t, ['accounts', 'delete', 'Made', '--confirm', 'Made'])).status).toBe(0)
     expect((await svc(t, ['accounts', 'show', 'Made'])).status).toBe(3)
@@ -296,4 +296,23 @@ describe('output', () => {
     expect(ran.stdout).not.toMatch(colour)
     await t.app.sql(`update accounts set name = 'Only' where name like 'Only%'`)
   })
+})
+
+test.each([
+  ['lists rename', 'Missing <list>, <name>', 'svc lists rename <list> <name>'],
+  ['lists rename People', 'Missing <name>', 'svc lists rename People <name>'],
+  ['deals move', 'Missing <ids>, --to', 'svc deals move <ids> --to <stage>'],
+  ['contacts remove', 'Missing <email>, --list', 'svc contacts remove <email> --list <id|name>'],
+  ['contacts remove ada@people.example', 'Missing --list', 'svc contacts remove ada@people.example --list <id|name>'],
+])('svc %s without a terminal names every argument and flag that is missing', async (call, error, hint) => {
+  expect(await svc(t, call.split(' '))).toMatchObject({
+    ...{ status: 2, stdout: '' },
+    stderr: `error: ${error}\n  next: ${hint}\n`,
+  })
+})
+
+test('a hint quotes the words of the call that a shell would read otherwise', async () => {
+  await svc(t, ['lists', 'create', '--name', 'a>b'])
+  const asked = await svc(t, ['lists', 'delete', 'a>b'])
+  expect([asked.status, asked.stderr]).toEqual([2, expect.stringContaining("\n  next: svc lists delete 'a>b' --yes\n")])
 })

@@ -517,8 +517,12 @@ describe('svc deliveries', () => {
   })
 
   test('replay and cancel take either ids or a filter', async () => {
-    for (const verb of ['replay', 'cancel']) {
-      expectFailure(await run('deliveries', verb), 2, /^error: Name deliveries by id, or by/)
+    for (const [verb, filters] of [
+      ['replay', '--status, --webhook, --type or --since'],
+      ['cancel', '--webhook, --type or --since'],
+    ] as const) {
+      const named = new RegExp(`^error: Name deliveries by id, or by ${filters}\n`)
+      expectFailure(await run('deliveries', verb), 2, named)
       expectFailure(
         await run('deliveries', verb, 'dlv_1', '--type', 'lead.hot'),
         2,
