@@ -247,6 +247,9 @@ export interface Setting {
 /** Settings that the data folder provides if the environment doesn't. */
 const keptNames = ['SVC_SECRET', 'SVC_SMTP_URL', 'SVC_ALLOW_PRIVATE_WEBHOOKS']
 
+/** Returns a value as its setting takes it: switches are on or off. */
+const asGiven = (value: unknown): unknown => (typeof value === 'boolean' ? (value ? 'on' : 'off') : value)
+
 const isEmpty = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0)
 
 /** Returns the property of a setting: `dataDir` for `SVC_DATA_DIR`. */
@@ -264,7 +267,7 @@ export const readSettings = (env: Environment = process.env): Setting[] => {
   const config: Record<string, unknown> = resolveConfig(env, findSecret)
   return Object.keys(Environment.shape).map((name) => {
     const isSecret = (secretNames as readonly string[]).includes(name)
-    const value = config[keyOf(name)] ?? null
+    const value = asGiven(config[keyOf(name)] ?? null)
     const isKept = keptNames.includes(name) && !isEmpty(value)
     const isInFile = isSecret && Boolean(env[`${name}_FILE`])
     return {

@@ -48,6 +48,7 @@ test('svc config shows each setting with its value and its source', async () => 
     SVC_TRUST_PROXY: [['10.0.0.0/8', '::1'], 'environment'],
     SVC_RATE_LIMIT: [60, 'default'],
     SVC_LOG_LEVEL: ['info', 'default'],
+    SVC_CONSENT_ADDRESSES: ['off', 'default'],
   })
 })
 
