@@ -6,12 +6,13 @@ import { AddressRefused, type DialRules, dialAddresses, isLoopbackName } from '.
 const maxLength = 2048
 const dnsLimitMs = 2000
 
+/** WHATWG's parser repairs other beginnings, such as `https:example.com`, which are relative or no URIs for other programs. */
+const isAbsolute = /^\s*https?:\/\/[^\s/\\]/i
+
 const parse = (text: string): URL => {
   if (text.length > maxLength) throw invalid(`url must have at most ${maxLength} characters`)
-  const url = URL.parse(text)
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw invalid('url must be an absolute http or https address')
-  }
+  const url = isAbsolute.test(text) ? URL.parse(text) : null
+  if (!url) throw invalid('url must be an absolute http or https address')
   if (url.username !== '' || url.password !== '') throw invalid('url must not contain a user name or password')
   if (url.href.includes('#')) throw invalid('url must not contain a fragment')
   if (url.href.length > maxLength) throw invalid(`url must have at most ${maxLength} characters`)

@@ -97,6 +97,14 @@ describe('a webhook URL is refused', () => {
       'http://0x100000000/',
       'http://public.test:99999',
     ],
+    // WHATWG's parser takes these for `https://public.test/`; no other receiver does.
+    ...[
+      'https:public.test',
+      'https:/public.test',
+      'https:///public.test',
+      'https:\\\\public.test',
+      'ht\ttps://public.test',
+    ],
   ])('when it is not an http or https address: %j', async (text) => {
     expect(await refusal(text)).toBe('url must be an absolute http or https address')
   })

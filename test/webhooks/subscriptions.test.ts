@@ -80,6 +80,14 @@ describe('POST /webhooks', () => {
   })
 
   test.each([
+    ['https://hooks.test/a\\b', 'https://hooks.test/a/b'],
+    ['https://hooks.test/{id}?q="x"', 'https://hooks.test/%7Bid%7D?q=%22x%22'],
+    [' https://hooks.test/é ', 'https://hooks.test/%C3%A9'],
+  ])('writes %j, which is not a URI, as %s', async (given, shown) => {
+    expect((await ok(subscribe({ url: given, event: 'lead.hot' }))).body.subscription.url).toBe(shown)
+  })
+
+  test.each([
     ['a missing url', { event: 'lead.hot' }, 'url is required'],
     ['a url that is no string', { url: 5, event: 'lead.hot' }, 'url must be a string'],
     ['a url that is none', { url: 'nowhere', event: 'lead.hot' }, 'url must be an absolute http or https address'],

@@ -7,14 +7,17 @@ import { deliveryTargets } from '../deliveries.columns.ts'
 import type { DeliveryTarget } from '../deliveries.entities.ts'
 import { announceTargetsChanged } from '../deliveries.notices.ts'
 
+/** The characters of a URI (RFC 3986). */
+const isUri = /^[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/
+
 /**
- * Returns the URL for deliveries: as the client wrote it if that is printable ASCII, else in its normal form. Throws Problem
+ * Returns the URL for deliveries: as the client wrote it if that is a URI, else in its normal form. Throws Problem
  * `invalid` for one that is not public (docs/reference/events.md#public-urls). Resolves its host name: call it before the unit of
  * work.
  */
 export const publicUrl = async ({ config, resolver }: App, url: string): Promise<string> => {
   const { href } = await checkWebhookUrl(url, { resolver, allow: parseCidrs(config.allowPrivateWebhooks.join(',')) })
-  return /^[\x21-\x7e]+$/.test(url) ? url : href
+  return isUri.test(url) ? url : href
 }
 
 const entitiesOf = (work: Work) => work.em(import('../deliveries.entities.ts'))
