@@ -82,6 +82,7 @@ describe('POST /webhooks', () => {
   test.each([
     ['https://hooks.test/a\\b', 'https://hooks.test/a/b'],
     ['https://hooks.test/{id}?q="x"', 'https://hooks.test/%7Bid%7D?q=%22x%22'],
+    ['https://hooks.test/?id={id}|x', 'https://hooks.test/?id=%7Bid%7D%7Cx'],
     [' https://hooks.test/é ', 'https://hooks.test/%C3%A9'],
   ])('writes %j, which is not a URI, as %s', async (given, shown) => {
     expect((await ok(subscribe({ url: given, event: 'lead.hot' }))).body.subscription.url).toBe(shown)

@@ -7,17 +7,17 @@ import { deliveryTargets } from '../deliveries.columns.ts'
 import type { DeliveryTarget } from '../deliveries.entities.ts'
 import { announceTargetsChanged } from '../deliveries.notices.ts'
 
-/** The characters of a URI (RFC 3986). */
-const isUri = /^[\w\-.~:/?#[\]@!$&'()*+,;=%]+$/
+/** Characters that no URI has (RFC 3986). WHATWG's parser escapes most of them, but no braces in a query. */
+const foreign = /[^\w\-.~:/?#[\]@!$&'()*+,;=%]/g
 
 /**
- * Returns the URL for deliveries: as the client wrote it if that is a URI, else in its normal form. Throws Problem
+ * Returns the URL for deliveries: as the client wrote it if that is a URI, else in its normal form, escaped. Throws Problem
  * `invalid` for one that is not public (docs/reference/events.md#public-urls). Resolves its host name: call it before the unit of
  * work.
  */
 export const publicUrl = async ({ config, resolver }: App, url: string): Promise<string> => {
   const { href } = await checkWebhookUrl(url, { resolver, allow: parseCidrs(config.allowPrivateWebhooks.join(',')) })
-  return isUri.test(url) ? url : href
+  return url.search(foreign) === -1 ? url : href.replaceAll(foreign, encodeURIComponent)
 }
 
 const entitiesOf = (work: Work) => work.em(import('../deliveries.entities.ts'))
