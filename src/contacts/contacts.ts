@@ -111,8 +111,13 @@ declare module '../store/work.ts' {
     timelineParts(): Promise<readonly TimelinePart[]>
   }
   interface Listener {
-    /** An address will be removed from one list. Called before any lock, for rows that are locked before contacts. */
-    contactLeaving?(work: Work, contact: { listId: string; email: string }): Promise<void>
+    /** Addresses will be removed from one list. Called before their locks, for rows that are locked before contacts. */
+    contactsLeaving?(work: Work, leaving: { listId: string; emails: readonly string[] }): Promise<void>
+    /** Addresses were removed from one list, also because it is deleted. They may be in others. */
+    contactsLeft?(
+      work: Work,
+      left: { listId: string; contacts: readonly { email: string; rowId: string }[] },
+    ): Promise<void>
     /** Contacts were removed: those of a list (`listId`), of an address (`email`), or one contact (both). `rowId` is the address's. */
     contactsRemoved?(work: Work, removed: { listId?: string; email?: string; rowId?: string }): Promise<void>
     /** Addresses were removed from the account: they are in no list any more. It is called with their locks. */

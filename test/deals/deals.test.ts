@@ -5,7 +5,8 @@ import { readConfig } from '../../src/app/config.ts'
 import { loadRoutes } from '../../src/app/features.ts'
 import { type Contact, createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { renameList } from '../../src/contacts/lists/lists.ts'
-import { dealHistory, listPipelines, type PipelineView } from '../../src/deals/deals.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
+import { dealHistory, listPipelines, type PipelineView, showDeal } from '../../src/deals/deals.ts'
 import { buildServer } from '../../src/http/server.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
 
@@ -177,6 +178,22 @@ describe('POST /deals', () => {
     expect((await create()).listId).toBe(other)
     await save(listId, 'Porto')
     expect((await create()).listId).toBe(listId)
+  })
+
+  test('of a deleted list, it names the list of its contact that was changed last, or stays if there is none', async () => {
+    const left = await addContact(account, 'Left', email)
+    await t.app.work(account.id, 'cli:test', (work) =>
+      writeContacts(work, left, [{ email: 'bo@people.example', fields: {} }], new Map()),
+    )
+    const other = await addContact(account, 'Others', email)
+    const inLeft = await create({ listId: left })
+    const [inOther, alone] = [await create({ listId: other }), await create({ email: 'bo@people.example' })]
+    const before = [await types(), await history(inLeft.id)]
+    await deleteList(t.app, account.id, left, { actor: 'cli:test' })
+    const shown = (id: string) => t.app.work(account.id, 'cli:test', (work) => showDeal(work, id))
+    expect(await shown(inLeft.id)).toEqual({ ...inLeft, listId: other })
+    expect([await shown(inOther.id), await shown(alone.id)]).toEqual([inOther, alone])
+    expect([await types(), await history(inLeft.id)]).toEqual(before)
   })
 
   test('listId and rowId name a contact without its email', async () => {

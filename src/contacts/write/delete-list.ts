@@ -6,7 +6,7 @@ import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { notifyLeft } from '../contacts.stats.ts'
 import { findList } from '../lists/lists.ts'
-import { notifyRemoved, type Removal } from './remove.ts'
+import { notifyLeaving, notifyLeftList, notifyRemoved, type Removal } from './remove.ts'
 import { countContacts } from './write.count.ts'
 
 /*
@@ -90,6 +90,12 @@ const forgetDeletedList = statement(
 const ofList = `account_id || '' = :accountId and list_id = :listId and row_id > :after`
 const ofListTypes = { accountId: 'text', listId: 'text', after: 'text' } as const
 
+const readBatch = statement(
+  'addresses-of-deleted-list',
+  { row: { emails: '_text' }, parameters: ofListTypes },
+  `select array(select email from contacts where ${ofList} order by row_id limit ${batchSize}) as emails`,
+)
+
 // Locks the addresses in order, before the contacts, as every writer does. A transaction that adds one of them to another list holds
 // its lock.
 const lockBatch = statement(
@@ -113,7 +119,10 @@ const lockContacts = statement(
 // A separate statement, whose snapshot sees the lists that the addresses have joined meanwhile.
 const deleteBatch = statement(
   'delete-contacts-of-deleted-list',
-  { row: { contacts: 'int8', emails: '_text' }, parameters: { ...ofListTypes, last: 'text' } },
+  {
+    row: { emails: '_text', rowIds: '_text', orphans: '_text' },
+    parameters: { ...ofListTypes, last: 'text' },
+  },
   `with gone as (
      delete from contacts where ${ofList} and row_id <= :last returning email, row_id
    ), orphans as (
@@ -125,7 +134,8 @@ const deleteBatch = statement(
        )
      )) returning email
    )
-   select (select count(*) from gone) as contacts, array(select email from orphans) as emails`,
+   select array(select email from gone order by row_id) as emails, array(select row_id from gone order by row_id) as "rowIds",
+     array(select email from orphans) as orphans`,
 )
 
 interface Swept extends Removal {
@@ -138,6 +148,8 @@ const sweepBatch = async (work: Work, listId: string, after: string): Promise<Sw
   const nothing = { contacts: 0, addresses: 0, last: null }
   await sql(forceIndexOrder)
   if ((await sql(lockDeletedList, { accountId, listId })).length === 0) return nothing
+  const [batch] = await sql(readBatch, { accountId, listId, after })
+  await notifyLeaving(work, listId, batch!.emails)
   const [locked] = await sql(lockBatch, { accountId, listId, after })
   const { last } = locked!
   if (last === null) {
@@ -146,10 +158,15 @@ const sweepBatch = async (work: Work, listId: string, after: string): Promise<Sw
   }
   await sql(lockContacts, { accountId, listId, after, last })
   const [removal] = await sql(deleteBatch, { accountId, listId, after, last })
-  const { contacts, emails } = removal!
-  await notifyLeft(work, emails)
-  countContacts(work, null, 0, -emails.length)
-  return { contacts, addresses: emails.length, last }
+  const { emails, rowIds, orphans } = removal!
+  await notifyLeftList(
+    work,
+    listId,
+    emails.map((email, i) => ({ email, rowId: rowIds[i]! })),
+  )
+  await notifyLeft(work, orphans)
+  countContacts(work, null, 0, -orphans.length)
+  return { contacts: emails.length, addresses: orphans.length, last }
 }
 
 /** Notifies the other features of the deleted list, and deletes its contacts. */

@@ -38,6 +38,20 @@ export interface LeavingEffects {
 
 export const leavingEffects = stateKey((): LeavingEffects => ({ deals: [], runs: [] }))
 
+/** Notifies features of addresses that will leave a list, before their locks. */
+export const notifyLeaving = async (work: Work, listId: string, emails: readonly string[]): Promise<void> => {
+  for (const listener of await work.listeners()) await listener.contactsLeaving?.(work, { listId, emails })
+}
+
+/** Notifies features of contacts that left a list, in the same transaction. */
+export const notifyLeftList = async (
+  work: Work,
+  listId: string,
+  contacts: readonly { email: string; rowId: string }[],
+): Promise<void> => {
+  for (const listener of await work.listeners()) await listener.contactsLeft?.(work, { listId, contacts })
+}
+
 /** Notifies features that refer to contacts, in the same transaction. Removals fire no event. */
 export const notifyRemoved = async (work: Work, removed: Removed): Promise<void> => {
   for (const listener of await work.listeners()) await listener.contactsRemoved?.(work, removed)
@@ -152,11 +166,12 @@ const removeContact = preparedStatement(
  */
 export const leaveList = async (work: Work, listId: string, email: string): Promise<Removal | null> => {
   const { sql, accountId } = work
-  for (const listener of await work.listeners()) await listener.contactLeaving?.(work, { listId, email })
+  await notifyLeaving(work, listId, [email])
   const rowId = await lockAddress(work, email)
   if (rowId === null) return null
   const [gone] = await sql(removeContact, { accountId, rowId, listId, email })
   if (!gone) return null
+  await notifyLeftList(work, listId, [{ email, rowId }])
   await notifyRemoved(work, { listId, email, rowId })
   if (gone.addresses > 0) await notifyLeft(work, [email])
   countContacts(work, listId, -1, -gone.addresses)
