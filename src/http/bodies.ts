@@ -15,6 +15,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Releases the memory of the body when the request has ended. It is null if no body was read. */
     releaseBody: (() => void) | null
+    /** Whether the body took too long to arrive. */
+    isLate: boolean
   }
 }
 
@@ -56,6 +58,12 @@ export class Body {
 /** Reads the whole body of a request, up to the limit of its route. */
 export type ReadBody = (request: FastifyRequest, payload: NodeJS.ReadableStream) => Promise<Body>
 
+/**
+ * Whether the answer of a request closes its connection, because the rest of the body must not be read. After other refusals it is
+ * read and dropped: closing a connection with unread bytes resets it, and the client may lose the answer.
+ */
+export const endsConnection = (request: FastifyRequest): boolean => request.isLate || hasTinyChunks(request.raw)
+
 /** Creates the reader of a server, whose requests share the memory for bodies. */
 export const createBodyReader = (): ReadBody => {
   const budgets = createBudgets()
@@ -72,7 +80,6 @@ export const createBodyReader = (): ReadBody => {
       ? new JsonScanner(limit >= bodyLimits.large ? maxValues.large : maxValues.other)
       : null
     const fail = (error: Error) => {
-      // The rest of the body is not read: the answer closes the connection.
       payload.pause()
       reject(error)
     }
@@ -92,11 +99,17 @@ export const createBodyReader = (): ReadBody => {
         fail(new errorCodes.FST_ERR_CTP_INVALID_CONTENT_LENGTH())
       else resolve(new Body(buffers, length, scanner?.longStrings ?? []))
     }
-    const timer = request.caller ? undefined : setTimeout(() => fail(timedOut()), openBodyMs)
+    const onLate = () => {
+      request.isLate = true
+      fail(timedOut())
+    }
+    const timer = request.caller ? undefined : setTimeout(onLate, openBodyMs)
     payload.on('data', onData).on('end', onEnd).on('error', fail).resume()
     return promise.finally(() => {
       clearTimeout(timer)
       payload.off('data', onData).off('end', onEnd).off('error', fail)
+      // The rest is read and dropped.
+      if (!request.isLate) payload.resume()
     })
   }
 }

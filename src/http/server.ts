@@ -28,7 +28,7 @@ import { logAtEnd, type OnAnswered, observeAnswers } from './answered.ts'
 import { authenticate } from './auth.ts'
 import { bodyLimits, isJson } from './bodies.limits.ts'
 import { addBodyParsers } from './bodies.parse.ts'
-import { createBodyReader } from './bodies.ts'
+import { createBodyReader, endsConnection } from './bodies.ts'
 import { docsPage, llmsPage } from './docs.ts'
 import { answerError, unavailableSeconds } from './errors.ts'
 import { addPages, answerPageNotFound, isPageUrl } from './hosted-pages.ts'
@@ -272,6 +272,7 @@ export const buildServer = async (
   server.setErrorHandler(answerError)
   server.decorateRequest('caller', null)
   server.decorateRequest('releaseBody', null)
+  server.decorateRequest('isLate', false)
   server.addHook('onRequest', async (request, reply) => {
     logAtEnd(request, reply)
     reply.header('x-request-id', request.id)
@@ -283,9 +284,11 @@ export const buildServer = async (
   limitLoad(server, app.config.trustProxy)
   if (onAnswered) observeAnswers(server, onAnswered)
   if (metrics) addMetrics(server, metrics, app.config.metricsToken, app.config.publicUrl)
-  // A connection that its client keeps alive would delay the stop.
-  server.addHook('onSend', async (_request, reply) => {
-    if (draining) reply.header('connection', 'close')
+  server.addHook('onSend', async (request, reply) => {
+    // A connection that its client keeps alive would delay the stop.
+    if (draining || endsConnection(request)) reply.header('connection', 'close')
+    // Fastify closes the connection after any refused body.
+    else reply.removeHeader('connection')
   })
   let built: OpenApi | undefined
   const document = () => {

@@ -141,10 +141,11 @@ describe('every failure is { error } with one sentence', () => {
 })
 
 /** Sends raw bytes, which no HTTP client would send, and returns the answer. */
-const raw = (port: number, bytes: string): Promise<string> =>
+/** Returns what the server answers until the connection ends. Unless `ends`, the server has to end it. */
+const raw = (port: number, bytes: string, { ends = true } = {}): Promise<string> =>
   new Promise((resolve, reject) => {
     let answer = ''
-    const socket = connect(port, '127.0.0.1', () => socket.end(bytes))
+    const socket = connect(port, '127.0.0.1', () => (ends ? socket.end(bytes) : socket.write(bytes)))
     socket.setEncoding('utf8').on('data', (text) => {
       answer += text
     })
@@ -225,6 +226,27 @@ test('HTTP/1.0 needs no Host, and 100-continue is the expectation that is met', 
   expect(await raw(port, 'GET /healthz HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
   const expecting = 'GET /healthz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n'
   expect(await raw(port, expecting)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /)
+})
+
+describe('a refusal before the end of the body reaches a client that sends all of it', () => {
+  // A connection that is closed with unread bytes is reset: the client may then lose the answer.
+  const large = 'x'.repeat(9_000_000)
+  const plain = (text: string) => `Content-Length: ${text.length}\r\n\r\n${text}`
+  const chunked = (text: string) =>
+    `Transfer-Encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
+
+  test.each([
+    ['a large body', 'application/json', plain(large), 413],
+    ['a large body in chunks', 'application/json', chunked(large), 413],
+    ['another type', 'text/plain', plain(large), 415],
+    ['deep nesting', 'application/json', chunked('['.repeat(1000) + large.slice(0, 7_000_000)), 400],
+  ])('%s', async (_, type, rest, status) => {
+    const key = `Authorization: Bearer ${account.key}\r\n`
+    const first = `POST /api/v1/contacts HTTP/1.1\r\nHost: x\r\n${key}Content-Type: ${type}\r\n${rest}`
+    const second = `GET /api/v1/lists HTTP/1.1\r\nHost: x\r\n${key}Connection: close\r\n\r\n`
+    const answers = await raw(await listeningPort(), first + second, { ends: false })
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`, 'HTTP/1.1 200'])
+  })
 })
 
 test('each response has its own request id', async () => {
