@@ -20,7 +20,7 @@ test('an account is deleted with every row, exactly counted; another account kee
      journey_versions journeys pending_deliveries pipelines stages webhooks`.split(/\s+/),
   )
   const dry = await svc(t, ['accounts', 'delete', account.id, '--dry-run', '--json'])
-  expect(dry.json).toEqual({ id: account.id, name: account.name, deleted: kept })
+  expect(dry.json).toEqual({ dryRun: true, id: account.id, name: account.name, deleted: kept })
   expect(await countOwned(t.app, account.id)).toEqual(kept)
   expect((await svc(t, ['accounts', 'delete', account.id])).status).toBe(2)
   const ran = await svc(t, ['accounts', 'delete', account.name, '--confirm', account.name, '--json'])

@@ -101,19 +101,19 @@ describe('usage errors name the next command', () => {
     [['keys', 'create'], 'svc keys create --name <name>'],
     [['relay', 'unset'], 'svc relay unset --yes'],
     [['lists', 'delete', 'Many'], 'svc lists delete Many --yes'],
-    [['lists', 'rename', "It's mine"], 'svc lists rename --help'],
+    [['lists', 'rename', "It's mine"], "svc lists rename 'It'\\''s mine' <name>"],
     [['contacts', 'import', "it's.csv"], "svc contacts import 'it'\\''s.csv' --list <id|name>"],
     [['plans', 'set', 'free'], 'svc plans set --help'],
     [['deliveries', 'replay'], 'svc deliveries replay --help'],
     [['lists', 'show', 'Many', '--nonsense'], 'svc lists show --help'],
-    [['lists', 'show'], 'svc lists show --help'],
+    [['lists', 'show'], 'svc lists show <list>'],
     [['lits'], 'svc --help'],
     [['lists', 'shwo'], 'svc lists --help'],
   ])('%j', async (args, next) => {
     const ran = await run(...args)
     expect([ran.status, ran.stdout, ran.stderr]).toEqual([2, '', expect.stringContaining(`\n  next: ${next}\n`)])
     const told = await run(...args, '--json')
-    expect(JSON.parse(told.stderr)).toMatchObject({ hint: expect.stringContaining(next.split(' --')[0]!) })
+    expect(JSON.parse(told.stderr)).toMatchObject({ hint: expect.stringContaining(next.split(/ (?:--|<)/)[0]!) })
   })
 })
 
