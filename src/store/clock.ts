@@ -142,17 +142,21 @@ export const openClock = async (database: Database): Promise<Clock> => {
     skewMs = skewAfter(reading, skewMs)
     offsetMs = reading.offsetMs ?? 0
   }
-  // A reading that fails changes nothing: the next one follows, and each reconnect of the listener triggers one too.
-  const measure = () => readClock(database.sql).then(follow, () => {})
+  /** Returns whether a reading succeeded. One that fails changes nothing; each reconnect of the listener triggers one, too. */
+  const measure = async (): Promise<boolean> => {
+    const reading = await readClock(database.sql).catch(() => null)
+    if (reading) follow(reading)
+    return reading !== null
+  }
   follow(found)
-  /** The process's own clock at a fixed moment: it differs from before after the clock was set, or after a suspension of the machine. */
+  /** What the process's own clock showed when its monotonic clock began. Setting the clock, or suspending the machine, changes it. */
   const origin = () => Date.now() - performance.now()
   let measured = { at: performance.now(), origin: origin() }
-  const check = () => {
+  const check = async () => {
     const next = { at: performance.now(), origin: origin() }
     if (next.at - measured.at < measureEveryMs && Math.abs(next.origin - measured.origin) < jumpMs) return
-    measured = next
-    void measure()
+    // After a suspension the connections are often lost: the next check repeats a reading that fails.
+    if (await measure()) measured = next
   }
   const timer = setInterval(check, checkEveryMs).unref()
   const moved = new Set<() => void>()

@@ -140,8 +140,10 @@ describe('every failure is { error } with one sentence', () => {
   })
 })
 
-/** Sends raw bytes, which no HTTP client would send, and returns the answer. */
-/** Returns what the server answers until the connection ends. Unless `ends`, the server has to end it. */
+/**
+ * Sends raw bytes, which no HTTP client would send, and returns what the server answers until the connection ends. If `ends` is
+ * false, the server must end it.
+ */
 const raw = (port: number, bytes: string, { ends = true } = {}): Promise<string> =>
   new Promise((resolve, reject) => {
     let answer = ''

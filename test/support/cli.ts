@@ -95,7 +95,7 @@ const openHost = (): ChildProcess => {
   return child
 }
 
-/** A host loads and compiles for a second of CPU time. Commands at the same time wait this long for one of the first two. */
+/** Starting a host takes a second of CPU time. While two hosts are busy, a command waits this long before it starts another one. */
 const patienceMs = 1_000
 
 const takeHost = async (): Promise<ChildProcess> => {

@@ -75,17 +75,23 @@ test.each([40_000, -40_000])('systemNow remains the clock of the process, here %
   expect(Math.abs(system)).toBeLessThan(20_000)
 })
 
-test('a process notices a jump of its clock before its next measurement, which it makes every minute', async () => {
+test('a process notices a jump of its clock before its next measurement, which it makes every minute, also if a reading fails', async () => {
   // Not a development database: its clock notifications would trigger a new measurement.
   const plain = await startApp()
   const body = `
+    const { openClock } = await import('${join(import.meta.dirname, '../../src/store/clock.ts')}')
+    let failing = 0
+    const sql = (...given) => (failing-- > 0 ? Promise.reject(new Error('The connection is lost')) : app.database.sql(...given))
+    const clock = await openClock({ ...app.database, sql })
+    failing = 1
     globalThis.skewMs = 40_000
     const since = performance.now()
-    const jumped = app.now().getTime() - Date.now()
+    const jumped = clock.now().getTime() - Date.now()
     const deadline = since + ${limit(30_000)}
-    while (app.now().getTime() - Date.now() > -39_000 && performance.now() < deadline)
+    while (clock.now().getTime() - Date.now() > -39_000 && performance.now() < deadline)
       await new Promise((resolve) => setTimeout(resolve, 100))
-    console.log(JSON.stringify({ jumped, after: app.now().getTime() - Date.now() }))`
+    console.log(JSON.stringify({ jumped, after: clock.now().getTime() - Date.now() }))
+    await clock.close()`
   const { jumped, after } = await runScript(body, skewedBy(0), plain)
   await plain.close()
   expect(Math.abs(jumped)).toBeLessThan(20_000)

@@ -42,7 +42,7 @@ export interface Node {
 export interface PatroniOptions {
   /** The path of Patroni. By default it is Debian's. */
   program?: string | undefined
-  /** It gives each node a watchdog, and is called with the name of a node that its watchdog resets. */
+  /** Called with the name of a node that its watchdog resets. Nodes have a watchdog only if this is set. */
   onReset?: ((name: string) => void) | undefined
 }
 
