@@ -161,6 +161,8 @@ export const openDatabase = (
     connectionTimeoutMillis: deadlineMs ?? common.connectionTimeoutMillis,
     options: optionOf({ ...poolSettings, ...own }),
     max,
+    // By its last connection, `readProcesses` finds a process that has nothing to do.
+    min: 1,
     idleTimeoutMillis: 30_000,
     Client: Watched,
   })

@@ -1,10 +1,12 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { setPlanLimits } from '../../../src/accounts/accounts.plans.ts'
 import { countUse } from '../../../src/accounts/accounts.ts'
 import { holdQueues } from '../../../src/queue/holds.ts'
+import { openDatabase } from '../../../src/store/database.ts'
+import { connectionName } from '../../../src/store/processes.ts'
 import { useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { emitEvents, endPending, subscribe } from '../../support/deliveries.ts'
@@ -55,6 +57,19 @@ test('svc status shows version, schema, database, queues, the last hour by outco
   expect(stdout).toContain('daemons\tnone is connected')
   await t.app.sql('delete from pending_deliveries')
   await t.app.sql('delete from message_queue')
+})
+
+test('a daemon without work stays connected, with one connection', async () => {
+  const daemon = openDatabase(t.url, { name: connectionName('svc daemon') })
+  onTestFinished(() => daemon.close())
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  await Promise.all([daemon.sql('select pg_sleep(0.1)'), daemon.sql('select pg_sleep(0.1)')])
+  vi.advanceTimersByTime(3_600_000)
+  vi.useRealTimers()
+  const connections = `select from pg_stat_activity where datname = current_database() and application_name ~ '^svc daemon '`
+  await expect.poll(async () => (await t.app.sql(connections)).length).toBeLessThan(2)
+  expect((await status()).daemons).toHaveLength(1)
 })
 
 test('svc status names paused queues', async () => {
