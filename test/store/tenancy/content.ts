@@ -279,18 +279,19 @@ export const newContent: Content = new Map([
   ['accounts', [{ ...account, id: accountOf('n'), name: 'account of n', slug: 'slug of n', contact_count: 0 }]],
 ])
 
-/** Makes the database record which rows change, and stops its clock for this session. */
+/** Makes the database tell the session in notices which rows change, and stops its clock for this session. */
 export const watchChanges = async (client: pg.Client, tables: readonly Table[]): Promise<void> => {
   await client.query(`
     create or replace function svc_now() returns timestamptz language sql stable as $$ select timestamptz '${now}' $$;
     create function now() returns timestamptz language sql stable as $$ select timestamptz '${now}' $$;
-    create unlogged table changes (name text, operation text, row jsonb);
     create function note_change() returns trigger language plpgsql as $$ begin
-      insert into changes values (tg_table_name, tg_op, to_jsonb(coalesce(new, old)));
+      raise notice '%', jsonb_build_object('name', tg_table_name, 'operation', tg_op, 'row', coalesce(new, old));
       return null;
     end $$;
     insert into plans (name, position, contacts, sends, send_api_calls, embed_api, broadcast_minutes, webinar_courses)
       values ('${plan}', 99, 50, 50, 50, 50, 50, true);
+    -- A statement runs with twenty sets of parameters, and is planned once.
+    set plan_cache_mode = force_generic_plan;
     -- An unqualified now() is the one above.
     set search_path = public, pg_catalog`)
   for (const { name } of tables)
