@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
@@ -17,8 +17,10 @@ import { migrate } from '../../src/store/schema.ts'
 // Tests crash processes, never the machine: without fsync the same statements take a fraction of the time.
 export const fast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
 
-/** In the folder of the cluster, which belongs to the user of the server. */
+/** In the folder of the cluster, which only the user of the server can enter. */
 const socketFolder = '.'
+/** So its socket needs no password, whose proof is a millisecond of CPU time for each connection. */
+const trustSocket = { from: /^local(\s+all\s+all\s+).*$/m, to: 'local$1trust' }
 /** Bytes. No system takes a longer path of a socket, with the name of the file. */
 const longestPath = 80
 
@@ -50,7 +52,9 @@ export const createTemplate = async (serverUrl: string, name: string): Promise<v
 
 /** Identifies the cluster and the template: the migrations, and what creates and runs the server. */
 const keyOf = (): string => {
-  const hash = createHash('sha256').update(`${process.getuid?.()} ${process.arch} ${JSON.stringify(fast)}`)
+  const hash = createHash('sha256').update(
+    `${process.getuid?.()} ${process.arch} ${JSON.stringify([fast, trustSocket.to])}`,
+  )
   const folders = ['migrations', 'src/embedded'].flatMap((folder) =>
     readdirSync(join(root, folder)).map((name) => join(folder, name)),
   )
@@ -100,6 +104,8 @@ export const openServer = async (
   const created = await openEmbedded(folder, { settings: fast })
   await createTemplate(created.url, 'svc_template')
   await created.close()
+  const rules = join(folder, 'pgdata/pg_hba.conf')
+  await writeFile(rules, (await readFile(rules, 'utf8')).replace(trustSocket.from, trustSocket.to))
   // A cache that can't be written only costs time.
   await keep(folder, cache, kept).catch(() => {})
   return start(folder, template)
