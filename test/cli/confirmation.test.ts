@@ -8,7 +8,7 @@ import { buildProgram } from '../../src/cli/program.ts'
 import { loadCommands } from '../../src/tools/commands.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { audience } from '../support/broadcasts.ts'
-import { type Step, svc } from '../support/cli.ts'
+import { type Step, svc, useOneApp } from '../support/cli.ts'
 import { queueMany, sendingAccount } from '../support/messages.ts'
 import { mbox, postfix } from '../support/reports.ts'
 import { register } from '../webinars/support.ts'
@@ -17,6 +17,7 @@ let account: TestAccount
 let folder: string
 
 const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
+useOneApp()
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-asks-'))
 })

@@ -6,7 +6,7 @@ import { closedSetAt } from '../../src/cli/define.ts'
 import type { Statement } from '../../src/store/statement.ts'
 import { choicesOf } from '../../src/tools/choice-values.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { type Ran, svc } from '../support/cli.ts'
+import { type Ran, svc, useOneApp } from '../support/cli.ts'
 import { useDnsServer } from '../support/dns.ts'
 import { furnish, type Things } from '../support/furnish.ts'
 import { calls, leaves, placeholder, placesIn, references, takes } from '../support/references.ts'
@@ -35,6 +35,7 @@ const dns = useDnsServer()
 const t = useApp(() => ({
   env: { SVC_DNS_SERVERS: dns.address, SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
 }))
+useOneApp()
 
 beforeAll(async () => {
   dns.set('people.example', { MX: [[10, 'mx.people.example']] })

@@ -7,7 +7,7 @@ import { newId } from '../../src/lib/ids.ts'
 import { forceIndexOrder } from '../../src/store/database.ts'
 import { statements } from '../../src/store/statement.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { type Ran, svc } from '../support/cli.ts'
+import { type Ran, svc, useOneApp } from '../support/cli.ts'
 import { useDnsServer } from '../support/dns.ts'
 import { furnish, type Things } from '../support/furnish.ts'
 import { commandOf, placeholder, references, takes } from '../support/references.ts'
@@ -18,6 +18,7 @@ const dns = useDnsServer()
 const t = useApp(() => ({
   env: { SVC_DNS_SERVERS: dns.address, SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
 }))
+useOneApp()
 
 let folder: string
 let owner: TestAccount

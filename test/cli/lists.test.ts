@@ -7,7 +7,7 @@ import { mailFolder } from '../../src/app/config.ts'
 import { eventTypes } from '../../src/events/events.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
+import { svc, useOneApp } from '../support/cli.ts'
 import { useDnsServer } from '../support/dns.ts'
 import { furnish, type Things } from '../support/furnish.ts'
 import { lists } from '../support/lists.ts'
@@ -34,6 +34,7 @@ const t = useApp(() => ({
     SVC_USER: 'ada',
   },
 }))
+useOneApp()
 
 let folder: string
 let account: TestAccount

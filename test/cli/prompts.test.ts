@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nearest } from '../../src/lib/nearest.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
-import { type Step, svc } from '../support/cli.ts'
+import { type Step, svc, useOneApp } from '../support/cli.ts'
 
 const [enter, down, space, ctrlC] = ['\r', '\u001b[B', ' ', '\u0003']
 
@@ -16,6 +16,7 @@ const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
 const json = async (...args: string[]) => (await run(...args, '--json')).json
 
 const t = useApp()
+useOneApp()
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-prompts-'))
   account = await t.account()

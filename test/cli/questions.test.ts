@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { choicesOf } from '../../src/tools/choice-values.ts'
 import { useApp } from '../support/app.ts'
-import { type Step, svc } from '../support/cli.ts'
+import { type Step, svc, useOneApp } from '../support/cli.ts'
 import { useDnsServer } from '../support/dns.ts'
 import { furnish, type Things } from '../support/furnish.ts'
 import { calls as callsOfThings, commandOf, leaves, placeholder, placesIn, references } from '../support/references.ts'
@@ -78,6 +78,7 @@ const sink = useSink()
 const t = useApp(() => ({
   env: { SVC_DNS_SERVERS: dns.address, SVC_SMTP_URL: sink.url, SVC_PUBLIC_URL: 'https://svc.example' },
 }))
+useOneApp()
 
 let folder: string
 let things: Things

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { useApp } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
+import { svc, useOneApp } from '../support/cli.ts'
 import { useDnsServer } from '../support/dns.ts'
 import { furnish } from '../support/furnish.ts'
 import { lists, otherTables } from '../support/lists.ts'
@@ -16,6 +16,7 @@ const dns = useDnsServer()
 const t = useApp(() => ({
   env: { SVC_DNS_SERVERS: dns.address, SVC_SMTP_URL: 'smtp://127.0.0.1:9', SVC_PUBLIC_URL: 'https://svc.example' },
 }))
+useOneApp()
 
 let folder: string
 beforeAll(async () => {

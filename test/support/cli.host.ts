@@ -1,5 +1,6 @@
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { WriteStream } from 'node:tty'
+import type { OpenApp } from '../../src/app/app.ts'
 import { openForCommand } from '../../src/app/open.ts'
 import { buildProgram, runProgram } from '../../src/cli/program.ts'
 import { loadCommands } from '../../src/tools/commands.ts'
@@ -22,12 +23,18 @@ export interface Command {
   stdin: string | Buffer
   /** Input and output are a terminal of that size. */
   tty: Size | null
+  /** The app stays open for later commands. */
+  keepsApp: boolean
 }
 
-export type Request = { run: Command } | { type: string }
+/** A command, keys to type, or that the kept app is to be closed. */
+export type Request = { run: Command } | { type: string } | { closesApp: true }
 
 /** Output of the command (`echo`: what a terminal shows of what is typed), or its end, after which the host may end, too. */
-export type Report = { from: 'stdout' | 'stderr' | 'echo'; chunk: Buffer } | { status: number; endsHost: boolean }
+export type Report =
+  | { from: 'stdout' | 'stderr' | 'echo'; chunk: Buffer }
+  | { status: number; endsHost: boolean }
+  | { closedApp: true }
 
 const loadChoices = async () => (await import('../../src/tools/choice-values.ts')).choicesOf
 const loadLookups = async () => (await import('../../src/tools/command-lookups.ts')).lookups
@@ -84,7 +91,36 @@ const loadPrompts = async () => {
   delete process.env.NO_COLOR
 }
 
-const run = async ({ args, env, cwd, stdin, tty }: Command) => {
+let kept: { settings: string; app: OpenApp } | undefined
+
+const closeKept = async () => {
+  const app = kept?.app
+  kept = undefined
+  await app?.close()
+}
+
+/** Returns the app of the command before, if that had the same settings. */
+const openKept = async (): Promise<OpenApp> => {
+  const own = Object.entries(process.env).filter(([name]) => /^(DATABASE_URL|SVC_.*)$/.test(name))
+  const settings = JSON.stringify([process.cwd(), own])
+  if (kept?.settings !== settings) {
+    await closeKept()
+    kept = { settings, app: await openForCommand() }
+  }
+  const { app } = kept
+  return Object.create(app, {
+    close: { value: async () => (kept?.app === app ? undefined : app.close()) },
+    // What ends with the app works in the background until then.
+    onClose: {
+      value: (end: () => Promise<void>) => {
+        kept = undefined
+        app.onClose(end)
+      },
+    },
+  })
+}
+
+const run = async ({ args, env, cwd, stdin, tty, keepsApp }: Command) => {
   for (const name of Object.keys(process.env)) delete process.env[name]
   if (tty) await loadPrompts()
   Object.assign(process.env, env)
@@ -98,7 +134,8 @@ const run = async ({ args, env, cwd, stdin, tty }: Command) => {
   replace('stderr', openOutput('stderr', tty))
   let failure: unknown
   try {
-    await runProgram(buildProgram(await loadCommands(args), openForCommand, loadChoices, loadLookups), process.argv)
+    const open = keepsApp ? openKept : openForCommand
+    await runProgram(buildProgram(await loadCommands(args), open, loadChoices, loadLookups), process.argv)
   } catch (error) {
     failure = error
     process.stderr.write(`${(error as Error).stack}\n`)
@@ -120,6 +157,10 @@ process.exit = ((code?: number) => {
 
 process.on('message', async (request: Request) => {
   if ('type' in request) return type(request.type)
+  if ('closesApp' in request) {
+    await closeKept()
+    return report({ closedApp: true })
+  }
   const status = await run(request.run)
   if (!isEnding) report({ status, endsHost: false })
 })
