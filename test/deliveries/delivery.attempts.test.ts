@@ -36,10 +36,11 @@ describe('an attempt at a receiver that', () => {
     })
     expect(delivery).toMatchObject({ status, attempts: [attempt], worker: null })
     const posts = own.requests.length
-    // On a slow machine the next attempt may have begun.
+    // On a slow machine the next attempt may have begun, or the worker lost its lease, and with it its claims, during a post.
     const [latest] = await deliveriesOf(t.app, other.id)
+    const { deliveries: freed } = Object.fromEntries(t.app.counters.counts('freedClaims'))
     expect(posts).toBeGreaterThan(0)
-    expect(posts).toBeLessThanOrEqual(latest!.tries + (latest!.worker === null ? 0 : 1))
+    expect(posts).toBeLessThanOrEqual(latest!.tries + (latest!.worker === null ? 0 : 1) + freed!)
     const [webhook] = await t.app.sql('select * from delivery_targets where id = $1', [id])
     const { last_error, last_failure_at, last_delivery_at } = webhook as Record<string, unknown>
     if (status === 'delivered') expect([last_error, last_failure_at]).toEqual([null, null])
