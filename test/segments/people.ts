@@ -50,46 +50,44 @@ export const writePeople = async (
   people: readonly Person[],
   { mark = '', list = 'People' } = {},
 ): Promise<string> => {
+  /** The rows of each table by their columns. */
+  const inserts = new Map<string, unknown[][]>()
   const insert = (table: string, row: Record<string, unknown>) => {
-    const all = Object.entries({ account_id: account, ...row })
-    const values = all.map((_, i) => `$${i + 1}`)
-    return sql(
-      `insert into ${table} (${all.map(([name]) => name)}) values (${values})`,
-      all.map(([, value]) => value),
-    )
+    const all = { account_id: account, ...row }
+    inserts.getOrInsertComputed(`${table} (${Object.keys(all)})`, () => []).push(Object.values(all))
   }
   const at = new Date(0)
   const listId = `lst_${mark}`
-  await insert('contact_lists', {
+  insert('contact_lists', {
     ...{ id: listId, name: list, fields: columns, row_count: people.length, created_at: at, updated_at: at },
   })
   const others = `lst_others${mark}`
-  await insert('contact_lists', {
+  insert('contact_lists', {
     ...{ id: others, name: 'Others', fields: ['city'], row_count: 0, created_at: at, updated_at: at },
   })
   for (const [name, id] of [
     ['Welcome', `prj_1${mark}`],
     ['News', `prj_2${mark}`],
   ])
-    await insert('projects', { id, name, version: 1, created_at: at, updated_at: at })
+    insert('projects', { id, name, version: 1, created_at: at, updated_at: at })
   for (const id of ['bct_1', 'bct_2'])
-    await insert('broadcasts', {
+    insert('broadcasts', {
       ...{ id: `${id}${mark}`, status: 'done', name: `Mail ${id}`, list_id: listId, project_id: `prj_2${mark}` },
       ...{ recipients: 0, created_at: at, finished_at: at },
     })
-  await insert('pipelines', { id: `pipe_1${mark}`, name: 'Sales', is_default: true, created_at: at })
+  insert('pipelines', { id: `pipe_1${mark}`, name: 'Sales', is_default: true, created_at: at })
   for (const [position, name] of ['Lead', 'Talks', 'Won', 'Lost'].entries())
-    await insert('stages', {
+    insert('stages', {
       ...{ id: `stg_${name}${mark}`, pipeline_id: `pipe_1${mark}`, name, position },
       kind: name === 'Won' ? 'won' : name === 'Lost' ? 'lost' : 'open',
     })
   for (const id of ['web_1', 'web_2'])
-    await insert('webinars', {
+    insert('webinars', {
       ...{ id: `${id}${mark}`, title: `Title ${id}`, access_mode: 'registration', status: 'scheduled' },
       ...{ registered_count: 0, waitlisted_count: 0, last_number: 0, created_at: at, updated_at: at },
     })
   for (const id of ['crs_1', 'crs_2'])
-    await insert('courses', {
+    insert('courses', {
       id: `${id}${mark}`,
       title: `Title ${id}`,
       published: true,
@@ -97,29 +95,29 @@ export const writePeople = async (
       updated_at: at,
     })
   for (const id of ['top_1', 'top_2'])
-    await insert('topics', { id: `${id}${mark}`, name: `Topic ${id}`, description: '', created_at: at })
-  await insert('topics', { id: `top_0${mark}`, name: 'Deleted', description: '', created_at: at, deleted_at: at })
+    insert('topics', { id: `${id}${mark}`, name: `Topic ${id}`, description: '', created_at: at })
+  insert('topics', { id: `top_0${mark}`, name: 'Deleted', description: '', created_at: at, deleted_at: at })
   let made = 0
   const next = (prefix: string) => `${prefix}_${String(++made).padStart(6, '0')}${mark}`
   for (const one of people) {
     const rowId = next('row')
     const { email } = one
-    await insert('addresses', {
+    insert('addresses', {
       ...{ email, row_id: rowId, domain: email.split('@').at(-1), verification_status: one.verification },
       ...{ verification_reasons: one.verification && [], verified_at: one.verification && at },
     })
-    await insert('contacts', {
+    insert('contacts', {
       ...{ row_id: rowId, list_id: listId, email, fields: one.fields, status: one.status },
       ...{ created_at: one.created, updated_at: one.updated },
     })
     if (one.isInOthers)
-      await insert('contacts', {
+      insert('contacts', {
         ...{ row_id: rowId, list_id: others, email, fields: { city: one.fields.plan ?? '' }, status: 'active' },
         ...{ created_at: at, updated_at: at },
       })
-    const mail = async ({ at, project, broadcast }: Person['sent'][number], status: string) => {
+    const mail = ({ at, project, broadcast }: Person['sent'][number], status: string) => {
       const id = next('msg')
-      await insert('messages', {
+      insert('messages', {
         ...{
           id,
           key: broadcast && `broadcast:${broadcast}${mark}:${rowId}${made}`,
@@ -131,18 +129,18 @@ export const writePeople = async (
       })
       return id
     }
-    for (const sent of one.sent) await mail(sent, 'sent')
-    await mail({ at: new Date(1e12), project: 'prj_1', broadcast: null }, 'failed')
-    await mail({ at: new Date(1e12), project: 'prj_1', broadcast: null }, 'pending')
+    for (const sent of one.sent) mail(sent, 'sent')
+    mail({ at: new Date(1e12), project: 'prj_1', broadcast: null }, 'failed')
+    mail({ at: new Date(1e12), project: 'prj_1', broadcast: null }, 'pending')
     for (const bounced of one.bounced)
-      await insert('message_reports', {
-        ...{ message_id: await mail({ ...bounced, at: new Date(0) }, 'failed'), fingerprint: 'f', kind: 'hard' },
+      insert('message_reports', {
+        ...{ message_id: mail({ ...bounced, at: new Date(0) }, 'failed'), fingerprint: 'f', kind: 'hard' },
         created_at: bounced.at,
       })
     for (const { kind, at, project, broadcast, isBot = false, block = '', value = null } of one.interactions)
-      await insert('interactions', {
+      insert('interactions', {
         ...{
-          message_id: await mail({ at: new Date(0), project, broadcast }, 'failed'),
+          message_id: mail({ at: new Date(0), project, broadcast }, 'failed'),
           kind,
           block_id: block,
           link: '',
@@ -150,35 +148,43 @@ export const writePeople = async (
         ...{ is_bot: isBot, id: next('int'), project_id: `${project}${mark}`, email, at },
         value: JSON.stringify(value),
       })
-    if (one.score) await insert('lead_scores', { email, points: one.score.points, at: one.score.at, is_hot: false })
+    if (one.score) insert('lead_scores', { email, points: one.score.points, at: one.score.at, is_hot: false })
     for (const { stage, status, value } of one.deals)
-      await insert('deals', {
+      insert('deals', {
         ...{ id: next('deal'), title: '', value, currency: 'USD', pipeline_id: `pipe_1${mark}`, moves: 0 },
         ...{ stage_id: `stg_${stage}${mark}`, status, source: 'manual', list_id: listId, row_id: rowId, email },
         ...{ created_at: at, updated_at: at },
       })
     for (const { id, status } of one.webinars)
-      await insert('webinar_registrations', {
+      insert('webinar_registrations', {
         ...{ id: next('reg'), webinar_id: `${id}${mark}`, email, name: '', status, number: made },
         ...{ created_at: at, updated_at: at },
       })
-    for (const { name, at } of one.events) await insert('activities', { id: next('act'), email, name, at })
-    for (const reason of one.suppressed) await insert('suppressions', { email, reason, created_at: at })
+    for (const { name, at } of one.events) insert('activities', { id: next('act'), email, name, at })
+    for (const reason of one.suppressed) insert('suppressions', { email, reason, created_at: at })
     for (const id of one.left)
-      await insert('suppressions', {
+      insert('suppressions', {
         ...{ email, reason: 'unsubscribed', topic_id: id && `${id}${mark}`, created_at: at },
       })
     if (one.courses.length > 0) {
       const memberId = next('sub')
-      await insert('members', { id: memberId, email, created_at: at })
+      insert('members', { id: memberId, email, created_at: at })
       for (const { id, active } of one.courses)
-        await insert('enrolments', {
+        insert('enrolments', {
           member_id: memberId,
           course_id: `${id}${mark}`,
           active,
           created_at: at,
           updated_at: at,
         })
+    }
+  }
+  for (const [into, rows] of inserts) {
+    // A statement has at most 65,535 parameters.
+    for (let from = 0; from < rows.length; from += 1_000) {
+      const params: unknown[] = []
+      const lines = rows.slice(from, from + 1_000).map((row) => `(${row.map((value) => `$${params.push(value)}`)})`)
+      await sql(`insert into ${into} values ${lines}`, params)
     }
   }
   return listId
