@@ -56,10 +56,10 @@ const ownSink = async (accountId: string): Promise<Sink> => {
 describe('messages that other features queue', () => {
   test('are sent once, after their transaction commits', async () => {
     await start()
-    await queueMany(t.app, account.id, 300)
-    await eventually(async () => (await tally()).sent === 300)
-    expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(300)
-    expect(sink.mails).toHaveLength(300)
+    await queueMany(t.app, account.id, 120)
+    await eventually(async () => (await tally()).sent === 120)
+    expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(120)
+    expect(sink.mails).toHaveLength(120)
   })
 
   test('are sent once for a key, however often and concurrently they are queued', async () => {
@@ -164,7 +164,7 @@ describe('a relay that is unavailable, defers or refuses', () => {
     const { promise, resolve: answer } = Promise.withResolvers<void>()
     sink.always({ largeUntil: promise })
     const content = Buffer.alloc(1_100_000).toString('base64')
-    const bcc = Array.from({ length: 10 }, (_, i) => `p${i}@people.example`)
+    const bcc = Array.from({ length: 5 }, (_, i) => `p${i}@people.example`)
     const body = freeform({
       bcc,
       attachments: [{ filename: 'a', content }],
@@ -176,11 +176,11 @@ describe('a relay that is unavailable, defers or refuses', () => {
     await eventually(() => sink.begun === 2)
     // A relay that answers nothing for 3 s is stalled.
     await sleep(3200)
-    await queueMany(t.app, account.id, 200)
-    await sink.arrived(200)
-    expect([sink.begun, sink.mails.filter(({ raw }) => raw.length > 1_000_000).length]).toEqual([202, 0])
+    await queueMany(t.app, account.id, 80)
+    await sink.arrived(80)
+    expect([sink.begun, sink.mails.filter(({ raw }) => raw.length > 1_000_000).length]).toEqual([82, 0])
     answer()
-    await eventually(async () => (await tally()).sent === 211)
+    await eventually(async () => (await tally()).sent === 86)
   })
 
   test('on a shared relay, an account’s thousand waiting messages do not delay another account’s', async () => {
@@ -209,9 +209,9 @@ test('nothing is sent once the deletion of the account has begun', async () => {
 test('two loops share the queue: each message is sent once', async () => {
   sink.always({ delayMs: 5 })
   await Promise.all([start(), start()])
-  for (let i = 0; i < 4; i++) await queueMany(t.app, account.id, 250)
-  await eventually(async () => (await tally()).sent === 1000)
-  expect(sink.mails).toHaveLength(1000)
+  for (let i = 0; i < 4; i++) await queueMany(t.app, account.id, 100)
+  await eventually(async () => (await tally()).sent === 400)
+  expect(sink.mails).toHaveLength(400)
 })
 
 test('messages announced during a claim are claimed by the next one', async () => {
