@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { ok } from '../support/app.ts'
 import { useDaemon, useDaemons } from '../support/daemons.ts'
-import { deliveriesOf, emitEvents, eventually, subscribe } from '../support/deliveries.ts'
+import { deliveriesOf, emitEvents, eventually, startDeliveries, subscribe } from '../support/deliveries.ts'
 import { settlesWithin } from '../support/eventually.ts'
 import {
   backlog,
   claimHundreds,
   heldBackMs,
+  pastTimeout,
   postsAfterMoment,
   staysHealthy,
   subscribeMany,
@@ -26,7 +27,7 @@ test('kill -9 under load, three times: every event arrives', async () => {
     await receiver.arrived(receiver.requests.length + 50)
     await daemon.kill('SIGKILL')
   }
-  await start()
+  startDeliveries(t.app)
   await delivered(1500)
   expect(new Set(receiver.requests.map(({ headers }) => headers['x-service-idempotency-key'])).size).toBe(1500)
 })
@@ -42,7 +43,7 @@ test('SIGTERM under load: exit 0, posts in flight are recorded, the other claims
   const rows = await deliveries()
   expect(rows.filter((row) => row.status === 'delivered')).toHaveLength(receiver.requests.length)
   expect(rows.every((row) => row.worker === null && row.attempts.every(({ error }) => error === null))).toBe(true)
-  await start()
+  startDeliveries(t.app)
   expect(await settlesWithin(delivered(500), 20_000)).toBe(true)
   expect(receiver.requests).toHaveLength(500)
 })
@@ -89,6 +90,6 @@ test('hundreds of hanging endpoints of twelve accounts with a backlog delay no o
   await start()
   await receiver.arrived(1, heldBackMs)
   await theirs.arrived(32)
-  await staysHealthy(t.app, account.id, receiver, { least: 150 })
+  await staysHealthy(t.app, account.id, receiver, { least: pastTimeout })
   await theirs.close()
 })

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { emitEvents, eventually, subscribe, tally } from '../support/deliveries.ts'
 import { startJob } from '../support/jobs.ts'
-import { backlog, heldBackMs, hold, staysHealthy as stays, subscribeMany } from '../support/neighbours.ts'
+import { backlog, heldBackMs, hold, pastTimeout, staysHealthy as stays, subscribeMany } from '../support/neighbours.ts'
 import { openReceiver, type Receiver } from '../support/receiver.ts'
 import { endStarted } from '../support/scope.ts'
 
@@ -41,7 +41,7 @@ describe('a locked row', () => {
     const release = await holding('select from delivery_targets where id = $1 for update', [id])
     await emitEvents(t.app, bad.id, 20)
     await eventually(async () => (await delivered(bad)) === 42, heldBackMs)
-    await staysHealthy({ least: 150 })
+    await staysHealthy({ least: pastTimeout })
     await release()
     expect(theirs.requests).toHaveLength(42)
   })
@@ -124,7 +124,7 @@ describe('hundreds of hanging endpoints with a backlog', () => {
     await staysHealthy({ least: 5 })
     await hanging(6)
     await theirs.arrived(32)
-    await staysHealthy({ least: 150 })
+    await staysHealthy({ least: pastTimeout })
   })
 
   test('of twelve accounts delay no other account when the process has just started', async () => {
@@ -133,7 +133,7 @@ describe('hundreds of hanging endpoints with a backlog', () => {
     await start()
     await receiver.arrived(1, heldBackMs)
     await theirs.arrived(32)
-    await staysHealthy({ least: 150 })
+    await staysHealthy({ least: pastTimeout })
   })
 })
 
@@ -143,7 +143,7 @@ test('payloads of 5 MB to a slow endpoint delay no other account', async () => {
   await backlog(t.app, bad.id, [id], 20, 'x'.repeat(5_000_000))
   await start()
   await theirs.arrived(1)
-  await staysHealthy({ least: 150 })
+  await staysHealthy({ least: pastTimeout })
 })
 
 test('an endpoint that answers 429 with Retry-After gets no more of its backlog, and other accounts are not delayed', async () => {
@@ -156,7 +156,7 @@ test('an endpoint that answers 429 with Retry-After gets no more of its backlog,
   await eventually(isQuiet)
   const asked = theirs.requests.length
   expect(asked).toBeLessThanOrEqual(4)
-  await staysHealthy({ least: 100 })
+  await staysHealthy({ least: 34 })
   expect(theirs.requests).toHaveLength(asked)
   const [target] = await t.app.sql<{ left: number }>(
     `select extract(epoch from quiet_until - now())::float8 as left from delivery_targets where id = $1 and next_due_at >= quiet_until`,
