@@ -205,11 +205,11 @@ test('it survives a restart of the daemon, and reports deliveries that wait for 
   await eventually(() => listener.stderr().includes('Deliveries can arrive again'))
 })
 
-test('thousands of deliveries in a burst are all received, each once', async () => {
+test('1,500 deliveries in a burst are all received, each once', async () => {
   const listener = await startListener(['--jsonl'])
-  for (let n = 0; n < 6; n++) await emit('contact.created', 500)
-  await eventually(() => listener.lines().length >= 3000)
-  expect(new Set(listener.heard().map(({ id }) => id)).size).toBe(3000)
+  for (let n = 0; n < 3; n++) await emit('contact.created', 500)
+  await eventually(() => listener.lines().length >= 1500)
+  expect(new Set(listener.heard().map(({ id }) => id)).size).toBe(1500)
   await listener.end()
-  expect(listener.stderr()).toMatch(/3,000 events, 3,000 distinct, 0 not verified/)
+  expect(listener.stderr()).toMatch(/1,500 events, 1,500 distinct, 0 not verified/)
 })

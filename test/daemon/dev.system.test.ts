@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { consoleUrl } from '../../src/tools/dev/dev.ts'
-import { startSvc, svc, svcProcess } from '../support/cli.ts'
+import { type Ran, startSvc, svc, svcProcess } from '../support/cli.ts'
 import { freePort, startDaemon } from '../support/daemon.ts'
 import { eventually, settlesWithin } from '../support/eventually.ts'
 import { copyDataFolder, newDataFolder } from '../support/folder.ts'
@@ -135,6 +135,14 @@ describe('while svc dev runs', () => {
   let target: Target
   let dev: Dev
   let port: number
+  /** What happened before and while it started. */
+  let start: {
+    keyBefore: string
+    reset: Ran
+    onTakenPort: Ran
+    consoleOfKilled: string | null
+    second: Ran
+  }
 
   beforeAll(async () => {
     folder = await copy()
@@ -142,9 +150,47 @@ describe('while svc dev runs', () => {
     port = Number(target.env.SVC_PORT)
     // No name server listens there.
     target.env.SVC_DNS_SERVERS = '127.0.0.1:9'
+
+    const { key: keyBefore } = await demoOf(folder)
+    const reset = await svc(target, ['db', 'reset', '--yes'])
+    const onPort = await listen(port)
+    const onTakenPort = await svc(target, ['dev'])
+    onPort.close()
+    await once(onPort, 'close')
+
+    const claim = join(folder, 'dev')
+    const isStarting = () => eventually(async () => (await readFile(claim, 'utf8')) === '')
+    const killed = startSvc(target, ['dev'])
+    await isStarting()
+    killed.kill('SIGKILL')
+    await once(killed, 'exit')
+    // As one leaves it that is killed later.
+    await writeFile(claim, 'http://127.0.0.1:9\nhttp://127.0.0.1:9\n')
+    const consoleOfKilled = await consoleUrl({ SVC_DATA_DIR: folder })
+
     const other = await listen(port + 1)
-    dev = await startDev(target)
+    const starting = startDev(target)
+    await isStarting()
+    const second = await svcProcess(target, ['dev'])
+    dev = await starting
     other.close()
+    start = { keyBefore, reset, onTakenPort, consoleOfKilled, second }
+  })
+
+  test('it created a new demo in a database that was reset, after a start that failed', async () => {
+    expect(start.reset.status).toBe(0)
+    expect(start.onTakenPort).toMatchObject({ status: 4, stdout: '' })
+    expect(start.onTakenPort.stderr).toBe(`error: Port ${port} is taken\n  next: set SVC_PORT to a free one\n`)
+    expect(dev.key).not.toBe(start.keyBefore)
+    expect((await listsWith(dev)).status).toBe(200)
+    expect(await deliveriesAt(dev.receiver, 5)).toMatchObject({ notVerified: 0 })
+  })
+
+  test('it was not blocked by one that was killed, and another one was refused while it was still starting', async () => {
+    expect(start.consoleOfKilled).toBe(null)
+    expect(start.second).toMatchObject({ status: 6, stdout: '' })
+    expect(start.second.stderr).toMatch(/^error: svc dev already runs on \S+(, at http:\S+| and is still starting)\n/)
+    expect((await listsWith(dev)).status).toBe(200)
   })
 
   test('and the receiver’s port is taken, it uses another one', async () => {
@@ -165,7 +211,8 @@ describe('while svc dev runs', () => {
     expect(
       (await post(dev, '/contacts', { listId: (await firstList(dev)).id, email: 'api@sample.example' })).status,
     ).toBe(201)
-    await deliveriesAt(dev.receiver, 2)
+    // Five of the new demo.
+    await deliveriesAt(dev.receiver, 7)
     const mail = (await svc(target, ['mail', 'wait', '--to', 'you@example.com', '--json'])).json
     expect(mail).toMatchObject({ subject: 'Welcome', html: expect.stringContaining('Welcome aboard') })
     // The email's picture can be loaded, and the console shows the email, the event and the request.
@@ -174,7 +221,7 @@ describe('while svc dev runs', () => {
     expect([shown.status, shown.headers.get('content-type')]).toEqual([200, 'image/png'])
     expect(Buffer.from(await shown.arrayBuffer()).toString('latin1', 1, 4)).toBe('PNG')
     const console = await (await fetch(dev.console)).text()
-    expect(console).toMatch(/1 email · 2 webhooks[\s\S]*contact\.created[\s\S]*POST<[\s\S]*\/api\/v1\/contacts</)
+    expect(console).toMatch(/1 email · 7 webhooks[\s\S]*contact\.created[\s\S]*POST<[\s\S]*\/api\/v1\/contacts</)
     expect(console).not.toContain(dev.key)
     // Commands in another terminal name the console.
     expect(await consoleUrl({ SVC_DATA_DIR: folder })).toBe(dev.console)
@@ -297,7 +344,7 @@ describe('a later start', () => {
     expect(await dev.end('SIGINT')).toBe(130)
   })
 
-  test('creates a revoked key and a deleted subscription again, and changes neither another account nor what is deleted', async () => {
+  test('creates a revoked key and a deleted subscription again, and changes neither another account nor what is deleted; a hanging email does not delay its stop, and is caught then', async () => {
     const target = await targetOf(await copy())
     const { key, keyId, webhookId } = await demoOf(target.env.SVC_DATA_DIR!)
     expect((await svc(target, ['keys', 'revoke', keyId, '--yes'])).status).toBe(0)
@@ -311,24 +358,6 @@ describe('a later start', () => {
     const ofDemo = ['--json', '--account', 'demo']
     expect((await svc(target, ['projects', 'list', ...ofDemo])).json).toEqual({ projects: [] })
     expect((await svc(target, ['webhooks', 'list', '--json', '--account', 'other'])).json.webhooks).toEqual([])
-  })
-
-  test('after a failed one creates a new demo in a database that was reset; a hanging email does not delay its stop, and is caught then', async () => {
-    const target = await targetOf(await copy())
-    const { key } = await demoOf(target.env.SVC_DATA_DIR!)
-    expect((await svc(target, ['db', 'reset', '--yes'])).status).toBe(0)
-    const port = Number(target.env.SVC_PORT)
-    const other = await listen(port)
-    const refused = await svc(target, ['dev'])
-    expect(refused).toMatchObject({ status: 4, stdout: '' })
-    expect(refused.stderr).toBe(`error: Port ${port} is taken\n  next: set SVC_PORT to a free one\n`)
-    other.close()
-    await once(other, 'close')
-
-    const dev = await startDev(target)
-    expect(dev.key).not.toBe(key)
-    expect((await listsWith(dev)).status).toBe(200)
-    expect(await deliveriesAt(dev.receiver, 5)).toMatchObject({ notVerified: 0 })
 
     expect((await svc(target, ['mail', 'mode', 'hang'])).status).toBe(0)
     const mail = { to: 'late@example.com', subject: 'Late', html: '<p>Hi</p>', text: 'Hi' }
@@ -342,25 +371,6 @@ describe('a later start', () => {
     expect((await svc(target, ['mail', 'list', '--limit', '1', '--json'])).json.mail).toHaveLength(1)
     expect((await svc(target, ['mail', 'list', '--limit', '0'])).status).toBe(2)
     expect((await svc(target, ['mail', 'clear', '--yes'])).status).toBe(0)
-  })
-
-  test('is not blocked by one that was killed; another one is refused while it is still starting', async () => {
-    const target = await targetOf(await copy())
-    const claim = join(target.env.SVC_DATA_DIR!, 'dev')
-    const isStarting = () => eventually(async () => (await readFile(claim, 'utf8')) === '')
-    const killed = startSvc(target, ['dev'])
-    await isStarting()
-    killed.kill('SIGKILL')
-    await once(killed, 'exit')
-    // As one leaves it that is killed later.
-    await writeFile(claim, 'http://127.0.0.1:9\nhttp://127.0.0.1:9\n')
-    expect(await consoleUrl({ SVC_DATA_DIR: target.env.SVC_DATA_DIR! })).toBe(null)
-    const again = startDev(target)
-    await isStarting()
-    const second = await svcProcess(target, ['dev'])
-    expect(second).toMatchObject({ status: 6, stdout: '' })
-    expect(second.stderr).toMatch(/^error: svc dev already runs on \S+(, at http:\S+| and is still starting)\n/)
-    expect((await listsWith(await again)).status).toBe(200)
   })
 
   test('as svc serve allows no webhook to a local address, and neither does the CLI', async () => {

@@ -3,7 +3,8 @@ import { startApp, type TestAccount, type TestApp } from '../support/app.ts'
 import { callDaemon, type Daemon, freePort } from '../support/daemon.ts'
 import { useDaemons } from '../support/daemons.ts'
 import { eventually } from '../support/deliveries.ts'
-import { freeform, messagesOf, queueMany, sendingAccount, tallyMessages } from '../support/messages.ts'
+import { freeform, messagesOf, queueMany, sendingAccount, startMail, tallyMessages } from '../support/messages.ts'
+import { endStarted } from '../support/scope.ts'
 import { openSink, type Sink } from '../support/smtp.ts'
 
 let t: TestApp
@@ -18,6 +19,7 @@ beforeEach(async () => {
   sink = await openSink({ port: Number(new URL(t.env.SVC_SMTP_URL!).port) })
 })
 afterEach(async () => {
+  await endStarted()
   await sink.close()
 })
 afterAll(() => t?.close())
@@ -36,7 +38,7 @@ test('three times kill -9 under load: each message is sent at most once, and at 
     await sink.arrived(sink.mails.length + 200)
     await daemon.kill('SIGKILL')
   }
-  await start()
+  startMail(t.app)
   await eventually(async () => !(await tally()).pending)
   const counts = await tally()
   expect(new Set(sink.mails.map(({ to }) => to[0])).size).toBe(sink.mails.length)
@@ -55,7 +57,7 @@ test('SIGTERM under load: exit 0, messages in flight are recorded, the others ar
   const rows = await messagesOf(t.app, account.id)
   expect(rows.filter(({ status }) => status === 'sent')).toHaveLength(sink.mails.length)
   expect(rows.filter(({ status, state }) => status === 'pending' && state !== 'queued')).toEqual([])
-  await start()
+  startMail(t.app)
   await eventually(async () => (await tally()).sent === 300)
   expect(sink.mails).toHaveLength(300)
 })

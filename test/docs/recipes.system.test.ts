@@ -53,7 +53,14 @@ const generate = async (...scripts: string[]): Promise<void> => {
 
 /** Returns the files with errors of types. */
 const checkTypes = async (): Promise<string[]> => {
-  const { output } = await run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--noEmit')
+  const { output } = await run(
+    'node_modules/typescript/bin/tsc',
+    '-p',
+    'tsconfig.build.json',
+    '--noEmit',
+    '--checkers',
+    '1',
+  )
   return [...new Set([...output.matchAll(/^(\S+)\(\d+,\d+\): error/gm)].map(([, file]) => file!))].sort()
 }
 

@@ -169,6 +169,7 @@ describe('sharing', () => {
   test('stopEmbedded stops the server, and reports when none is running', async () => {
     expect(await stopEmbedded(dataDir)).toBe('not running')
     expect(existsSync(dataDir)).toBe(false)
+    await putCluster(dataDir)
     const killed = user()
     await killed.next()
     await killed.kill()
@@ -309,6 +310,7 @@ describe('refusals', () => {
 
 describe('the server', () => {
   test('listens only on 127.0.0.1, uses UTC and UTF-8, and refuses a connection with a wrong password', async () => {
+    await putCluster(dataDir)
     const { url } = await open()
     const show = async (name: string) => query(url, `select current_setting('${name}')`)
     expect(await show('listen_addresses')).toBe('127.0.0.1')
