@@ -28,6 +28,11 @@ const filesOf = async (raw: string) =>
     ...{ filename, mimeType, contentId, disposition },
     content: Buffer.from(content as ArrayBuffer),
   }))
+/** The content of the only file, in base64. A parser of email takes 15 times as long for a large one. */
+const encodedOf = (raw: string) => {
+  const from = raw.indexOf('\r\n\r\n', raw.indexOf('Content-Disposition: attachment'))
+  return raw.slice(from, raw.indexOf('\r\n--', from)).replaceAll('\r\n', '')
+}
 
 const megabytes = Buffer.alloc(10 * 1024 * 1024, 'a line of text\n')
 
@@ -60,8 +65,9 @@ test('files arrive as they were, with name and type, in every copy', async () =>
 })
 
 test('10 MB are sent, by the call and by a job; one byte more returns 400, a body over 16 MB 413', async () => {
-  const { body } = await ok(send({ attachments: [file({ content: megabytes.toString('base64') })] }))
-  expect((await filesOf((await sink.arrived(1))[0]!.raw))[0]!.content.equals(megabytes)).toBe(true)
+  const content = megabytes.toString('base64')
+  const { body } = await ok(send({ attachments: [file({ content })] }))
+  expect(encodedOf((await sink.arrived(1))[0]!.raw) === content).toBe(true)
   // If a slow machine takes more than 10 s, the call is answered before the message is sent.
   await expect
     .poll(() => t.app.sql('select status from messages where id = $1', [body.id]))
@@ -73,7 +79,7 @@ test('10 MB are sent, by the call and by a job; one byte more returns 400, a bod
   ])
   const app = await openApp(readConfig(t.env))
   const loop = startMail(app)
-  expect((await filesOf((await sink.arrived(2))[1]!.raw))[0]!.content.equals(megabytes)).toBe(true)
+  expect(encodedOf((await sink.arrived(2))[1]!.raw) === content).toBe(true)
   await loop.stop()
   await app.close()
   const over = Buffer.alloc(megabytes.length + 1).toString('base64')
