@@ -14,6 +14,21 @@ import { damaged, End, type Frame, frameKinds, Header, parseFrame, readFrames, T
 /** Tables that have rows in a database that was set up but never used. */
 const setUp = ['mikro_orm_migrations', 'plans', 'installation', 'workers', 'development_clock', 'rate_windows']
 
+/** Returns one query of all queries: one call instead of eighty. */
+const unionOf = (queries: readonly string[]): string => queries.join(' union all ')
+
+/** Throws Problem `conflict` if one of the tables has rows, except those that the set-up fills. */
+const requireUnused = async (sql: Sql, tables: readonly string[]): Promise<void> => {
+  const looks = tables
+    .filter((name) => !setUp.includes(name))
+    .map((name) => `select ${pg.escapeLiteral(name)} as name where exists (select from ${pg.escapeIdentifier(name)})`)
+  const [used] = looks.length > 0 ? await sql<{ name: string }>(unionOf(looks)) : []
+  if (used)
+    throw conflict(`The database already has data (${used.name})`, {
+      hint: 'set DATABASE_URL to an empty database, or empty this one: svc db reset',
+    })
+}
+
 /** Throws Problem `conflict` unless the database is empty or unused, and no process is connected to it. */
 const requireEmpty = async ({ sql }: Database): Promise<void> => {
   const [other] = await readOtherProcesses(sql)
@@ -21,16 +36,7 @@ const requireEmpty = async ({ sql }: Database): Promise<void> => {
   const tables = await readTableNames(sql)
   if (tables.length > 0 && !tables.includes('mikro_orm_migrations'))
     throw conflict('The database has tables of another program', { hint: 'set DATABASE_URL to an empty database' })
-  for (const name of tables) {
-    if (setUp.includes(name)) continue
-    const [row] = await sql<{ hasRows: boolean }>(
-      `select exists (select from ${pg.escapeIdentifier(name)}) as "hasRows"`,
-    )
-    if (row!.hasRows)
-      throw conflict(`The database already has data (${name})`, {
-        hint: 'set DATABASE_URL to an empty database, or empty this one: svc db reset',
-      })
-  }
+  await requireUnused(sql, tables)
 }
 
 const requireKnown = ({ version, migrations }: Header): void => {
@@ -105,10 +111,11 @@ const readOnly = async (
 
 /** Compares the number of rows in each table with the number in the backup. Throws Problem `invalid` if they differ. */
 const compareCounts = async (client: pg.Client, place: (table: string) => string, end: End): Promise<void> => {
-  for (const [table, count] of Object.entries(end.rows)) {
-    const { rows } = await client.query(`select count(*)::float8 as count from ${place(table)}`)
-    if (rows[0].count !== count) throw damaged()
-  }
+  const counts = Object.keys(end.rows).map(
+    (table) => `select ${pg.escapeLiteral(table)} as name, count(*)::float8 as count from ${place(table)}`,
+  )
+  const { rows } = await client.query<{ name: string; count: number }>(unionOf(counts))
+  if (rows.some(({ name, count }) => end.rows[name] !== count)) throw damaged()
 }
 
 /** Whether the error is of PostgreSQL's classes data, constraint or syntax: the rows do not fit the table. */
@@ -137,7 +144,12 @@ const load = async (
     const place = (name: string) => `${pg.escapeIdentifier(current!.schema)}.${pg.escapeIdentifier(name)}`
     const tables = await sql(backedUpTables)
     const others = (await readTableNames(sql)).filter((name) => name !== 'mikro_orm_migrations')
-    await client.query(`truncate ${others.map(place).join(', ')}`)
+    const all = others.map(place).join(', ')
+    await client.query(`lock table ${all}`)
+    // Another process may have written since the first look.
+    await requireUnused(sql, others)
+    // Not `truncate`: it creates the files of each table and index again, which takes longer than a small restore.
+    for (const name of others.filter((name) => setUp.includes(name))) await client.query(`delete from ${place(name)}`)
     const expectation = createExpectation(tables)
     const end = await readTables(frames, async (head, data) => {
       expectation.meet(head)
@@ -162,7 +174,8 @@ const load = async (
     }
     await beforeCommit(sql)
     await client.query('commit')
-    await client.query('analyze')
+    // Without the tables of the system, which take many times as long as those of a small backup.
+    await client.query(`analyze ${all}`)
     return end
   } catch (error) {
     throw isOfContent(error) ? damaged(error as Error) : error

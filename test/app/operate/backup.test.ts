@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { secretFingerprint } from '../../../src/lib/secrets.ts'
 import { readHeld } from '../../../src/queue/holds.ts'
@@ -14,7 +16,7 @@ import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { resetSchema } from '../../../src/store/schema.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
-import { cloneDatabase } from '../../support/database.ts'
+import { cloneDatabase, untilLocked } from '../../support/database.ts'
 import { emitEvents, startDeliveries, subscribe, tally } from '../../support/deliveries.ts'
 import { openReceiver } from '../../support/receiver.ts'
 
@@ -29,7 +31,7 @@ let file: string
 let receiver: Awaited<ReturnType<typeof openReceiver>>
 /** The files and all rows after the backup. */
 let files: string[]
-let content: Awaited<ReturnType<typeof contentOf>>
+let content: Awaited<ReturnType<typeof contentBy>>
 const ends: (() => Promise<unknown>)[] = []
 
 const upsert = (email: string, fields: Record<string, string> = {}) =>
@@ -79,17 +81,22 @@ const withDatabase = async <T>(url: string, run: (database: Database) => Promise
 }
 
 /** Returns every row of every table, except the list of migrations and unlogged tables. */
-const contentOf = (url: string) =>
-  withDatabase(url, async ({ sql }) => {
-    // One statement: a separate one for each table takes twice the CPU time.
-    const content = await sql(
-      `select relname::text as name, query_to_xml(format('select r::text as row from %I r order by 1', relname), true, true, '')::text as rows
-       from pg_class where relnamespace = current_schema()::regnamespace
-       and relkind = 'r' and relpersistence = 'p' and relname <> 'mikro_orm_migrations' order by 1`,
-    )
-    const [used] = await sql<{ last: number }>('select last_value as last from workers_id_seq')
-    return { content, used }
-  })
+const contentBy = async (client: pg.Client) => {
+  // One statement: a separate one for each table takes twice the CPU time.
+  const { rows: content } = await client.query(
+    `select relname::text as name, query_to_xml(format('select r::text as row from %I r order by 1', relname), true, true, '')::text as rows
+     from pg_class where relnamespace = current_schema()::regnamespace
+     and relkind = 'r' and relpersistence = 'p' and relname <> 'mikro_orm_migrations' order by 1`,
+  )
+  const used = await client.query('select last_value as last from workers_id_seq')
+  return { content, used: used.rows }
+}
+
+const contentOf = async (url: string) => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  return contentBy(client).finally(() => client.end())
+}
 
 const restore = (env: Record<string, string>, from = file) => svc({ env }, ['db', 'restore', from, '--json'])
 
@@ -242,16 +249,20 @@ test('a backup is a snapshot of one moment, whatever is written meanwhile', asyn
 
 describe('a restore or backup that is refused changes nothing', () => {
   let target: Awaited<ReturnType<typeof emptyDatabase>>
+  let reader: pg.Client
   let before: unknown
   beforeAll(async () => {
     target = await emptyDatabase()
-    before = await contentOf(target.url)
+    reader = new pg.Client({ connectionString: target.url })
+    await reader.connect()
+    before = await contentBy(reader)
   })
+  afterAll(() => reader.end())
 
   const refused = async (ran: Awaited<ReturnType<typeof svc>>, status: number, error: RegExp) => {
     expect(ran).toMatchObject({ status, stdout: '' })
     expect(ran.stderr).toMatch(error)
-    expect(await contentOf(target.url)).toEqual(before)
+    expect(await contentBy(reader)).toEqual(before)
   }
   const altered = async (name: string, change: (plain: Buffer) => Buffer) => {
     const path = join(folder, name)
@@ -339,10 +350,7 @@ describe('a restore or backup that is refused changes nothing', () => {
     const at = headOf(frames, table)
     frames[at] = json('T', { ...JSON.parse(frames[at]!.content.toString()), ...value })
   }
-  const roles = () =>
-    withDatabase(target.url, ({ sql }) =>
-      sql<{ name: string }>('select rolname::text as name from pg_roles order by 1'),
-    )
+  const roles = () => t.app.sql<{ name: string }>('select rolname::text as name from pg_roles order by 1')
 
   test.each<[string, (frames: Made[], end: End) => void]>([
     [
@@ -464,7 +472,7 @@ describe('a restore or backup that is refused changes nothing', () => {
       stdout: '',
       stderr: expect.stringMatching(/not a backup, or damaged/),
     })
-    expect(await contentOf(url)).toEqual(await contentOf(target.url))
+    expect(await contentOf(url)).toEqual(before)
   })
 
   test('a file with any flipped byte or with data after its end is refused', async () => {
@@ -543,11 +551,28 @@ describe('a restore or backup that is refused changes nothing', () => {
     await withDatabase(strange.url, ({ sql }) => sql('select from mine'))
   })
 
+  test('an account that is created while a restore begins stays: the restore is refused', async () => {
+    const { url } = await emptyDatabase()
+    await withDatabase(url, async (database) => {
+      const writer = await database.connect()
+      await writer.query(`begin; insert into accounts values ('acc_1', 'One', null, 'free', 0, now())`)
+      const fingerprint = secretFingerprint(t.env.SVC_SECRET!)
+      const outcome = readBackup(database, url, createReadStream(file), fingerprint, { signal, onRows }).catch(
+        (error) => error.message,
+      )
+      await untilLocked(database, 1)
+      await writer.query('commit')
+      await writer.end()
+      expect(await outcome).toBe('The database already has data (accounts)')
+      expect(await database.sql('select id from accounts')).toEqual([{ id: 'acc_1' }])
+    })
+  })
+
   test('--dry-run reads the whole file and changes nothing', async () => {
     const ran = await svc({ env: target.env }, ['db', 'restore', file, '--dry-run', '--json'])
     expect(ran.status, ran.stderr).toBe(0)
     expect(ran.json.tables).toMatchObject({ contacts: 20 })
-    expect(await contentOf(target.url)).toEqual(before)
+    expect(await contentBy(reader)).toEqual(before)
   })
 
   test('a backup to an existing file or to a missing folder is refused', async () => {
