@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { invalid } from './problem.ts'
 
@@ -18,12 +18,14 @@ const lastBit = 2 ** 31
 const headBytes = magic.length + saltBytes + checkBytes
 const chunkBytes = 2 ** 16
 
+type Cost = Required<Pick<ScryptOptions, 'N' | 'r' | 'p' | 'maxmem'>>
+
 /** 32 MiB and about 0.3 s for each guess of a passphrase. */
-const cost = { N: 2 ** 15, r: 8, p: 3, maxmem: 2 ** 26 }
+const ofGuess: Cost = { N: 2 ** 15, r: 8, p: 3, maxmem: 2 ** 26 }
 
-const deriving = promisify<string, Buffer, number, typeof cost, Buffer>(scrypt)
+const deriving = promisify<string, Buffer, number, Cost, Buffer>(scrypt)
 
-const derive = async (passphrase: string, salt: Buffer): Promise<{ key: Buffer; check: Buffer }> => {
+const derive = async (passphrase: string, salt: Buffer, cost: Cost): Promise<{ key: Buffer; check: Buffer }> => {
   const derived = await deriving(passphrase.normalize(), salt, keyBytes + checkBytes, cost)
   return { key: derived.subarray(0, keyBytes), check: derived.subarray(keyBytes) }
 }
@@ -59,10 +61,14 @@ const createReader = (source: AsyncIterable<Buffer>) => {
   }
 }
 
-/** Encrypts a stream with a passphrase. Uses constant memory. */
-export async function* encrypted(source: AsyncIterable<Buffer>, passphrase: string): AsyncGenerator<Buffer> {
+/** Encrypts a stream with a passphrase, each guess of which costs `cost`. Uses constant memory. */
+export async function* encrypted(
+  source: AsyncIterable<Buffer>,
+  passphrase: string,
+  cost: Cost = ofGuess,
+): AsyncGenerator<Buffer> {
   const salt = randomBytes(saltBytes)
-  const { key, check } = await derive(passphrase, salt)
+  const { key, check } = await derive(passphrase, salt, cost)
   yield Buffer.concat([magic, salt, check])
   const reader = createReader(source)
   let next = await reader.take(chunkBytes)
@@ -79,14 +85,18 @@ export async function* encrypted(source: AsyncIterable<Buffer>, passphrase: stri
 }
 
 /**
- * Decrypts what `encrypted` wrote. Uses constant memory. Throws Problem `invalid` for another passphrase before anything is
+ * Decrypts what `encrypted` wrote with the same `cost`. Uses constant memory. Throws Problem `invalid` for another passphrase before anything is
  * returned, and for a file that was truncated or changed; what was returned before that is as it was written.
  */
-export async function* decrypted(source: AsyncIterable<Buffer>, passphrase: string): AsyncGenerator<Buffer> {
+export async function* decrypted(
+  source: AsyncIterable<Buffer>,
+  passphrase: string,
+  cost: Cost = ofGuess,
+): AsyncGenerator<Buffer> {
   const reader = createReader(source)
   const head = await reader.take(headBytes)
   if (head.length < headBytes || !head.subarray(0, magic.length).equals(magic)) throw damaged()
-  const { key, check } = await derive(passphrase, head.subarray(magic.length, magic.length + saltBytes))
+  const { key, check } = await derive(passphrase, head.subarray(magic.length, magic.length + saltBytes), cost)
   if (!timingSafeEqual(check, head.subarray(-checkBytes))) throw invalid('The passphrase is not that of the file')
   for (let chunk = 0, isLast = false; !isLast; chunk++) {
     const length = await reader.take(lengthBytes)
