@@ -40,7 +40,10 @@ describe.each(leaves.map((command) => [fullCommand(command), command] as const))
     expect(examples.length).toBeGreaterThanOrEqual(2)
     expect(new Set(examples).size).toBe(examples.length)
     for (const line of examples) {
-      const own = await buildCommands()
+      const words = wordsOf(line.includes('| xargs svc ') ? line.slice(line.indexOf('xargs ') + 6) : line)
+      // The argument that xargs adds.
+      if (line.includes('| xargs svc ')) words.splice(2, 0, 'deal_x')
+      const own = await buildCommands(words)
       const ran: string[] = []
       const wrong: string[] = []
       const check = (leaf: Command, place: string, value: unknown) => {
@@ -55,9 +58,6 @@ describe.each(leaves.map((command) => [fullCommand(command), command] as const))
           for (const [i, argument] of leaf.registeredArguments.entries())
             check(leaf, `<${argument.name()}>`, leaf.args[i])
         }
-      const words = wordsOf(line.includes('| xargs svc ') ? line.slice(line.indexOf('xargs ') + 6) : line)
-      // The argument that xargs adds.
-      if (line.includes('| xargs svc ')) words.splice(2, 0, 'deal_x')
       await own.parseAsync(['node', 'svc', ...words]).catch((error) => {
         throw new Error(`${line}: ${error.message}`)
       })

@@ -6,8 +6,9 @@ const unopened = async (): Promise<never> => {
   throw new Error('not opened here')
 }
 
-/** Builds the program with all commands; their actions fail. */
-export const buildCommands = async (): Promise<Command> => buildProgram(await loadCommands(), unopened)
+/** Builds the program with all commands, or those for these arguments; their actions fail. */
+export const buildCommands = async (args?: readonly string[]): Promise<Command> =>
+  buildProgram(await loadCommands(args), unopened)
 
 export type Acting = Command & { _actionHandler: unknown }
 
