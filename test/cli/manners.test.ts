@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { buildProgram } from '../../src/cli/program.ts'
 import { loadCommands, loadLists } from '../../src/tools/commands.ts'
 import { startApp, useApp } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
+import { svc, useOneApp } from '../support/cli.ts'
 
 const t = useApp()
 beforeAll(async () => {
@@ -47,6 +47,8 @@ const help = async (path: readonly string[]): Promise<{ shown: string; exitCode:
 const colour = /\u001b\[/
 
 describe('every command, with stdin closed and pipes for output', () => {
+  useOneApp()
+
   test.each(all.map((path) => [path.join(' '), path] as const).filter(([name]) => !runsOn.includes(name)))(
     '%s --json: valid JSON, or nothing on stdout and a status that is not 0',
     async (name, path) => {

@@ -9,13 +9,14 @@ import { loadCommands } from '../../src/tools/commands.ts'
 import { hintFor } from '../../src/tools/mcp/mcp.answers.ts'
 import { bounded, boundedPage, maxAnswerChars } from '../../src/tools/mcp/mcp.bounds.ts'
 import { tools } from '../../src/tools/mcp/mcp.tools.ts'
-import { svc } from '../support/cli.ts'
+import { svc, useOneApp } from '../support/cli.ts'
 import { deliveriesOf, emitEvents } from '../support/deliveries.ts'
 import { furnish } from '../support/furnish.ts'
 import { drain } from '../support/journeys.ts'
 import { ada, confirmed, useAgents } from './mcp.support.ts'
 
 const { t, made, failed, start, replayFailed } = useAgents()
+useOneApp()
 
 test('an agent looks up a contact, finds why a delivery failed and replays it', async () => {
   await replayFailed(await start({ answers: [confirmed] }))
