@@ -78,16 +78,6 @@ const batchOf = (accountId: string, filter: DeliveryFilter, { startedAt, next = 
 const result = `select (select count(*) from batch) as matched, (select count(*) from changed) as changed,
   (select max(id) from batch) as next`
 
-/** Lowers the due times of targets to those of their deliveries. */
-const lowerDueTimes = statement(
-  'lower-due-times',
-  { parameters: { accountId: 'text', targets: '_text' } },
-  `update delivery_targets t set next_due_at = least(t.next_due_at, p.due_at), version = version + 1
-   from unnest(:targets::text[]) as o(id) cross join lateral (
-     select due_at from pending_deliveries where target_id = o.id and worker is null order by due_at limit 1
-   ) p where t.account_id = :accountId and t.id = o.id`,
-)
-
 /**
  * Makes deliveries pending again with a new retry schedule: same body and idempotency key, to the target's current URL. Skips
  * deliveries whose target is deleted or disabled, and erased ones. `perSecond` spreads them from the run's start on.
@@ -98,7 +88,7 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
   const active = await lockTargets(sql, accountId)
   const { batch, params, bind } = batchOf(accountId, filter, run)
   const place = `(row_number() over (order by id) - 1 + ${bind(run.changed)}::int8)`
-  const [row] = await sql<Batch & { targets: string[] }>(
+  const [row] = await sql<Batch>(
     `with batch as materialized (${batch}),
      due as materialized (
        select account_id, id, target_id, ${bind(run.startedAt)}::timestamptz + ${place} * ${bind(perSecond ? 1 / perSecond : 1e-6)}::float8 * interval '1 second' as at
@@ -121,16 +111,17 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
          0, claim + 1, attempts, created_at, due_at
        from gone returning id
      ),
+     lowered as (
+       update delivery_targets t set next_due_at = least(t.next_due_at, earliest.at), version = version + 1
+       from (select target_id, min(at) as at from due group by target_id) earliest
+       where t.account_id = $1 and t.id = earliest.target_id
+     ),
      changed as (select id from again union all select id from back)
-     ${result}, array(select distinct target_id from due) as targets`,
+     ${result}`,
     params,
   )
-  const { targets, ...done } = row!
-  if (done.changed > 0) {
-    await sql(lowerDueTimes, { accountId, targets })
-    announce(deliveriesChannel)
-  }
-  return done
+  if (row!.changed > 0) announce(deliveriesChannel)
+  return row!
 }
 
 /** Cancels the matching deliveries that are pending, and notifies callers that wait for them. */
