@@ -11,7 +11,7 @@ import { waitLimitMs } from './slowness.ts'
 const run = promisify(execFile)
 const lookMs = 40
 /** A look at the screen starts a process of tmux; a look for the prompt reads a file. */
-const screenMs = 250
+const screenMs = 500
 
 export interface Typed {
   status: number
