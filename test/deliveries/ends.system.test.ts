@@ -59,7 +59,8 @@ describe('an endpoint with hundreds of claimed deliveries', () => {
     const posts = await postsAfterMoment(receiver)
     answer()
     expect(await settlesWithin(eventually(isDone), 5000)).toBe(true)
-    expect(receiver.requests).toHaveLength(posts)
+    // A worker that has kept its other claims posts them now.
+    expect(await postsAfterMoment(receiver)).toBe(posts)
   })
 
   test('gets nothing signed with its old secret a moment after a rotation', async () => {
