@@ -103,7 +103,7 @@ test('many concurrent 410 answers during other changes of the queue cause no dea
   const before = (await countsOf(t.app.database)).deadlocks
   let isOver = false
   // With pauses, in which the others change the queue: what a bulk change cancels is not posted, so answers nothing.
-  const again = async (run: () => Promise<unknown>, pauseMs = 20) => {
+  const again = async (run: () => Promise<unknown>, pauseMs = 100) => {
     while (!isOver) {
       await run()
       await sleep(pauseMs)
