@@ -85,8 +85,8 @@ export async function* encrypted(
 }
 
 /**
- * Decrypts what `encrypted` wrote with the same `cost`. Uses constant memory. Throws Problem `invalid` for another passphrase before anything is
- * returned, and for a file that was truncated or changed; what was returned before that is as it was written.
+ * Decrypts what `encrypted` wrote with the same `cost`. Uses constant memory. Throws Problem `invalid` for another passphrase before
+ * anything is returned, and for a file that was truncated or changed; what was returned before that is as it was written.
  */
 export async function* decrypted(
   source: AsyncIterable<Buffer>,
