@@ -13,6 +13,8 @@ const waiting = [
   'daemon/mail.system.test.ts',
   'deliveries/claims.system.test.ts',
   'deliveries/workers.system.test.ts',
+  'net/connect.test.ts',
+  'queue/engine.test.ts',
   'queue/lease.test.ts',
   'store/copy.test.ts',
 ]
