@@ -21,7 +21,7 @@ const chunkBytes = 2 ** 16
 type Cost = Required<Pick<ScryptOptions, 'N' | 'r' | 'p' | 'maxmem'>>
 
 /** 32 MiB and about 0.3 s for each guess of a passphrase. */
-const ofGuess: Cost = { N: 2 ** 15, r: 8, p: 3, maxmem: 2 ** 26 }
+const guessCost: Cost = { N: 2 ** 15, r: 8, p: 3, maxmem: 2 ** 26 }
 
 const deriving = promisify<string, Buffer, number, Cost, Buffer>(scrypt)
 
@@ -61,11 +61,11 @@ const createReader = (source: AsyncIterable<Buffer>) => {
   }
 }
 
-/** Encrypts a stream with a passphrase, each guess of which costs `cost`. Uses constant memory. */
+/** Encrypts a stream with a passphrase. Uses constant memory. Only tests give another `cost` of a guess. */
 export async function* encrypted(
   source: AsyncIterable<Buffer>,
   passphrase: string,
-  cost: Cost = ofGuess,
+  cost: Cost = guessCost,
 ): AsyncGenerator<Buffer> {
   const salt = randomBytes(saltBytes)
   const { key, check } = await derive(passphrase, salt, cost)
@@ -91,7 +91,7 @@ export async function* encrypted(
 export async function* decrypted(
   source: AsyncIterable<Buffer>,
   passphrase: string,
-  cost: Cost = ofGuess,
+  cost: Cost = guessCost,
 ): AsyncGenerator<Buffer> {
   const reader = createReader(source)
   const head = await reader.take(headBytes)

@@ -152,11 +152,15 @@ export const openClock = async (database: Database): Promise<Clock> => {
   /** What the process's own clock showed when its monotonic clock began. Setting the clock, or suspending the machine, changes it. */
   const origin = () => Date.now() - performance.now()
   let measured = { at: performance.now(), origin: origin() }
+  let isMeasuring = false
   const check = async () => {
     const next = { at: performance.now(), origin: origin() }
-    if (next.at - measured.at < measureEveryMs && Math.abs(next.origin - measured.origin) < jumpMs) return
+    const isDue = next.at - measured.at >= measureEveryMs || Math.abs(next.origin - measured.origin) >= jumpMs
+    if (isMeasuring || !isDue) return
+    isMeasuring = true
     // After a suspension the connections are often lost: the next check repeats a reading that fails.
     if (await measure()) measured = next
+    isMeasuring = false
   }
   const timer = setInterval(check, checkEveryMs).unref()
   const moved = new Set<() => void>()

@@ -14,7 +14,7 @@ import { damaged, End, type Frame, frameKinds, Header, parseFrame, readFrames, T
 /** Tables that have rows in a database that was set up but never used. */
 const setUp = ['mikro_orm_migrations', 'plans', 'installation', 'workers', 'development_clock', 'rate_windows']
 
-/** Returns one query of all queries: one call instead of eighty. */
+/** Joins one query for each table into one statement. */
 const unionOf = (queries: readonly string[]): string => queries.join(' union all ')
 
 /** Throws Problem `conflict` if one of the tables has rows, except those that the set-up fills. */
