@@ -5,7 +5,7 @@ import { loadMigration, type OnStep, statementsOf } from '../../src/store/migrat
 import { knownMigrations, migrate, schemaState } from '../../src/store/schema.ts'
 import { footprint } from '../../src/store/statements-of-migrations.ts'
 import { svc } from '../support/cli.ts'
-import { cloneDatabase, untilLocked } from '../support/database.ts'
+import { cloneDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 
 const changeOf = (...statements: string[]) => footprint(statements).map(({ change }) => change)
@@ -116,12 +116,13 @@ test('an index is built without a lock that writers wait for, and again after an
   const writer = await database.connect()
   await writer.query('begin')
   await writer.query('lock table broadcasts in row exclusive mode')
+  const { pid } = (await writer.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!
   const running = migrate(database, url).catch((error: Error) => error)
-  await untilLocked(database, 1)
+  // Each build also waits, for a moment, for statements that began before it.
+  const held = `from pg_stat_activity where datname = current_database() and query like 'create index concurrently%' and $1 = any(pg_blocking_pids(pid))`
+  await eventually(async () => (await database.sql(`select ${held}`, [pid])).length > 0)
   await database.sql(`delete from broadcasts where id = 'none'`)
-  await database.sql(
-    `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like 'create index concurrently%' and pid <> pg_backend_pid()`,
-  )
+  await database.sql(`select pg_terminate_backend(pid) ${held}`, [pid])
   expect(await running).toBeInstanceOf(Error)
   await writer.query('rollback')
   await writer.end()
