@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { emailMaxLength, normalizeEmail } from '../lib/email.ts'
+import { infiniteFault } from '../lib/infinite.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
 import { notBlank, text } from '../lib/text.ts'
@@ -78,6 +79,8 @@ export const normalizeFields = (
     if (givenName === except || value === undefined || (typeof value === 'object' && value !== null)) continue
     const name = names.getOrInsertComputed(givenName, () => storedName(givenName, path))
     if (names.size > givenNamesMax) throw tooManyColumns()
+    const fault = infiniteFault(value)
+    if (fault) throw refuse([...path, name], fault)
     const stored = value === null ? '' : String(value)
     requireStorable(stored, path, name)
     fields[name] = stored

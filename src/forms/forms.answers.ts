@@ -1,4 +1,5 @@
 import { isEmailSyntax, normalizeEmail } from '../lib/email.ts'
+import { infiniteFault } from '../lib/infinite.ts'
 import type { FormField } from '../studio/studio.ts'
 
 /** An invalid answer. `message` continues the field's name: `is required`, `must be …`. */
@@ -53,7 +54,7 @@ export const readAnswers = (
     const isGiven = Object.hasOwn(given, name)
     const text = isGiven ? textOf(given[name]) : ''
     const answer = type === 'checkbox' ? (unticked.includes(text.toLowerCase()) ? 'false' : 'true') : text
-    const message = faultOf(field, answer)
+    const message = infiniteFault(given[name]) ?? faultOf(field, answer)
     if (message) faults.push({ name, message })
     else if (type === 'checkbox' ? isGiven || isWhole : answer !== '')
       values[name] = type === 'email' ? normalizeEmail(answer) : answer

@@ -1,8 +1,14 @@
 import { z } from 'zod'
+import { infiniteFault } from './infinite.ts'
 import { withMaxItems } from './max-items.ts'
 import { text } from './text.ts'
 
 const fieldsMax = 100
+
+const Value = z.unknown().superRefine((value, { addIssue }) => {
+  const fault = infiniteFault(value)
+  if (fault) addIssue(fault)
+})
 
 const scalar = (value: unknown): string | null => {
   if (value === null || value === undefined) return ''
@@ -14,7 +20,7 @@ const scalar = (value: unknown): string | null => {
  * are dropped, null becomes an empty text, other values become their text.
  */
 export const mergeDataOf = (maxLength: number) =>
-  withMaxItems(z.record(text(maxLength), z.unknown()), fieldsMax, `can't have more than ${fieldsMax} fields`)
+  withMaxItems(z.record(text(maxLength), Value), fieldsMax, `can't have more than ${fieldsMax} fields`)
     .transform((fields) =>
       Object.fromEntries(
         Object.entries(fields).flatMap(([name, value]) => {

@@ -122,6 +122,11 @@ describe('POST /events', () => {
     ['data of 101 fields', { name: 'a', email, data: fields(101) }, "can't have more than 100"],
     ['data of more than 64 KB', { name: 'a', email, data: big }, 'at most 64 KB'],
     ['data with NUL', { name: 'a', email, data: { a: 'x\0' } }, 'NUL'],
+    [
+      'a number too large for its text',
+      `{"name":"a","email":"${email}","data":{"n":1e400}}`,
+      'data.n must be a number of at',
+    ],
     ['an array', [], 'body must be a JSON object'],
   ]
   test.each(bad)('with %s is 400, and nothing is written', async (_, body, error) => {

@@ -157,6 +157,13 @@ describe('refusals', () => {
     expect([reply.status, reply.body]).toEqual([400, { error: 'body must be a JSON object' }])
   })
 
+  test('a number too large for its text returns 400, and nothing is written', async () => {
+    const { id } = await bench.form()
+    const reply = await postJson(id, '{"email":"ada@acme.test","first_name":1e400}')
+    expect([reply.status, reply.body.error]).toEqual([400, 'first_name must be a number of at most 1.7e308'])
+    expect([await bench.contact(), await bench.types()]).toEqual([undefined, []])
+  })
+
   test('malformed JSON returns 400, an unknown form 404, each with exactly { error }', async () => {
     const { id } = await bench.form()
     expect(await postJson(id, '{')).toMatchObject({ status: 400, body: { error: expect.any(String) } })

@@ -53,6 +53,24 @@ describe('POST /contacts with one contact', () => {
     expect(body.contact.fields).toEqual({ s: 'x', n: '1.5', yes: 'true', none: '', padded: 'p' })
   })
 
+  test.each([
+    [
+      'one contact',
+      (listId: string) => `{"listId":"${listId}","email":"ada@acme.test","fields":{"n":-1e400}}`,
+      'fields.n',
+    ],
+    [
+      'a batch',
+      (listId: string) =>
+        `{"listId":"${listId}","contacts":[{"email":"eve@acme.test"},{"email":"ada@acme.test","n":1e400}]}`,
+      'contacts[1].n',
+    ],
+  ])('a number too large for its text is refused in %s, and nothing is written', async (_, bodyOf, field) => {
+    const { status, body } = await app.post(account, bodyOf(listId))
+    expect([status, body.error]).toEqual([400, `${field} must be a number of at most 1.7e308`])
+    expect([await rowOf('ada@acme.test'), await rowOf('eve@acme.test')]).toEqual([[], []])
+  })
+
   test("names of Object's own properties are normal columns", async () => {
     const fields = { constructor: 'c', toString: 't', hasOwnProperty: 'h' }
     const { status, body } = await app.post(account, { listId, email: 'ada@acme.test', fields })
