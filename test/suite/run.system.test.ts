@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -19,11 +19,35 @@ const read = (path: string): string => {
   }
 }
 
-/** Runs tests, and sends the signal to the runner after the first file. */
-const runTests = async (filter: string, signal?: NodeJS.Signals) => {
+const root = join(import.meta.dirname, '../..')
+
+/**
+ * Creates a project with these files of code, and the checks and settings of this one: checking all of this one takes 11 s of CPU time.
+ * With `watch` its checks do not end by themselves.
+ */
+const newProject = async (code: Record<string, string>, { watch = false } = {}): Promise<string> => {
+  const project = await mkdtemp(join(tmpdir(), 'project-'))
+  const at = (...path: string[]) => join(project, ...path)
+  for (const file of ['biome.json', 'tsconfig.json']) await copyFile(join(root, file), at(file))
+  const { type, scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const more = watch ? ' --watch' : ''
+  const checks = { types: scripts.types + more, style: scripts.style + more }
+  await writeFile(at('package.json'), `${JSON.stringify({ type, scripts: checks }, null, 2)}\n`)
+  // Not all modules: the checks keep files of their own among them.
+  await mkdir(at('node_modules'))
+  for (const name of ['.bin', '@types']) await symlink(join(root, 'node_modules', name), at('node_modules', name))
+  await mkdir(at('src'))
+  for (const [name, text] of Object.entries(code)) await writeFile(at('src', name), text)
+  return project
+}
+
+const sound = { 'sound.ts': 'export const one: number = 1\n' }
+
+/** Runs tests of this project and the checks of another, and sends the signal to the runner after the first file. */
+const runTests = async (project: string, args: readonly string[], signal?: NodeJS.Signals) => {
   const folder = await mkdtemp(join(tmpdir(), 'run-'))
-  const run = spawnInTest('node', ['test/run.ts', filter, '--maxWorkers=2'], {
-    cwd: join(import.meta.dirname, '../..'),
+  const run = spawnInTest('node', [join(root, 'test/run.ts'), ...args], {
+    cwd: project,
     env: { ...inherited(), TMPDIR: folder, NO_COLOR: '1' },
   })
   let output = ''
@@ -54,16 +78,38 @@ const runTests = async (filter: string, signal?: NodeJS.Signals) => {
   return { status, seen, left: [...processes(), ...files.filter(isOwn)], output }
 }
 
+const ofThisProject = (filter: string) => [filter, '--root', root, '--maxWorkers=2']
+
 test.runIf(hasProc)('a run that ends by itself leaves no process and no file', async () => {
-  const { status, left, output } = await runTests('test/deals/pipelines.test.ts')
+  const project = await newProject(sound)
+  const { status, left, output } = await runTests(project, ofThisProject('test/deals/pipelines.test.ts'))
   expect(output).toContain('Tests  16 passed')
   expect(left).toEqual([])
-  expect(status).toBe(output.endsWith('Types and style: passed\n') ? 0 : 1)
+  expect(output).toMatch(/\nTypes and style: passed\n$/)
+  expect(status).toBe(0)
 })
 
 test.runIf(hasProc)('a run that Ctrl-C ends leaves none, and fails', async () => {
-  const { status, seen, left } = await runTests('test/deals', 'SIGINT')
+  const project = await newProject(sound, { watch: true })
+  const { status, seen, left } = await runTests(project, ofThisProject('test/deals'), 'SIGINT')
   expect(seen.join('\n')).toMatch(/postgres\0-D[\s\S]*vitest/)
+  for (const check of ['tsc', 'biome']) expect(seen.join('\n')).toMatch(new RegExp(`${check}\0.*\0--watch`))
   expect(left).toEqual([])
+  expect(status).toBe(1)
+})
+
+test.runIf(hasProc).each([
+  ['of a type', { 'type.ts': `export const one: number = 'one'\n` }, 'src/type.ts(1,14): error'],
+  ['of style', { 'style.ts': 'export const one: number = 1;\n' }, 'src/style.ts format'],
+])('a fault %s fails a run without a failed test, and is printed', async (_, code, message) => {
+  const { status, output } = await runTests(await newProject({ ...sound, ...code }), ['--passWithNoTests'])
+  expect(output).toContain(message)
+  expect(output).toMatch(/\nTypes and style: failed\n$/)
+  expect(status).toBe(1)
+})
+
+test.runIf(hasProc)('a run without faults of types and style fails if the tests do', async () => {
+  const { status, output } = await runTests(await newProject(sound), ['no-such-test'])
+  expect(output).toMatch(/No test files found[\s\S]*\nTypes and style: passed\n$/)
   expect(status).toBe(1)
 })
