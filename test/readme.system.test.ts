@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSvc, svc } from './support/cli.ts'
+import { startSvc, svc, useOneApp } from './support/cli.ts'
 import { freePort } from './support/daemon.ts'
 import { cloneDatabase } from './support/database.ts'
 import { openDnsServer } from './support/dns.ts'
@@ -114,6 +114,8 @@ const printed: Record<string, RegExp> = {
   'SVC_API_KEY=$KEY npx svc api GET /lists': /"name":"Customers"/,
   'source <(svc completion bash)': /^$/,
 }
+
+useOneApp()
 
 let folder: string
 let env: Record<string, string>
