@@ -6,6 +6,7 @@
  */
 
 import type { Recovery } from '../embedded/embedded.ts'
+import { type Beats, createBeats } from '../lib/beats.ts'
 import { type Counters, createCounters } from '../lib/counters.ts'
 import { Problem } from '../lib/problem.ts'
 import { createSecretBox, type SecretBox, secretFingerprint } from '../lib/secrets.ts'
@@ -26,6 +27,7 @@ import type { App, Report } from '../store/work.ts'
 import type { Config } from './config.ts'
 import { recordErasures } from './erasures.ts'
 import { bindable, loadListeners, loadPersonalData, loadSuppressing, loadTimelineParts, projects } from './features.ts'
+import { schedulers } from './schedule.ts'
 import { createUnits } from './unit-of-work.ts'
 
 export interface OpenApp extends App {
@@ -61,6 +63,8 @@ interface Options {
   bindable?: App['bindable']
   /** Counters that the threads of the process share. Without them, the app gets new ones. */
   counters?: Counters
+  /** What the threads of the process share of their heartbeats' looks. Without it, the app gets its own. */
+  looks?: Beats
   /** It is awaited before each unit of work, and loads what the unit would otherwise load while it holds locks. */
   beforeWork?: () => Promise<unknown>
   /** Reports unexpected errors of background work. */
@@ -138,6 +142,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       smtp,
       tokens: createTokens(config.secret, former),
       counters,
+      looks: options.looks ?? createBeats(schedulers),
       projects: rendering,
       bindable: options.bindable ?? bindable,
       personalData: loadPersonalData,

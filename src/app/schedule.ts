@@ -94,3 +94,7 @@ export const threads = [
 export type ThreadName = (typeof threads)[number]['name']
 
 export const threadNames: readonly ThreadName[] = threads.map(({ name }) => name)
+
+/** The schedulers for which heartbeats look (queue/looks.ts): those of loadLooks, and the queued messages. */
+export const schedulers = ['journeys', 'results', 'broadcasts', 'reminders', 'booking reminders', 'messages'] as const
+export type Scheduler = (typeof schedulers)[number]

@@ -5,7 +5,7 @@ import { createBatches } from './batches.ts'
 import { type Claim, createReconciliation, findClaims, splitByOutcome } from './claims.ts'
 import type { QueueName } from './holds.ts'
 import { openLease } from './lease.ts'
-import type { Looks } from './looks.ts'
+import { type Looks, reportLooks } from './looks.ts'
 import { createBell, repeat, within } from './loop.ts'
 
 /** Notices and heartbeats wake the loop; the poll finds what they missed. */
@@ -72,14 +72,14 @@ export interface Queue<C extends Claim> extends Engine<C> {
   close(): Promise<void>
 }
 
-type Ports = Pick<App, 'database' | 'sql' | 'counters' | 'beat'>
+type Ports = Pick<App, 'database' | 'sql' | 'counters' | 'beat' | 'looks'>
 
 /**
  * Opens a queue for this process and runs it until `close`: it claims at each notice, at each ring, and at the interval of its
  * adapter. Any number of processes may do so on one database. No failure ends it (`repeat` in loop.ts).
  */
 export const openQueue = <C extends Claim>(
-  { database, sql, counters, beat }: Ports,
+  { database, sql, counters, beat, looks }: Ports,
   report: Report,
   openAdapter: (engine: Engine<C>) => Adapter<C>,
 ): Queue<C> => {
@@ -155,6 +155,7 @@ export const openQueue = <C extends Claim>(
     isDue: adapter.isDue,
     due: ring,
     looks: adapter.looks,
+    found: (found) => reportLooks({ database, looks }, found),
     held(isHeld) {
       if (isHeld) return adapter.hold()
       // The claims were returned to the queue, and notices of the time in between were not followed.

@@ -4,7 +4,7 @@ import { type RowOf, typed } from '../store/column-types.ts'
 import { type Database, type Sql, sqlOn } from '../store/database.ts'
 import { composedStatement, statement } from '../store/statement.ts'
 import { holdsChannel, isHeld, type QueueName } from './holds.ts'
-import { type Looks, reportLooks } from './looks.ts'
+import type { Looks } from './looks.ts'
 
 /*
  * A worker owns its claims as long as it is alive. It is a row in `workers`, an advisory lock of its id held by a session of its
@@ -37,6 +37,8 @@ export interface LeaseEvents {
   due?(): void
   /** Evaluated with each heartbeat, for the schedulers of this process. */
   looks?: Looks | undefined
+  /** What a heartbeat found by `looks`. Without an answer, each scheduler may have work. */
+  found?(found: Readonly<Record<string, boolean | null>>): void
   /** The queue was paused (true) or resumed (false), as a heartbeat found it. */
   held?(isHeld: boolean): void
   /** A notice on one of the channels. */
@@ -392,7 +394,7 @@ class WorkerLease implements Lease {
   }
 
   #report(found: Readonly<Record<string, boolean | null>>): void {
-    if (Object.keys(found).length > 0) reportLooks({ database: this.#database }, found)
+    if (Object.keys(found).length > 0) this.#events.found?.(found)
   }
 
   /** Until the next answer, the schedulers look for their work themselves. */

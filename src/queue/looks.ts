@@ -1,4 +1,4 @@
-import type { Database } from '../store/database.ts'
+import type { App } from '../store/work.ts'
 
 /*
  * An idle scheduler asks the database nothing: a heartbeat of a worker of its process asks for it, in the statement that it makes
@@ -13,11 +13,25 @@ const channel = 'svc_looks'
 /** Heartbeats come every 2 s: an older answer counts as none. */
 const freshMs = 3000
 
-type Ports = { database: Pick<Database, 'notices'> }
+type Ports = Pick<App, 'looks'> & { database: Pick<App['database'], 'notices'> }
 
-/** Reports to the schedulers of this process which of them may have work, by a heartbeat. */
-export const reportLooks = ({ database }: Ports, found: Readonly<Record<string, boolean | null>>): void =>
-  database.notices.tell(channel, JSON.stringify(found))
+const isIdle = ({ looks }: Ports, scheduler: string): boolean => looks.ageMs(scheduler) < freshMs
+
+/**
+ * Notes for the schedulers of this process which of them may have work, by a heartbeat, and rings for those that had none. The
+ * answers are in shared memory, because messages would wake every thread twice in 2 s: the first message makes a thread load Node's
+ * own undici, for the class of the event, which takes 8 MB in a daemon.
+ */
+export const reportLooks = (ports: Ports, found: Readonly<Record<string, boolean | null>>): void => {
+  const { looks, database } = ports
+  const rung: string[] = []
+  for (const [scheduler, hasWork] of Object.entries(found)) {
+    if (hasWork && isIdle(ports, scheduler)) rung.push(scheduler)
+    if (hasWork) looks.clear(scheduler)
+    else looks.beat(scheduler)
+  }
+  if (rung.length > 0) database.notices.tell(channel, JSON.stringify(rung))
+}
 
 /** What heartbeats find for a scheduler. */
 export interface Look {
@@ -27,22 +41,11 @@ export interface Look {
 }
 
 /** Follows what heartbeats find for a scheduler, and calls `ring` when there is work after there was none. */
-export const followLooks = ({ database }: Ports, scheduler: string, ring: () => void): Look => {
-  let hasWork = true
-  let lookedAt = Number.NEGATIVE_INFINITY
-  const close = database.notices.hear((notice) => {
-    if (notice.channel !== channel) return
-    const found: Record<string, boolean | null> = JSON.parse(notice.payload)
-    if (!(scheduler in found)) return
-    const hadWork = hasWork
-    hasWork = found[scheduler] ?? false
-    lookedAt = performance.now()
-    if (hasWork && !hadWork) ring()
-  })
-  return {
-    get isIdle() {
-      return !hasWork && performance.now() - lookedAt < freshMs
-    },
-    close,
-  }
-}
+export const followLooks = (ports: Ports, scheduler: string, ring: () => void): Look => ({
+  get isIdle() {
+    return isIdle(ports, scheduler)
+  },
+  close: ports.database.notices.hear(({ channel: told, payload }) => {
+    if (told === channel && JSON.parse(payload).includes(scheduler)) ring()
+  }),
+})

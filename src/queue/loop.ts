@@ -180,7 +180,7 @@ const skipMs = 60_000
  * of processes can run it on one database.
  */
 export const runDue = (
-  app: Pick<App, 'database' | 'onClockMoved'>,
+  app: Pick<App, 'database' | 'looks' | 'onClockMoved'>,
   scheduler: string,
   signal: AbortSignal,
   report: Report,

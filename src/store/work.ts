@@ -5,6 +5,7 @@
  */
 
 import type { EntityManager } from '@mikro-orm/postgresql'
+import type { Beats } from '../lib/beats.ts'
 import type { Counters } from '../lib/counters.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import type { Tokens } from '../lib/token.ts'
@@ -97,6 +98,8 @@ export interface App {
   readonly tokens: Tokens
   /** What this process has done, with all of its threads. */
   readonly counters: Counters
+  /** When heartbeats found last that a scheduler of this process has no work, by its name (queue/looks.ts). */
+  readonly looks: Beats
   /** What the features hold about addresses. The first call of a process loads it. */
   personalData(): Promise<readonly PersonalDataPart[]>
   readonly report: Report

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { schedulers } from '../../src/app/schedule.ts'
+import { createBeats } from '../../src/lib/beats.ts'
 import { type LeaseEvents, openLease } from '../../src/queue/lease.ts'
-import { followLooks } from '../../src/queue/looks.ts'
+import { followLooks, reportLooks } from '../../src/queue/looks.ts'
 import { useApp } from '../support/app.ts'
 
 const t = useApp()
@@ -11,6 +13,7 @@ const open = (job: string, events: Partial<LeaseEvents> = {}) => {
     notice() {},
     connected() {},
     beat() {},
+    found: (found) => reportLooks(t.app, found),
     async died(ids) {
       died.push(...ids)
       return true
@@ -64,30 +67,33 @@ test('each heartbeat reports to the schedulers of its process whether they have 
   await t.app.sql('create table if not exists work_of_one (is_due boolean)')
   let rings = 0
   const look = (scheduler: string) => followLooks(t.app, scheduler, () => void rings++)
-  const [one, other] = [look('one'), look('other')]
+  const [one, other] = [look('journeys'), look('results')]
+  // As in another thread of the process.
+  const elsewhere = { ...t.app, looks: createBeats(schedulers, t.app.looks.memory) }
+  let ringsElsewhere = 0
+  const same = followLooks(elsewhere, 'journeys', () => void ringsElsewhere++)
   expect(one.isIdle).toBe(false)
-  const { lease } = open('looks', { looks: { one: 'select is_due from work_of_one limit 1', two: 'true' } })
+  const { lease } = open('looks', { looks: { journeys: 'select is_due from work_of_one limit 1', broadcasts: 'true' } })
   await expect.poll(() => one.isIdle).toBe(true)
-  expect(other.isIdle).toBe(false)
-  expect(rings).toBe(0)
+  expect([same.isIdle, other.isIdle]).toEqual([true, false])
+  expect([rings, ringsElsewhere]).toEqual([0, 0])
   await t.app.sql('insert into work_of_one values (true)')
   await expect.poll(() => rings).toBe(1)
-  expect(one.isIdle).toBe(false)
+  expect([one.isIdle, same.isIdle, ringsElsewhere]).toEqual([false, false, 1])
   await t.app.sql('update work_of_one set is_due = false')
   await expect.poll(() => one.isIdle).toBe(true)
   // Without heartbeats, the schedulers ask themselves.
   await lease.close(isEmpty)
   await expect.poll(() => one.isIdle).toBe(false)
   expect(rings).toBe(1)
-  one.close()
-  other.close()
+  for (const followed of [one, other, same]) followed.close()
 })
 
 test('heartbeats continue while what they look for is locked', async () => {
   await t.app.sql('create table if not exists locked_work (is_due boolean)')
-  const look = followLooks(t.app, 'locked', () => {})
+  const look = followLooks(t.app, 'messages', () => {})
   let beats = 0
-  const looks = { locked: 'select is_due from locked_work limit 1' }
+  const looks = { messages: 'select is_due from locked_work limit 1' }
   const { lease } = open('locked', { looks, beat: () => void beats++ })
   await expect.poll(() => look.isIdle).toBe(true)
   const locked = Promise.withResolvers<void>()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { readConfig } from '../../src/app/config.ts'
-import { type ThreadName, threadNames } from '../../src/app/schedule.ts'
+import { schedulers, type ThreadName, threadNames } from '../../src/app/schedule.ts'
 import { createBeats } from '../../src/lib/beats.ts'
 import { createCounters } from '../../src/lib/counters.ts'
 import { eventually } from './eventually.ts'
@@ -70,7 +70,7 @@ export const startJob = async (
 ): Promise<Thread> => {
   const beats = createBeats(threadNames)
   const config = readConfig({ ...target.env, ...env })
-  const data = { config, counters: createCounters().memory, beats: beats.memory }
+  const data = { config, counters: createCounters().memory, beats: beats.memory, looks: createBeats(schedulers).memory }
   const { worker, thread } = startThread(support(`../../jobs/${job}.ts`), data, skewMs)
   const failed = once(worker, 'exit').then(() => {
     throw new Error(`The thread of the job ${job} ended`)

@@ -1,13 +1,15 @@
 import type { Looks } from '../../queue/looks.ts'
-import type { ThreadName } from '../schedule.ts'
+import type { Scheduler, ThreadName } from '../schedule.ts'
 
-const ofDeliveries = async (): Promise<Looks> => {
+type OwnLooks = Partial<Record<Scheduler, string>>
+
+const ofDeliveries = async (): Promise<OwnLooks> => {
   const { isRunDue } = await import('../../journeys/engine/runs.rows.ts')
   const { hasChanges } = await import('../../results/fold.rows.ts')
   return { journeys: isRunDue, results: hasChanges }
 }
 
-const ofMail = async (): Promise<Looks> => {
+const ofMail = async (): Promise<OwnLooks> => {
   const { isAnyOpen } = await import('../../broadcasts/broadcasts.loop.ts')
   const { isReminderDue } = await import('../../webinars/reminders/reminders.rows.ts')
   const { isBookingReminderDue } = await import('../../bookings/bookings.remind.ts')

@@ -5,7 +5,7 @@ import Bree from 'bree'
 import type { Logger } from 'pino'
 import { createBeats } from '../../lib/beats.ts'
 import { jobsKey } from '../../store/notices.ts'
-import { threadNames, threads } from '../schedule.ts'
+import { schedulers, threadNames, threads } from '../schedule.ts'
 import { type JobStates, waitAfter, watchJobs } from './jobs.states.ts'
 import type { ThreadData } from './thread.ts'
 
@@ -21,10 +21,11 @@ const isPeriodic = (name: string): boolean => threads.some((thread) => thread.na
  * Starts the jobs, each in its own thread. A long-running thread that dies is restarted with a growing back-off; a job with
  * an interval waits for its next run.
  */
-export const startJobs = async (data: Omit<ThreadData, 'beats'>, logger: Logger): Promise<Jobs> => {
+export const startJobs = async (data: Omit<ThreadData, 'beats' | 'looks'>, logger: Logger): Promise<Jobs> => {
   setEnvironmentData(jobsKey, true)
   const extension = extname(import.meta.filename).slice(1)
   const beats = createBeats(threadNames)
+  const looks = createBeats(schedulers)
   const watch = watchJobs(threadNames, { beatAgeMs: (name) => (isPeriodic(name) ? 0 : beats.ageMs(name)) })
   const faults = new Map<string, unknown>()
   const stopping = new AbortController()
@@ -36,7 +37,7 @@ export const startJobs = async (data: Omit<ThreadData, 'beats'>, logger: Logger)
     acceptedExtensions: [`.${extension}`],
     logger: false,
     doRootCheck: false,
-    worker: { workerData: { ...data, beats: beats.memory } satisfies ThreadData },
+    worker: { workerData: { ...data, beats: beats.memory, looks: looks.memory } satisfies ThreadData },
     jobs: threads.map(({ name, timeout, interval }) => ({ name, timeout, ...(interval && { interval }) })),
     // Bree calls this for the error, and again for the exit status; only the error counts.
     errorHandler: (error, { name }) => faults.has(name) || faults.set(name, error),

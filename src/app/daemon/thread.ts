@@ -6,7 +6,7 @@ import type { Report } from '../../store/work.ts'
 import { type OpenApp, openApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import { loadListeners } from '../features.ts'
-import { type ThreadName, threadNames, threads } from '../schedule.ts'
+import { schedulers, type ThreadName, threadNames, threads } from '../schedule.ts'
 import { loadLooks } from './jobs.looks.ts'
 
 /** The data of a thread. The process has already opened its database. */
@@ -16,6 +16,8 @@ export interface ThreadData {
   counters: SharedArrayBuffer
   /** Heartbeats of the threads (lib/beats.ts). */
   beats: SharedArrayBuffer
+  /** What heartbeats found for the schedulers (queue/looks.ts). */
+  looks: SharedArrayBuffer
 }
 
 type Run = (app: OpenApp, signal: AbortSignal, report: Report) => Promise<unknown>
@@ -36,7 +38,7 @@ const loadRun = async (name: ThreadName): Promise<Run> => {
 export const runThread = async (name: ThreadName): Promise<void> => {
   const { connections, queue } = threads.find((thread) => thread.name === name)!
   const run = await loadRun(name)
-  const { config, counters, beats } = workerData as ThreadData
+  const { config, counters, beats, looks } = workerData as ThreadData
   const { beat } = createBeats(threadNames, beats)
   const stop = new AbortController()
   parentPort?.once('message', () => stop.abort())
@@ -54,6 +56,7 @@ export const runThread = async (name: ThreadName): Promise<void> => {
     name: `svc ${name}`,
     report,
     counters: createCounters(counters),
+    looks: createBeats(schedulers, looks),
     beat: () => beat(name),
     beforeWork: loadListeners,
   })
