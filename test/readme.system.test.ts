@@ -105,7 +105,7 @@ const printed: Record<string, RegExp> = {
   'curl -s localhost:4800/metrics': /^svc_queue_depth\{queue="deliveries"\}/m,
   '(umask 077; openssl rand -base64 32 > new-secret)': /^$/,
   'npx svc secret rotate --secret-file new-secret --dry-run': /Nothing was changed/,
-  'npx svc secret rotate --secret-file new-secret --yes': /resealed\s+\d/,
+  'npx svc secret rotate --secret-file new-secret --yes': /resealed\s+[1-9]/,
   'npx svc contacts list --list Customers --json': /"contacts":\[/,
   'npx svc contacts list --list Customers --jsonl': /^\{"/,
   "npx svc contacts list --list Customers --where 'first_name = Ada and created < 30d' -q": /^ada@example\.org$/m,
