@@ -63,7 +63,7 @@ interface Options {
   bindable?: App['bindable']
   /** Counters that the threads of the process share. Without them, the app gets new ones. */
   counters?: Counters
-  /** What the threads of the process share of their heartbeats' looks. Without it, the app gets its own. */
+  /** What heartbeats found for the schedulers, shared by the threads of the process. Without it, the app gets its own. */
   looks?: Beats
   /** It is awaited before each unit of work, and loads what the unit would otherwise load while it holds locks. */
   beforeWork?: () => Promise<unknown>

@@ -3,8 +3,8 @@ export interface Beats {
   /** Shared with the threads. */
   readonly memory: SharedArrayBuffer
   beat(name: string): void
-  /** Forgets the last beat. */
-  clear(name: string): void
+  /** Forgets the last beat, and returns whether there was one. */
+  clear(name: string): boolean
   /** Returns the ms since the last beat, or since the machine's start if there was none. */
   ageMs(name: string): number
 }
@@ -18,14 +18,15 @@ export const createBeats = (
   memory = new SharedArrayBuffer(names.length * BigInt64Array.BYTES_PER_ELEMENT),
 ): Beats => {
   const times = new BigInt64Array(memory)
-  const set = (name: string, time: bigint) => {
+  /** Returns the former time. */
+  const set = (name: string, time: bigint): bigint => {
     const at = names.indexOf(name)
-    if (at >= 0) Atomics.store(times, at, time)
+    return at < 0 ? 0n : Atomics.exchange(times, at, time)
   }
   return {
     memory,
-    beat: (name) => set(name, now()),
-    clear: (name) => set(name, 0n),
+    beat: (name) => void set(name, now()),
+    clear: (name) => set(name, 0n) !== 0n,
     ageMs(name) {
       const at = names.indexOf(name)
       return Number(now() - (at < 0 ? 0n : Atomics.load(times, at)))

@@ -15,20 +15,16 @@ const freshMs = 3000
 
 type Ports = Pick<App, 'looks'> & { database: Pick<App['database'], 'notices'> }
 
-const isIdle = ({ looks }: Ports, scheduler: string): boolean => looks.ageMs(scheduler) < freshMs
-
 /**
- * Notes for the schedulers of this process which of them may have work, by a heartbeat, and rings for those that had none. The
- * answers are in shared memory, because messages would wake every thread twice in 2 s: the first message makes a thread load Node's
- * own undici, for the class of the event, which takes 8 MB in a daemon.
+ * Records what a heartbeat found for the schedulers of this process, and notifies those that have work after they had none. Shared
+ * memory holds the answers, because messages would wake every thread twice in 2 s. The first message also makes a thread load
+ * Node's own undici, for the class of the event, which takes 8 MB in a daemon.
  */
-export const reportLooks = (ports: Ports, found: Readonly<Record<string, boolean | null>>): void => {
-  const { looks, database } = ports
+export const reportLooks = ({ looks, database }: Ports, found: Readonly<Record<string, boolean | null>>): void => {
   const rung: string[] = []
   for (const [scheduler, hasWork] of Object.entries(found)) {
-    if (hasWork && isIdle(ports, scheduler)) rung.push(scheduler)
-    if (hasWork) looks.clear(scheduler)
-    else looks.beat(scheduler)
+    if (!hasWork) looks.beat(scheduler)
+    else if (looks.clear(scheduler)) rung.push(scheduler)
   }
   if (rung.length > 0) database.notices.tell(channel, JSON.stringify(rung))
 }
@@ -41,11 +37,11 @@ export interface Look {
 }
 
 /** Follows what heartbeats find for a scheduler, and calls `ring` when there is work after there was none. */
-export const followLooks = (ports: Ports, scheduler: string, ring: () => void): Look => ({
+export const followLooks = ({ looks, database }: Ports, scheduler: string, ring: () => void): Look => ({
   get isIdle() {
-    return isIdle(ports, scheduler)
+    return looks.ageMs(scheduler) < freshMs
   },
-  close: ports.database.notices.hear(({ channel: told, payload }) => {
+  close: database.notices.hear(({ channel: told, payload }) => {
     if (told === channel && JSON.parse(payload).includes(scheduler)) ring()
   }),
 })

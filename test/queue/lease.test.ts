@@ -89,6 +89,19 @@ test('each heartbeat reports to the schedulers of its process whether they have 
   for (const followed of [one, other, same]) followed.close()
 })
 
+test('work rings once, however old the answer before it is', () => {
+  const ports = { ...t.app, looks: createBeats(['journeys']) }
+  // A beat at the start of the machine.
+  new BigInt64Array(ports.looks.memory)[0] = 1n
+  let rings = 0
+  const look = followLooks(ports, 'journeys', () => void rings++)
+  expect(look.isIdle).toBe(false)
+  reportLooks(ports, { journeys: true })
+  reportLooks(ports, { journeys: true })
+  expect(rings).toBe(1)
+  look.close()
+})
+
 test('heartbeats continue while what they look for is locked', async () => {
   await t.app.sql('create table if not exists locked_work (is_due boolean)')
   const look = followLooks(t.app, 'messages', () => {})

@@ -22,8 +22,8 @@ const read = (path: string): string => {
 const root = join(import.meta.dirname, '../..')
 
 /**
- * Creates a project with these files of code, and the checks and settings of this one: checking all of this one takes 11 s of CPU time.
- * With `watch` its checks do not end by themselves.
+ * Creates a project of these source files, with the checks and settings of this repository. Checking the whole repository would take
+ * 11 s of CPU time. With `watch`, the checks run until they are stopped.
  */
 const newProject = async (code: Record<string, string>, { watch = false } = {}): Promise<string> => {
   const project = await mkdtemp(join(tmpdir(), 'project-'))
@@ -33,7 +33,7 @@ const newProject = async (code: Record<string, string>, { watch = false } = {}):
   const more = watch ? ' --watch' : ''
   const checks = { types: scripts.types + more, style: scripts.style + more }
   await writeFile(at('package.json'), `${JSON.stringify({ type, scripts: checks }, null, 2)}\n`)
-  // Not all modules: the checks keep files of their own among them.
+  // Links only these folders, because the checks write their caches into node_modules.
   await mkdir(at('node_modules'))
   for (const name of ['.bin', '@types']) await symlink(join(root, 'node_modules', name), at('node_modules', name))
   await mkdir(at('src'))
@@ -43,7 +43,7 @@ const newProject = async (code: Record<string, string>, { watch = false } = {}):
 
 const sound = { 'sound.ts': 'export const one: number = 1\n' }
 
-/** Runs tests of this project and the checks of another, and sends the signal to the runner after the first file. */
+/** Runs tests of this repository beside the checks of `project`, and sends the signal to the runner after the first test file. */
 const runTests = async (project: string, args: readonly string[], signal?: NodeJS.Signals) => {
   const folder = await mkdtemp(join(tmpdir(), 'run-'))
   const run = spawnInTest('node', [join(root, 'test/run.ts'), ...args], {
@@ -78,11 +78,11 @@ const runTests = async (project: string, args: readonly string[], signal?: NodeJ
   return { status, seen, left: [...processes(), ...files.filter(isOwn)], output }
 }
 
-const ofThisProject = (filter: string) => [filter, '--root', root, '--maxWorkers=2']
+const ofThisRepository = (filter: string) => [filter, '--root', root, '--maxWorkers=2']
 
 test.runIf(hasProc)('a run that ends by itself leaves no process and no file', async () => {
   const project = await newProject(sound)
-  const { status, left, output } = await runTests(project, ofThisProject('test/deals/pipelines.test.ts'))
+  const { status, left, output } = await runTests(project, ofThisRepository('test/deals/pipelines.test.ts'))
   expect(output).toContain('Tests  16 passed')
   expect(left).toEqual([])
   expect(output).toMatch(/\nTypes and style: passed\n$/)
@@ -91,7 +91,7 @@ test.runIf(hasProc)('a run that ends by itself leaves no process and no file', a
 
 test.runIf(hasProc)('a run that Ctrl-C ends leaves none, and fails', async () => {
   const project = await newProject(sound, { watch: true })
-  const { status, seen, left, output } = await runTests(project, ofThisProject('test/deals'), 'SIGINT')
+  const { status, seen, left, output } = await runTests(project, ofThisRepository('test/deals'), 'SIGINT')
   expect(seen.join('\n')).toMatch(/postgres\0-D[\s\S]*vitest/)
   for (const check of ['tsc', 'biome']) expect(seen.join('\n')).toMatch(new RegExp(`${check}\0.*\0--watch`))
   // Not all files of tests ended.
