@@ -78,7 +78,7 @@ export const printApplied = async <Row extends object>(
   dryRun?: boolean,
 ): Promise<void> => {
   if (applied.length === 1) out.one({ ...applied[0]!, ...(dryRun && { dryRun }) })
-  else await out.list(noun, applied, columns)
+  else await out.list(noun, applied, columns, undefined, { ...(dryRun && { beside: { dryRun } }) })
   if (dryRun) out.note('Nothing was changed.')
 }
 

@@ -155,6 +155,8 @@ const dryRunContext = (context: Context): Context => {
         ...out,
         one: (thing: object, shown?: object) =>
           out.one({ dryRun: true, ...thing }, shown && { dryRun: true, ...shown }),
+        list: (...[noun, rows, columns, nextCursor, options]: Parameters<Output['list']>) =>
+          out.list(noun, rows, columns, nextCursor, { ...options, beside: { dryRun: true, ...options?.beside } }),
       },
     },
   })

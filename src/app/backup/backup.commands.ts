@@ -116,7 +116,8 @@ const restore = async (
         `The list of erasures has ${quantity(unreadable, 'line')} of another SVC_SECRET, which can't be compared: erase these people again.`,
       )
     const counts = { rows: total, ...(!dryRun && { erased }) }
-    out.one({ createdAt, ...counts, tables: rows }, { createdAt: new Date(createdAt), ...counts })
+    const trial = dryRun && { dryRun }
+    out.one({ ...trial, createdAt, ...counts, tables: rows }, { ...trial, createdAt: new Date(createdAt), ...counts })
   } catch (error) {
     unlessStopped(context, error, 'Stopped: nothing was restored; run the command again.')
   } finally {

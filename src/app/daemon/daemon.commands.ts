@@ -135,7 +135,8 @@ export const commands: CommandList = [
         const { migrateUnderDaemons, planOf, shownPlan } = await import('./migrate.ts')
         if (dryRun) {
           const plan = await planOf(app.database)
-          return out.one(plan, shownPlan(plan))
+          out.one({ dryRun, ...plan }, { dryRun, ...shownPlan(plan) })
+          return out.note('Nothing was changed.')
         }
         const applied = await migrateUnderDaemons(app, { force, note: out.note, progress })
         out.one({ applied, pending: [] })

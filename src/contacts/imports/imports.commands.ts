@@ -286,7 +286,8 @@ const resume = async (
       await writeRejects(context.work, id, resolve(rejects))
     }
     context.out.note(`The import ${id} is already done.`)
-    return context.out.one({ id, ...counts(opened, opened.options), rows: opened.rows })
+    const trial = dryRun && { dryRun }
+    return context.out.one({ ...trial, id, ...counts(opened, opened.options), rows: opened.rows })
   }
   if (opened.file === '-' && given === undefined) {
     throw new Problem('usage', `The import ${id} read standard input: give the same input again`, {
