@@ -358,7 +358,8 @@ export const runner =
       // The user interrupted the command, so this is not reported as an error.
       const isCut = interruption.fault !== null || (interruption.status !== null && isCausedByInterruption(error))
       const failure = isCut ? 0 : await report(context ? await explained(error, context, command, loadChoices) : error)
-      status = interruption.status ?? failure
+      // A closed pipe alone is no failure; neither does it hide one.
+      status = interruption.status || failure
     } finally {
       isClosed = await closeApp(app, status === statuses.unavailable)
     }

@@ -53,6 +53,10 @@ const backup = async (context: Context, file: string): Promise<void> => {
     const { code = '', syscall } = error as NodeJS.ErrnoException
     if (syscall === 'open' || syscall === 'rm')
       throw new Problem('usage', `${file} can't be written (${code})`, { hint: 'svc db backup - > file' })
+    if (file === '-' && code === 'EPIPE')
+      throw new Problem('internal', 'Standard output was closed before the backup was complete', {
+        hint: 'svc db backup <file>',
+      })
     unlessStopped(context, error, 'Stopped: no backup was written.')
   } finally {
     await app.close()
