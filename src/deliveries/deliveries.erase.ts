@@ -5,7 +5,7 @@
  * events of 600 bytes.
  */
 
-import { addressPattern } from '../lib/erased.ts'
+import { addressPattern, isRecognisable } from '../lib/erased.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
@@ -37,11 +37,11 @@ const findEventsNaming = statement(
   'find-events-naming',
   {
     row: types(events, 'id', 'payload'),
-    parameters: { accountId: 'text', naming: 'text', email: 'text', pattern: 'text' },
+    parameters: { accountId: 'text', naming: 'text', part: 'text', pattern: 'text' },
   },
   // The first condition is the cheap one: lower() of the collation C changes ASCII only. The pattern excludes longer addresses.
   `select id, payload from events
-   where account_id = :accountId and strpos(lower(payload collate "C"), lower(:email collate "C")) > 0
+   where account_id = :accountId and strpos(lower(payload collate "C"), lower(:part collate "C")) > 0
      and (strpos(payload, :naming) > 0 or payload ~* :pattern) order by id`,
 )
 
@@ -50,7 +50,7 @@ export const eventsNaming = ({ sql, accountId }: Reader, email: string): Promise
   sql(findEventsNaming, {
     accountId,
     naming: naming(email),
-    email: JSON.stringify(email).slice(1, -1),
+    part: isRecognisable(email) ? JSON.stringify(email).slice(1, -1) : naming(email),
     pattern: addressPattern(email),
   })
 

@@ -7,15 +7,28 @@ export const erasedText = '@gone@'
 /** SQL literal of `erasedText`. */
 export const erasedAddress = `'${erasedText}'`
 
+/** Whether a text can be recognised as an address inside other texts. A malformed address may be a word, which stands there as such. */
+export const isRecognisable = (email: string): boolean => /[^\s@]@[^\s@]/.test(email)
+
+/** It is found in no text. */
+const nowhere = '(?!)'
+
 const literalOf = (email: string): string => email.replaceAll('"', '\\"').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 /**
  * Returns a PostgreSQL pattern that finds a normalised address in a text, but not as a part of a longer address. The text may be that of
- * a JSON value, in which a line break is a backslash and a letter.
+ * a JSON value, in which a line break is a backslash and a letter. A malformed address that may be a word is not found.
  */
 export const addressPattern = (email: string): string =>
-  `(?:(?<![[:alnum:]_.%+-])|(?<=\\\\[bfnrt]))${literalOf(email)}(?![[:alnum:]_-]|[.][[:alnum:]])`
+  isRecognisable(email)
+    ? `(?:(?<![[:alnum:]_.%+-])|(?<=\\\\[bfnrt]))${literalOf(email)}(?![[:alnum:]_-]|[.][[:alnum:]])`
+    : nowhere
 
 /** Returns an expression that finds what `addressPattern` finds. */
 export const addressRegExp = (email: string): RegExp =>
-  new RegExp(`(?<![\\p{L}\\p{N}_.%+-])${literalOf(email)}(?![\\p{L}\\p{N}_-]|[.][\\p{L}\\p{N}])`, 'giu')
+  new RegExp(
+    isRecognisable(email)
+      ? `(?<![\\p{L}\\p{N}_.%+-])${literalOf(email)}(?![\\p{L}\\p{N}_-]|[.][\\p{L}\\p{N}])`
+      : nowhere,
+    'giu',
+  )
