@@ -90,7 +90,7 @@ const statuses = [
   ['403', 'Outside the scopes of the key, or not in the plan'],
   ['404', 'Missing, or of another account'],
   ['409', 'Conflicts with the current state, or a limit is reached'],
-  ['413, 415', 'The body is too large, or is not JSON'],
+  ['413, 415', 'The body is too large, is not JSON, or is compressed'],
   ['429', 'The rate limit of the key, or a monthly quota'],
   ['500', 'An unexpected error'],
   ['503', 'Stopping, busy, or without its database: try again after `Retry-After`'],

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
 import { isBusy, isUnavailable, tooBusy } from '../store/database.ts'
 import { bodyLimitOf, sizeText } from './bodies.limits.ts'
+import { codedBody } from './bodies.parse.ts'
 import { timeoutCode } from './bodies.ts'
 
 const statuses: Record<ProblemKind, number> = {
@@ -22,6 +23,7 @@ const statuses: Record<ProblemKind, number> = {
 /** Messages for requests that the framework refuses. Its own messages name its internals. */
 const frameworkRefusals: Record<string, [status: number, sentence: string]> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'Content-Type must be application/json'],
+  [codedBody]: [415, 'Content-Encoding is not supported: send the body uncompressed'],
   [timeoutCode]: [408, 'The request took too long to arrive'],
   FST_ERR_CTP_EMPTY_JSON_BODY: [400, 'body must be a JSON object'],
   FST_ERR_CTP_INVALID_JSON_BODY: [400, 'body must be valid JSON'],

@@ -18,7 +18,7 @@ import {
 import { isUnavailable } from '../store/database.ts'
 import type { App } from '../store/work.ts'
 import { bodyLimits, isJson } from './bodies.limits.ts'
-import { textOf } from './bodies.parse.ts'
+import { refusalOfCoding, textOf } from './bodies.parse.ts'
 import { type ReadBody, timeoutCode } from './bodies.ts'
 import { answerError, isAborted, unavailableSeconds } from './errors.ts'
 
@@ -148,6 +148,8 @@ export const answerPageNotFound = async (app: App, request: FastifyRequest, repl
 const readPost = ({ takes }: Page, request: FastifyRequest) => {
   const raw = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
   if (takes === 'json' && isJson(request)) {
+    const refusal = refusalOfCoding(request)
+    if (refusal) throw refusal
     const text = textOf(raw)
     try {
       return { raw, form: {}, json: JSON.parse(text) as unknown }

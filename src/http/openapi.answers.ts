@@ -43,7 +43,7 @@ const refusals: Record<string, [name: string, description: string, example: stri
   404: ['Missing', 'Not found', 'There is no such list'],
   409: ['Conflict', 'Conflicts with the current state, or a limit is reached', "The plan's contact limit is reached"],
   413: ['TooLarge', 'The body is too large for this route', 'body must be at most 1 MB'],
-  415: ['NotJson', 'The body is not JSON', 'Content-Type must be application/json'],
+  415: ['NotJson', 'The body is not JSON, or is compressed', 'Content-Type must be application/json'],
   429: [
     'Limited',
     'The rate limit of the key is exceeded, or a monthly quota is used up',

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { type Reply, startApp, useAccount, useApp } from '../support/app.ts'
 import { untilLocked } from '../support/database.ts'
@@ -70,6 +71,18 @@ describe('every failure is { error } with one sentence', () => {
       'application/json',
     )
     expectError(await post('{}', { 'content-type': 'text/plain' }), 415)
+  })
+
+  test('a compressed body is 415, and the error names the header', async () => {
+    for (const coding of ['gzip', 'br', 'identity, gzip'])
+      expectError(await post(gzipSync('{}'), { 'content-encoding': coding }), 415, 'Content-Encoding')
+    // Nothing is coded.
+    for (const coding of ['identity', 'Identity', ''])
+      expectError(await post('{}', { 'content-encoding': coding }), 400, 'listId')
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+    expectError(await t.request('POST', '/contacts', { body: gzipSync('{}'), headers }), 401)
+    const form = await t.request('POST', '/f/frm_none', { body: gzipSync('{}'), headers })
+    expectError(form, 415, 'Content-Encoding')
   })
 
   test('a body over 8 MB is 413', async () => {
@@ -241,6 +254,7 @@ describe('a refusal before the end of the body reaches a client that sends all o
     ['a large body', 'application/json', plain(large), 413],
     ['a large body in chunks', 'application/json', chunked(large), 413],
     ['another type', 'text/plain', plain(large), 415],
+    ['a compressed body', 'application/json\r\nContent-Encoding: gzip', plain(large), 415],
     ['deep nesting', 'application/json', chunked('['.repeat(1000) + large.slice(0, 7_000_000)), 400],
   ])('%s', async (_, type, rest, status) => {
     const key = `Authorization: Bearer ${account.key}\r\n`
