@@ -49,7 +49,8 @@ const updateField = async (work: Work, step: StepOf<'update-field'>, runs: reado
   return runs.map(({ contact }) => {
     const { outcome, fields } = results.get(`${contact.listId} ${contact.email}`)!
     if (!outcome) return { outcome: 'the contact was removed', contact: null }
-    return { outcome, contact: { ...contact, fields: { ...contact.fields, ...fields } } }
+    const updatedAt = outcome === 'updated' ? work.now.getTime() : contact.updatedAt
+    return { outcome, contact: { ...contact, fields: { ...contact.fields, ...fields }, updatedAt } }
   })
 }
 

@@ -103,6 +103,21 @@ test('journey.completed is also emitted if the last step removes the contact fro
   ])
 })
 
+test('journey.completed has the contact as the last step has left it', async () => {
+  await bench.subscribe('journey.completed')
+  await onAdded([
+    { kind: 'delay', for: '1h' },
+    { kind: 'update-field', field: 'seen', value: 'yes' },
+  ])
+  await bench.add(listId, ['a@example.com'])
+  clock.advance(day)
+  await bench.drain()
+  const [contact] = await bench.contacts('a@example.com')
+  expect(contact!.updatedAt).toBe(contact!.createdAt + day)
+  const [event] = await target.events(bench.account.id)
+  expect(event!.data).toMatchObject({ contact })
+})
+
 test('runs of one contact at one step share the statements, each with its own log entry', async () => {
   await bench.list('Customers')
   const journey = await bench.apply({
