@@ -131,13 +131,19 @@ const subjectsOf = ({ subject, share, winner, after }: BroadcastChanges, current
   return { subject: first ?? null, variants }
 }
 
+/** Throws Problem `invalid` if the time at which a broadcast is to begin has passed. */
+export const requireFuture = ({ now }: Work, { at }: Pick<BroadcastChanges, 'at'>): void => {
+  if (at && at <= now) throw invalid('scheduledAt must be in the future')
+}
+
 /**
  * Returns the new values of the columns that an input changes. `current` has the columns of the draft; it is absent for a new
  * broadcast.
  */
 export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Current) => {
   const { name, replyTo, rate, at } = input
-  if (at && at <= work.now) throw invalid('scheduledAt must be in the future')
+  requireFuture(work, input)
+  const subjects = subjectsOf(input, current)
   const before = current ? audienceOf(current) : null
   const isChanged = names.some((name) => input[name] !== undefined)
   const audience = before && !isChanged ? before : await newAudience(work, input, before)
@@ -149,7 +155,7 @@ export const valuesOf = async (work: Work, input: BroadcastChanges, current?: Cu
   return {
     audience: columnsOf(audience),
     project,
-    ...subjectsOf(input, current),
+    ...subjects,
     name,
     topicId,
     sender,

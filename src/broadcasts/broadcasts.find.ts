@@ -1,4 +1,4 @@
-import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
+import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import { batchKeyPrefix } from '../messages/messages.ts'
@@ -148,7 +148,7 @@ export const listBroadcasts = async (
   { sql, accountId }: Work,
   { limit, cursor }: PageRequest,
 ): Promise<Page<BroadcastView>> => {
-  const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]!
+  const before = cursor === undefined ? null : idOfCursor('bct', cursor)
   const rows = await sql(readPage, { accountId, before, limit: limit + 1 })
   return pageOf(rows.map(view), limit)
 }

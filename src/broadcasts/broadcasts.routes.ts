@@ -6,6 +6,7 @@ import { given } from '../lib/given.ts'
 import { idText } from '../lib/text.ts'
 import { SendResult } from '../messages/messages.ts'
 import { machineActions } from '../results/results.ts'
+import { mistakesFirst } from '../segments/segments.ts'
 import type { Work } from '../store/work.ts'
 import {
   type BroadcastChanges,
@@ -17,6 +18,7 @@ import {
   listBroadcasts,
   NewBroadcast,
   pauseBroadcast,
+  requireFuture,
   resultsOfBroadcast,
   resumeBroadcast,
   sendBroadcast,
@@ -294,7 +296,11 @@ export const routes = [
     answers: { 201: One },
     refusals: [404],
     handle: async ({ body, work }) =>
-      created({ broadcast: await work((w) => createBroadcast(w, inputOf(body) as NewBroadcast)) }),
+      created({
+        broadcast: await work((w) =>
+          mistakesFirst(w, body.where, () => createBroadcast(w, inputOf(body) as NewBroadcast)),
+        ),
+      }),
   }),
   route({
     name: 'getBroadcast',
@@ -327,8 +333,12 @@ export const routes = [
     refusals: [404, 409],
     handle: async ({ params, body, work }) =>
       ok({
-        broadcast: await work(async (w) =>
-          updateBroadcast(w, (await findBroadcastById(w, params.id)).id, inputOf(body) as BroadcastChanges),
+        broadcast: await work((w) =>
+          mistakesFirst(w, body.where, async () => {
+            const changes = inputOf(body) as BroadcastChanges
+            requireFuture(w, changes)
+            return updateBroadcast(w, (await findBroadcastById(w, params.id)).id, changes)
+          }),
         ),
       }),
   }),

@@ -12,7 +12,7 @@ export {
   resumeBroadcast,
   updateBroadcast,
 } from './broadcasts.change.ts'
-export { BroadcastChanges, createBroadcast, NewBroadcast } from './broadcasts.create.ts'
+export { BroadcastChanges, createBroadcast, NewBroadcast, requireFuture } from './broadcasts.create.ts'
 export {
   type BroadcastView,
   findBatches,

@@ -1,5 +1,5 @@
 import { coalesceCalls } from '../lib/coalesce.ts'
-import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
+import { decodeCursor, encodeCursor, idOfCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import { opaqueArray } from '../store/arrays.ts'
@@ -298,14 +298,14 @@ export const listContacts = async (
 ): Promise<Page<Contact>> => {
   const { sql, accountId } = work
   await sql(forceIndexOrder)
-  const keyLength = list === undefined ? 2 : 1
-  const [first, listId] = cursor === undefined ? ['', ''] : decodeCursor(cursor, keyLength)
   const after = { accountId, limit: limit + 1 }
   if (list === undefined) {
-    const rows = await readPageOfAll(sql, { ...after, email: first!, listId: listId! }, condition)
+    const [email = '', listId = ''] = cursor === undefined ? [] : decodeCursor(cursor, 2)
+    const rows = await readPageOfAll(sql, { ...after, email, listId }, condition)
     return pageOfRows(rows, limit, ({ email, listId }) => [email, listId])
   }
-  const from = { listId: (await findList(work, list)).id, rowId: first! }
+  const rowId = cursor === undefined ? '' : idOfCursor('row', cursor)
+  const from = { listId: (await findList(work, list)).id, rowId }
   const [end] = condition && reads ? await sql(readEnd, { accountId, ...from, skipped: reads - 1 }) : []
   const rows = await readPageOfList(sql, { ...after, ...from, end: end?.rowId ?? lastRowId }, condition)
   return pageOfRows(rows, limit, ({ rowId }) => [rowId], end && [end.rowId])

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Quota } from '../accounts/accounts.ts'
-import type { Page } from '../lib/cursor.ts'
+import { isCursor, type Page } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { invalid, Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
@@ -165,7 +165,10 @@ export const pageQuery = {
     .pipe(z.int().min(1, limitError).max(pageMax, limitError))
     .default(pageDefault)
     .meta({ description: `Rows of the page, 1 to ${pageMax}`, default: pageDefault }),
-  cursor: text(1_000).optional().describe('The `next` of the page before. Default: the first page'),
+  cursor: text(1_000)
+    .refine(isCursor, 'is not valid')
+    .optional()
+    .describe('The `next` of the page before. Default: the first page'),
 }
 
 /** The number of rows that a page with a filter reads at most: 1,000,000 in a hundred calls. */

@@ -18,12 +18,16 @@ const parse = (cursor: string): unknown => {
   }
 }
 
+const isKey = (key: unknown): key is string[] =>
+  Array.isArray(key) && key.every((part) => typeof part === 'string' && !part.includes('\0'))
+
+/** Whether a text is the cursor of a page, of whatever rows. */
+export const isCursor = (cursor: string): boolean => isKey(parse(cursor))
+
 /** Decodes a cursor to its key of `length` parts. Throws Problem `invalid` if it is not such a cursor. */
 export const decodeCursor = (cursor: string, length: number): string[] => {
   const key = parse(cursor)
-  const isKey =
-    Array.isArray(key) && key.length === length && key.every((part) => typeof part === 'string' && !part.includes('\0'))
-  if (!isKey) throw invalid('cursor is not valid')
+  if (!isKey(key) || key.length !== length) throw invalid('cursor is not valid')
   return key
 }
 
@@ -49,14 +53,15 @@ export const pageOf = <Row extends { id: string }>(
 }
 
 /**
- * Returns a page of an array that has all rows, in the order of their ids. Rows that are added or deleted between two
- * pages make no row appear twice or disappear. Throws Problem `invalid` for a bad cursor.
+ * Returns a page of an array that has all rows, in the order of their ids, which begin with `prefix`. Rows that are added or
+ * deleted between two pages make no row appear twice or disappear. Throws Problem `invalid` for a bad cursor.
  */
 export const pageById = <Row extends { id: string }>(
   rows: readonly Row[],
+  prefix: IdPrefix,
   { limit, cursor }: { limit: number; cursor?: string },
 ): Page<Row> => {
-  const after = cursor === undefined ? '' : decodeCursor(cursor, 1)[0]!
+  const after = cursor === undefined ? '' : idOfCursor(prefix, cursor)
   const rest = rows.filter(({ id }) => id > after).sort((a, b) => (a.id < b.id ? -1 : 1))
   return pageOf(rest.slice(0, limit + 1), limit)
 }

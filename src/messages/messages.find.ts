@@ -1,6 +1,6 @@
 import { countingByStatus } from '../accounts/accounts.rows.ts'
 import { rowIdOf } from '../contacts/contacts.rows.ts'
-import { decodeCursor, type Page, pageOf } from '../lib/cursor.ts'
+import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
@@ -140,8 +140,8 @@ export const listMessages = async (
   { status, email, sinceId }: MessageFilter,
   { limit, cursor }: PageRequest,
 ): Promise<Page<MessageView>> => {
-  const before = cursor === undefined ? null : decodeCursor(cursor, 1)[0]
-  const rows = await sql(readPage, { accountId, before: before ?? null, status, email, sinceId, limit: limit + 1 })
+  const before = cursor === undefined ? null : idOfCursor('msg', cursor)
+  const rows = await sql(readPage, { accountId, before, status, email, sinceId, limit: limit + 1 })
   return pageOf(rows, limit)
 }
 
@@ -226,7 +226,7 @@ export const listSends = async (
   { status, email }: Omit<MessageFilter, 'sinceId'>,
   { limit, cursor, reads }: PageRequest,
 ): Promise<Page<SendView>> => {
-  const before = cursor === undefined ? lastId : decodeCursor(cursor, 1)[0]!
+  const before = cursor === undefined ? lastId : idOfCursor('msg', cursor)
   const asked = { accountId, before, end: '', status, limit: limit + 1 }
   if (email !== null) return pageOf(await sql(readSendsTo, { ...asked, email }), limit)
   const [end] = status !== null && reads ? await sql(readEndOfSends, { accountId, before, skipped: reads - 1 }) : []

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { findList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
-import { conflict, invalid, shown } from '../lib/problem.ts'
+import { conflict, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
-import { text } from '../lib/text.ts'
+import { notBlank, text } from '../lib/text.ts'
 import { isDuplicate } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
@@ -13,8 +13,13 @@ import { findSegment, type SegmentView } from './segments.find.ts'
 /** Describes a filter. */
 export const filterText = 'The filter, such as `plan = pro and opened < 30d`'
 
+const Name = text(200)
+  .trim()
+  .min(1, 'must not be empty')
+  .meta({ pattern: notBlank, description: 'Name of the segment, 1 to 200 characters, unique in the account' })
+
 export const NewSegment = z.object({
-  name: text(200),
+  name: Name,
   /** The id or the name of a list. */
   list: text(200),
   /** The filter, which `compileFilter` checks. */
@@ -29,8 +34,7 @@ const entitiesOf = (work: Work) => work.em(import('./segments.entities.ts'))
  */
 export const createSegment = async (work: Work, input: z.output<typeof NewSegment>): Promise<SegmentView> => {
   const { accountId, now } = work
-  const name = input.name.trim()
-  if (!name) throw invalid('name is required')
+  const { name } = input
   const { id: listId } = await findList(work, input.list)
   const { names: filterNames } = await compileFilter(work, input.where, listId)
   const id = newId('seg', now.getTime())
@@ -57,7 +61,7 @@ const keepUsed = statement(
 )
 
 export const SegmentChange = z.object({
-  name: text(200).optional().describe('Name of the segment, 1 to 200 characters, unique in the account'),
+  name: Name.optional(),
   where: z.string().optional().describe(filterText),
 })
 
@@ -73,9 +77,7 @@ export const updateSegment = async (
   const found = await findSegment(work, ref)
   await work.sql(lockToChange, { accountId: work.accountId, id: found.id })
   const segment = await findSegment(work, found.id)
-  const name = change.name === undefined ? segment.name : change.name.trim()
-  if (!name) throw invalid('name is required')
-  const where = change.where ?? segment.where
+  const { name = segment.name, where = segment.where } = change
   const within = { segments: [segment.id], counted: { comparisons: 0 } }
   const compiled = change.where === undefined ? null : await compileFilter(work, where, segment.listId, null, within)
   // Of two concurrent changes that put segments into each other, one runs again after the other, and is refused.

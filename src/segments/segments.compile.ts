@@ -294,6 +294,31 @@ const compileUsed = async (work: Work, id: string, { column }: Named, within: Wi
   }
 }
 
+const readVocabulary = async (work: Work) => {
+  const { terms: later, findScope } = await work.filterParts()
+  const terms = new Map([verification, list, ...later].map((term) => [term.name, term]))
+  const kinds = new Map<string, TermKind>([...Object.entries(own), ...terms, [segmentTerm, { kind: 'set' }]])
+  return { terms, kinds, findScope }
+}
+
+/**
+ * Runs an operation that takes a filter. A mistake that the filter has whatever list it is for takes precedence over what the
+ * operation does not find, and over a conflict (docs/reference/api.md#order-of-checks).
+ */
+export const mistakesFirst = async <Out>(
+  work: Work,
+  text: string | undefined,
+  run: () => Promise<Out>,
+): Promise<Out> => {
+  try {
+    return await run()
+  } catch (error) {
+    if (text !== undefined && error instanceof Problem && (error.kind === 'not_found' || error.kind === 'conflict'))
+      parseFilter(text, { terms: (await readVocabulary(work)).kinds, columns: anyColumn })
+    throw error
+  }
+}
+
 /**
  * Compiles a filter for contacts of a list, or of any list. `stored` says what the names of a stored filter stand for. Throws
  * Problem `invalid` with the column of the first mistake.
@@ -307,15 +332,11 @@ export const compileFilter = async (
 ): Promise<Matcher> => {
   const { accountId } = work
   const now = within.at ?? work.now
-  const { terms: later, findScope } = await work.filterParts()
+  const { terms, kinds, findScope } = await readVocabulary(work)
   const { isAnyField = false } = within
   const listed = async () => (listId === null ? listLists(work) : [await requireList(work, listId)])
   const columns = isAnyField ? anyColumn : new Set((await listed()).flatMap(({ fields }) => fields))
-  const terms = new Map([verification, list, ...later].map((term) => [term.name, term]))
-  const filter = parseFilter(text, {
-    terms: new Map<string, TermKind>([...Object.entries(own), ...terms, [segmentTerm, { kind: 'set' }]]),
-    columns,
-  })
+  const filter = parseFilter(text, { terms: kinds, columns })
   const comparisons = comparisonsIn(filter)
   within.counted.comparisons += comparisons.length
   if (within.counted.comparisons > maxComparisons)

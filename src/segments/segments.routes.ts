@@ -13,6 +13,8 @@ import {
   filterText,
   findSegmentById,
   listSegments,
+  mistakesFirst,
+  NewSegment,
   SegmentChange,
   updateSegment,
 } from './segments.ts'
@@ -55,11 +57,13 @@ export const routes = [
     handle: async ({ params, query, work }) =>
       page(
         'contacts',
-        await work(async (w) => {
-          await requireList(w, params.id)
-          const matcher = query.where === undefined ? undefined : await compileFilter(w, query.where, params.id)
-          return listContacts(w, { list: params.id, ...pageOfQuery(query), condition: matcher?.condition })
-        }),
+        await work((w) =>
+          mistakesFirst(w, query.where, async () => {
+            await requireList(w, params.id)
+            const matcher = query.where === undefined ? undefined : await compileFilter(w, query.where, params.id)
+            return listContacts(w, { list: params.id, ...pageOfQuery(query), condition: matcher?.condition })
+          }),
+        ),
       ),
   }),
   route({
@@ -69,7 +73,7 @@ export const routes = [
     summary: 'List the segments, oldest first',
     query: z.object(pageQuery),
     answers: { 200: pageShape('segments', SegmentShape) },
-    handle: async ({ work, query }) => page('segments', pageById(await work(listSegments), pageOfQuery(query))),
+    handle: async ({ work, query }) => page('segments', pageById(await work(listSegments), 'seg', pageOfQuery(query))),
   }),
   route({
     name: 'createSegment',
@@ -78,7 +82,7 @@ export const routes = [
     summary: 'Create a segment: the contacts of a list that meet a filter',
     body: z
       .object({
-        name: text(200).describe('Name of the segment, 1 to 200 characters, unique in the account'),
+        name: NewSegment.shape.name,
         listId: idText().describe('The list whose contacts it selects'),
         where: Where,
       })
@@ -87,10 +91,12 @@ export const routes = [
     refusals: [404, 409],
     handle: async ({ body, work }) =>
       created({
-        segment: await work(async (w) => {
-          await requireList(w, body.listId)
-          return createSegment(w, { name: body.name, list: body.listId, where: body.where })
-        }),
+        segment: await work((w) =>
+          mistakesFirst(w, body.where, async () => {
+            await requireList(w, body.listId)
+            return createSegment(w, { name: body.name, list: body.listId, where: body.where })
+          }),
+        ),
       }),
   }),
   route({
@@ -123,7 +129,9 @@ export const routes = [
     refusals: [404, 409],
     handle: async ({ params, body, work }) =>
       ok({
-        segment: await work(async (w) => updateSegment(w, (await findSegmentById(w, params.id)).id, body)),
+        segment: await work((w) =>
+          mistakesFirst(w, body.where, async () => updateSegment(w, (await findSegmentById(w, params.id)).id, body)),
+        ),
       }),
   }),
   route({

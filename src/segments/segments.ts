@@ -11,7 +11,7 @@ export {
   SegmentChange,
   updateSegment,
 } from './segments.change.ts'
-export { compileFilter, compileSegment, type Matcher, termNames } from './segments.compile.ts'
+export { compileFilter, compileSegment, type Matcher, mistakesFirst, termNames } from './segments.compile.ts'
 export { countSegment } from './segments.count.ts'
 export {
   findSegment,

@@ -123,7 +123,7 @@ export const routes = [
     summary: 'List the topics that people can leave, oldest first',
     query: z.object(pageQuery),
     answers: { 200: pageShape('topics', Topic) },
-    handle: async ({ work, query }) => page('topics', pageById(await work(listTopics), pageOfQuery(query))),
+    handle: async ({ work, query }) => page('topics', pageById(await work(listTopics), 'top', pageOfQuery(query))),
   }),
   route({
     name: 'getPreferences',

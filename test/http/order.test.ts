@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { setPlanLimits } from '../../src/accounts/accounts.plans.ts'
 import { createKey } from '../../src/accounts/accounts.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
-import { useApp } from '../support/app.ts'
+import { ok, useApp } from '../support/app.ts'
 import { sendingAccount } from '../support/messages.ts'
 
 const t = useApp({ env: { SVC_SMTP_URL: 'smtp://127.0.0.1:9' } })
@@ -68,4 +68,49 @@ test.each(['/deals', '/send'])('POST %s answers a used Idempotency-Key before it
     const again = await call(body, headers)
     expect([name, again.status, again.headers['idempotent-replayed']]).toEqual([name, 200, 'true'])
   }
+})
+
+const list = '/lists/lst_none/contacts'
+const audience = { listId: 'lst_none', projectId: 'prj_none' }
+
+test.each([
+  ['GET', `${list}?where=plan%20%3D`, undefined],
+  ['GET', `${list}?cursor=x`, undefined],
+  ['POST', '/segments', { name: 'x', listId: 'lst_none', where: 'plan =' }],
+  ['POST', '/segments', { name: ' ', listId: 'lst_none', where: 'plan = pro' }],
+  ['PATCH', '/segments/seg_none', { where: 'plan =' }],
+  ['PATCH', '/segments/seg_none', { name: ' ' }],
+  ['POST', '/broadcasts', { ...audience, where: 'plan =' }],
+  ['POST', '/broadcasts', { ...audience, where: 'plan = pro', scheduledAt: 1 }],
+  ['POST', '/broadcasts', { ...audience, subject: ['a', 'a'] }],
+  ['POST', '/broadcasts', { ...audience, subject: ['a', 'b'], share: 20 }],
+  ['PATCH', '/broadcasts/bct_none', { where: 'plan =' }],
+  ['PATCH', '/broadcasts/bct_none', { scheduledAt: 1 }],
+] as const)('%s %s with %j is 400 before what it does not find', async (method, path, body) => {
+  const { key } = await t.account()
+  const reply = await t.request(method, path, { key, ...(body && { body }) })
+  expect([reply.status, reply.body]).toEqual([400, { error: expect.any(String) }])
+})
+
+test('a filter without a mistake of its own leaves a missing list 404', async () => {
+  const { key } = await t.account()
+  const replies = [
+    await t.request('GET', `${list}?where=plan%20%3D%20pro`, { key }),
+    await t.request('POST', '/segments', { key, body: { name: 'x', listId: 'lst_none', where: 'plan = pro' } }),
+    await t.request('POST', '/broadcasts', { key, body: { ...audience, where: 'plan = pro' } }),
+  ]
+  expect(replies.map(({ status }) => status)).toEqual([404, 404, 404])
+})
+
+test('a cursor of other rows is 400', async () => {
+  const { id, key } = await t.account()
+  const people = await t.app.work(id, 'cli:test', async (work) => {
+    const made = await createList(work, { name: 'People' })
+    const contacts = ['a', 'b'].map((name) => ({ email: `${name}@people.example`, fields: {} }))
+    await writeContacts(work, made.id, contacts, new Map())
+    return made.id
+  })
+  const { next } = (await ok(t.request('GET', `/lists/${people}/contacts?limit=1`, { key }))).body
+  for (const path of ['/segments', '/broadcasts', '/sends', '/suppressions', '/topics'] as const)
+    expect([path, (await t.request('GET', `${path}?cursor=${next}`, { key })).status]).toEqual([path, 400])
 })
