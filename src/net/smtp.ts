@@ -106,6 +106,8 @@ const open = (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>) => {
   const transport = createTransport({
     pool: true,
     ...connectionOptions(relay),
+    // It covers the greeting too. A relay that takes a connection and is slow to greet has given no verdict yet.
+    connectionTimeout: dialMs + greetingMs,
     ...(username !== null && { auth: { user: username, pass: password ?? '' } }),
     maxConnections: connectionsPerRelay,
     // A connection that the relay closed while it was idle costs one repetition, ahead of waiting messages. The pool repeats only

@@ -152,6 +152,13 @@ describe('TLS', () => {
     slow.close()
   })
 
+  test('a relay that takes a connection and says nothing leaves the email pending', async () => {
+    const own = await open()
+    own.always({ hang: 'connect' })
+    await set(own.url)
+    expect(await send()).toEqual({ id: expect.any(String), status: 'pending' })
+  })
+
   test('a relay without TLS at an smtps URL is explained in a sentence', async () => {
     const own = await open()
     await set(own.url.replace('smtp:', 'smtps:'))
