@@ -1,8 +1,10 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
-import { statement } from '../store/statement.ts'
+import { newId } from '../lib/ids.ts'
+import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { accessLog } from './contacts.columns.ts'
+import type { Contact } from './contacts.view.ts'
 
 export interface AccessView {
   id: string
@@ -26,6 +28,39 @@ const readPage = statement(
   `select ${shownColumns.list} from access_log
    where account_id = :accountId and (:before::text is null or id < :before) order by id desc limit :limit`,
 )
+
+const insertReads = preparedStatement(
+  'record-reads',
+  {
+    parameters: {
+      accountId: 'text',
+      actor: 'text',
+      now: 'timestamptz',
+      ids: '_text',
+      emails: '_text',
+      lists: '_text',
+    },
+  },
+  `insert into access_log (account_id, id, at, actor, email, list_id, found)
+   select :accountId, id, :now, :actor, email, list, 1
+   from unnest(:ids::text[], :emails::text[], :lists::text[]) as i(id, email, list)`,
+)
+
+/** Records that contacts are read: one entry for each, so that what is held about a person says who has read it. */
+export const recordReads = async (
+  { sql, accountId, actor, now }: Work,
+  contacts: readonly Pick<Contact, 'email' | 'listId'>[],
+): Promise<void> => {
+  if (contacts.length === 0) return
+  await sql(insertReads, {
+    accountId,
+    actor,
+    now,
+    ids: contacts.map(() => newId('log', now.getTime())),
+    emails: contacts.map(({ email }) => email),
+    lists: contacts.map(({ listId }) => listId),
+  })
+}
 
 /** Returns a page of the account's access log, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listAccess = async (

@@ -10,6 +10,7 @@ import type { OptOut } from './imports/batch.ts'
 
 /* Contacts: what other features read of them. */
 
+export { recordReads } from './access-log.ts'
 export { EmailInput, type Fields, normalizeFields } from './contacts.fields.ts'
 export {
   listContacts,

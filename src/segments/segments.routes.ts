@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listContacts, requireList } from '../contacts/contacts.ts'
+import { listContacts, recordReads, requireList } from '../contacts/contacts.ts'
 import { ContactShape } from '../events/shapes.ts'
 import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
 import { epochMs } from '../lib/common-shapes.ts'
@@ -61,7 +61,13 @@ export const routes = [
           mistakesFirst(w, query.where, async () => {
             await requireList(w, params.id)
             const matcher = query.where === undefined ? undefined : await compileFilter(w, query.where, params.id)
-            return listContacts(w, { list: params.id, ...pageOfQuery(query), condition: matcher?.condition })
+            const found = await listContacts(w, {
+              list: params.id,
+              ...pageOfQuery(query),
+              condition: matcher?.condition,
+            })
+            await recordReads(w, found.rows)
+            return found
           }),
         ),
       ),

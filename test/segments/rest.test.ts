@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { personalData } from '../../src/app/personal-data.ts'
 import { createBroadcast, NewBroadcast } from '../../src/broadcasts/broadcasts.ts'
+import { listAccess } from '../../src/contacts/access-log.ts'
 import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
 import { createList, writeContacts } from '../../src/contacts/contacts.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
@@ -77,6 +78,18 @@ test('the contacts of a list with a bad filter, limit or cursor are 400, and an 
   expect((await t.request('GET', '/lists/lst_none/contacts', { key })).status).toBe(404)
   // A name is no id.
   expect((await t.request('GET', '/lists/People/contacts', { key })).status).toBe(404)
+})
+
+test('each contact of a page is recorded in the access log, and a refused read is not', async () => {
+  await contactsOf('limit=2')
+  expect((await t.request('GET', '/lists/lst_none/contacts', { key })).status).toBe(404)
+  const { rows } = await work((w) => listAccess(w, { limit: 10 }))
+  const entries = rows.map(({ actor, email, listId, found }) => ({ actor, email, listId, found }))
+  const by = expect.stringMatching(/^key:key_/)
+  expect(entries.toSorted((a, b) => (a.email < b.email ? -1 : 1))).toEqual([
+    { actor: by, email: 'ada@people.example', listId, found: 1 },
+    { actor: by, email: 'bob@people.example', listId, found: 1 },
+  ])
 })
 
 test('an address is removed from a list once, without an event', async () => {
