@@ -1,11 +1,12 @@
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 
-const countUnsent = statement(
+// One that was sent, such as a scheduled one, keeps its version of the project.
+const countDrafts = statement(
   'count-unsent-broadcasts-of-project',
   { row: { broadcasts: 'int8' }, parameters: { accountId: 'text', projectId: 'text' } },
   `select count(*) as broadcasts from broadcasts
-   where account_id = :accountId and project_id = :projectId and status in ('draft', 'scheduled')`,
+   where account_id = :accountId and project_id = :projectId and status = 'draft'`,
 )
 
 const countUnsentOfSegment = statement(
@@ -24,12 +25,12 @@ const countUnsentOfTopic = statement(
 )
 
 /**
- * Counts the drafts and scheduled broadcasts of a project, and of a segment, also one that a filter names; of a topic also those that
- * are being sent.
+ * Counts the drafts of a project, the drafts and scheduled broadcasts of a segment, also one that a filter names, and of a topic also
+ * those that are being sent.
  */
 export const countBroadcasts: Listener = {
   async projectUses({ sql, accountId }, projectId) {
-    const [row] = await sql(countUnsent, { accountId, projectId })
+    const [row] = await sql(countDrafts, { accountId, projectId })
     return row!
   },
   async segmentUses({ sql, accountId }, segmentId) {

@@ -15,9 +15,11 @@ import { eraseContact } from '../../src/contacts/contacts.ts'
 import { deleteSender, makeDefaultSender } from '../../src/senders/senders.change.ts'
 import { addSender } from '../../src/senders/senders.ts'
 import type { Work } from '../../src/store/work.ts'
-import { applyProjects } from '../../src/studio/studio.ts'
+import { applyProjects, deleteProject, planDeletion } from '../../src/studio/studio.ts'
 import { useApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
+import { eventually } from '../support/eventually.ts'
+import { startMail, tallyMessages } from '../support/messages.ts'
 import { plainProject } from '../support/projects.ts'
 import { useSink } from '../support/smtp.ts'
 
@@ -90,6 +92,24 @@ test('a scheduled broadcast sends what was fixed when it was sent, not what is c
     from: 'other1@shop.example',
     replyTo: 'r@shop.example',
   })
+})
+
+test('a broadcast whose project is deleted after it was sent goes out as it was fixed', async () => {
+  const who = await audience(t, 3)
+  const remove = () => t.app.work(who.account.id, 'cli:test', (work) => deleteProject(work, who.projectId))
+  const uses = () => t.app.work(who.account.id, 'cli:test', (work) => planDeletion(work, who.projectId))
+  const { id } = await draft(who, { at: new Date(t.app.now().getTime() + 3_600_000).toISOString() })
+  const { id: unsent } = await draft(who)
+  await send(who, id)
+  expect(await uses()).toMatchObject({ broadcasts: 1 })
+  await remove()
+  await t.advance(3_600_000)
+  await steps(who, id)
+  expect(await kindsOf(who)).toMatchObject([{ version: 1, subject: 'Spring', status: 'pending', count: 3 }])
+  const mail = startMail(t.app)
+  await eventually(async () => (await tallyMessages(t.app, who.account.id)).sent === 3)
+  await mail.stop()
+  await expect(send(who, unsent)).rejects.toThrow('There is no project')
 })
 
 test('a broadcast that an earlier version sent is fixed with its next batch', async () => {

@@ -29,7 +29,7 @@ export interface QueuedMail extends FromChoice {
   source: Source
   /** Its merge tags are filled from the merge data. The default is the project's name. */
   subject?: string | undefined
-  /** The default of `version` is the newest one of the project. */
+  /** The default of `version` is the newest one of the project. With `subject`, that version is sent even if the project was deleted. */
   content:
     | Freeform
     | { projectId: string; version?: number | undefined; mergeData: Record<string, string>; calendar?: string }
@@ -50,12 +50,19 @@ const contentOf = async (
 ): Promise<Drafted> => {
   if ('html' in content) return { subject: subjectLine(subject ?? ''), content, error: null }
   const { projectId, version, mergeData, calendar } = content
+  const more = { mergeData, ...(calendar && { calendar }) }
+  if (version !== undefined && subject !== undefined)
+    return {
+      subject: subjectLine(fillSubject(subject, mergeData)),
+      content: { projectId, version, ...more },
+      error: null,
+    }
   const project = (await projects?.loadProject(work, projectId)) ?? null
   const line = subjectLine(fillSubject(subject ?? project?.name ?? '', mergeData))
   if (!project) return { subject: line, content: null, error: 'There is no such project' }
   return {
     subject: line,
-    content: { projectId, version: version ?? project.version, mergeData, ...(calendar && { calendar }) },
+    content: { projectId, version: version ?? project.version, ...more },
     error: null,
   }
 }
