@@ -146,7 +146,7 @@ const ImportSchema = defineEntity({
     /** It is null for standard input, which can't be read twice. */
     fileSha256: p.text().nullable(),
     options: p.json<Record<string, unknown>>(),
-    /** It is `stopped` if the command was interrupted. If the process was killed, the status stays `running`. */
+    /** It is `stopped` if the command was interrupted, and stays `running` if it failed or was killed: see `holdImport`. */
     status: p.enum(['running', 'stopped', 'done'] as const),
     /** Imported data rows. The transaction that writes a batch also advances this number, so no batch is written twice. */
     rowsDone: p.integer().default(0),

@@ -21,6 +21,8 @@ export const lockClasses = {
   mailbox: 7_318_204,
   /** A `svc listen`, by the hash of its URL: held while it listens. */
   listener: 7_318_205,
+  /** An import, by the hash of its id: held while a process runs it. */
+  importer: 7_318_206,
 } as const
 
 /** Locks whose int8 key is the hash of a text: the prefix of that text, one per kind. */

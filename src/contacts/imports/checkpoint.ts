@@ -1,11 +1,13 @@
 import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import { newId } from '../../lib/ids.ts'
+import { lockClasses } from '../../lib/locks.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict, noSuch, Problem } from '../../lib/problem.ts'
 import { type RowOf, typed } from '../../store/column-types.ts'
+import { sqlOn } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
+import type { App, Work } from '../../store/work.ts'
 import { imports } from '../contacts.columns.ts'
 import { findMembers } from '../contacts.find.ts'
 import type { VerificationResult } from '../verification/result.ts'
@@ -31,6 +33,7 @@ export interface ImportView extends Counts {
   id: string
   listId: string
   file: string
+  /** It is `stopped` if the import was interrupted or failed, or if its process was killed. */
   status: 'running' | 'stopped' | 'done'
   /** Number of imported data rows. */
   rows: number
@@ -57,21 +60,47 @@ const typesOfImport = {
 
 type Row = RowOf<typeof typesOfImport>
 
+const lockOf = `${lockClasses.importer}, hashtext(:id)`
+
+const lockImport = statement(
+  'lock-import',
+  { row: { pg_advisory_lock_shared: 'void' }, parameters: { id: 'text' } },
+  `select pg_advisory_lock_shared(${lockOf})`,
+)
+
+/**
+ * Marks an import as run by this process until the returned function is called or the process ends. The mark excludes no other process:
+ * the server may keep the session of a host that was lost, and the checkpoint decides anyway.
+ */
+export const holdImport = async ({ database }: Pick<App, 'database'>, id: string): Promise<() => Promise<void>> => {
+  const session = await database.connect()
+  await sqlOn(session)(lockImport, { id })
+  return () => session.end().catch(() => {})
+}
+
+/** Whether a process runs the import of the row; two int4 keys have objsubid 2. */
+const isHeld = `status = 'running' and exists (
+  select from pg_locks l where l.locktype = 'advisory' and l.objsubid = 2 and l.classid = ${lockClasses.importer}
+    and l.objid = hashtext(imports.id)::oid and l.database = (select oid from pg_database where datname = current_database())
+) as "isHeld"`
+
+const typesOfHeld = { ...typesOfImport, isHeld: 'bool' } as const
+
 const openOf = ({ startedAt, finishedAt, ...row }: Row): OpenImport => ({
   ...row,
   startedAt: startedAt.getTime(),
   finishedAt: finishedAt?.getTime() ?? null,
 })
 
-const viewOf = (row: Row): ImportView => {
+const viewOf = ({ isHeld, ...row }: RowOf<typeof typesOfHeld>): ImportView => {
   const { fileSha256, options, ...view } = openOf(row)
-  return view
+  return view.status === 'running' && !isHeld ? { ...view, status: 'stopped' } : view
 }
 
 const readPage = statement(
   'list-imports',
-  { row: typesOfImport, parameters: { accountId: 'text', before: 'text?', limit: 'int8' } },
-  `select ${columnsOfImport} from imports where account_id = :accountId and (:before::text is null or id < :before) order by id desc limit :limit`,
+  { row: typesOfHeld, parameters: { accountId: 'text', before: 'text?', limit: 'int8' } },
+  `select ${columnsOfImport}, ${isHeld} from imports where account_id = :accountId and (:before::text is null or id < :before) order by id desc limit :limit`,
 )
 
 /** Lists imports, newest first. Throws Problem `invalid` for a bad cursor. */
@@ -86,18 +115,21 @@ export const listImports = async (
 
 const readImport = statement(
   'read-import',
-  { row: typesOfImport, parameters: { accountId: 'text', id: 'text' } },
-  `select ${columnsOfImport} from imports where account_id = :accountId and id = :id`,
+  { row: typesOfHeld, parameters: { accountId: 'text', id: 'text' } },
+  `select ${columnsOfImport}, ${isHeld} from imports where account_id = :accountId and id = :id`,
 )
 
-const findImport = async ({ sql, accountId }: Work, id: string): Promise<Row> => {
+const findImport = async ({ sql, accountId }: Work, id: string): Promise<RowOf<typeof typesOfHeld>> => {
   const [row] = await sql(readImport, { accountId, id })
   if (!row) throw noSuch('import', id, { hint: 'svc imports list' })
   return row
 }
 
 /** Throws Problem `not_found`. */
-export const openImport = async (work: Work, id: string): Promise<OpenImport> => openOf(await findImport(work, id))
+export const openImport = async (work: Work, id: string): Promise<OpenImport> => {
+  const { isHeld, ...row } = await findImport(work, id)
+  return openOf(row)
+}
 
 /** Throws Problem `not_found`. */
 export const showImport = async (work: Work, id: string): Promise<ImportView> => viewOf(await findImport(work, id))

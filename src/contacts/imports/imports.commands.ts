@@ -363,9 +363,12 @@ export const commands: CommandList = [
       'svc imports show imp_01m82xtxmmvg2qj0qr50gtn6ay --json',
     ],
     arguments: [argument('<id>')],
-    run: async ({ out, work }, id) => {
+    run: async ({ out, work }, given) => {
       const { showImport } = await import('./checkpoint.ts')
-      out.one(await work((w) => showImport(w, id)))
+      const shown = await work((w) => showImport(w, given))
+      out.one(shown)
+      const { id, status, file } = shown
+      if (status === 'stopped' && out.isText) out.next(`svc imports resume ${id}${file === '-' ? ' <file|->' : ''}`)
     },
   }),
 

@@ -2,7 +2,7 @@ import { Problem } from '../../lib/problem.ts'
 import { isBusy, isUnavailable, tooBusy } from '../../store/database.ts'
 import { verifyAddresses } from '../verification/verify.ts'
 import { type Batch, readBatches } from './batch.ts'
-import { finishImport, type ImportView, type OpenImport, stopImport } from './checkpoint.ts'
+import { finishImport, holdImport, type ImportView, type OpenImport, stopImport } from './checkpoint.ts'
 import { addCounts, type Counts } from './counts.ts'
 import { type VerifiedBatch, type Writer, writeBatches } from './imports.write.ts'
 import { countOptedOut, type OptedOut } from './opted-out.ts'
@@ -88,6 +88,9 @@ export const runImport = async (
     await app.work(accountId, actor, (work) => stopImport(work, opened.id, done))
     return { ...opened, ...counts, status: 'stopped', rows: done }
   }
+  const release = await holdImport(app, opened.id).catch((error) => {
+    throw resumable(error, opened.id)
+  })
   try {
     for await (const written of writeBatches(run, opened, readAhead(verifyBatches(run, batches)))) {
       counts = addCounts(counts, written.counts)
@@ -102,5 +105,7 @@ export const runImport = async (
   } catch (error) {
     if (signal.aborted && (error as Error).name === 'AbortError') return stop()
     throw resumable(error, opened.id)
+  } finally {
+    await release()
   }
 }

@@ -148,7 +148,7 @@ describe('rejects', () => {
     expect(ran.status).toBe(2)
     expect(ran.stderr).toContain("/dev/full can't be written (ENOSPC)")
     const [{ id, status, rows }] = (await run('imports', '--json')).json.imports
-    expect([status, rows]).toEqual(['running', 2])
+    expect([status, rows]).toEqual(['stopped', 2])
     expect(ran.stderr).toContain(`svc imports resume ${id}`)
     const path = join(folder, 'elsewhere.csv')
     const resumed = await run('imports', 'resume', id, '--rejects', path, '--json')

@@ -1,9 +1,11 @@
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ok, type TestAccount, useApp } from '../../support/app.ts'
-import { svc } from '../../support/cli.ts'
+import { startSvc, svc } from '../../support/cli.ts'
+import { eventually } from '../../support/eventually.ts'
 import { counted, interruptImport, people } from './support.ts'
 
 const many = 20_000
@@ -65,4 +67,27 @@ test('after a kill (-9) of an import from another product a resume ends with the
   expect((await resume(id)).json).toMatchObject({ created: 4_000, suppressed: 2_000 })
   expect(await t.app.sql('select from suppressions where account_id = $1', [account.id])).toHaveLength(2_000)
   expect(new Set((await contacts()).map(({ status }) => status))).toEqual(new Set(['active']))
+})
+
+test('an import is running while a process runs it, and stopped once that was killed (-9)', async () => {
+  const child = startSvc(t, ['contacts', 'import', '-', '--list', 'L', '--create-list', '--account', account.id])
+  child.stdin.write(people(1_000))
+  const list = async () => (await svc(t, ['imports', 'list', '--json', '--account', account.id])).json.imports
+  // The second batch waits for the rest of standard input.
+  await eventually(async () => (await list())[0]?.rows >= 500)
+  const [{ id }] = await list()
+  const show = async () => (await svc(t, ['imports', 'show', id, '--json', '--account', account.id])).json
+  expect([await list(), await show()]).toMatchObject([[{ status: 'running' }], { status: 'running' }])
+  const ended = once(child, 'close')
+  child.kill('SIGKILL')
+  await ended
+  await eventually(async () => (await show()).status === 'stopped')
+  expect(await list()).toMatchObject([{ id, status: 'stopped', finishedAt: null }])
+  const shown = await svc(t, ['imports', 'show', id, '--account', account.id], { tty: {} })
+  expect(shown.text).toContain(`next: svc imports resume ${id} <file|->`)
+  const resumed = await svc(t, ['imports', 'resume', id, '-', '--json', '--account', account.id], {
+    stdin: people(1_000),
+  })
+  expect(resumed).toMatchObject({ status: 0, json: counted(1_000, 0, 0, 0, 0) })
+  expect((await show()).status).toBe('done')
 })
