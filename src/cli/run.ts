@@ -78,7 +78,10 @@ const openOutput = (options: GlobalOptions, now: () => number, names: Names): Ou
   // A terminal whose size is unknown reports 0.
   const [columns, rows] = [stdout.columns || 80, stdout.rows || 24]
   // Prompts read this variable, too.
-  if (options.color === false) process.env.NO_COLOR = '1'
+  if (options.color === false) {
+    process.env.NO_COLOR = '1'
+    delete process.env.FORCE_COLOR
+  }
   const page = async (text: string) => {
     const { pager } = await import('./pager.ts')
     return pager({ stdout, rows, columns, env: process.env })(text)

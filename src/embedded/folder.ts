@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -116,18 +117,25 @@ export const findDataFolder = (from: string): string => {
   return here
 }
 
-const makeFolder = (path: string): void => {
+const makeFolder = (path: string, mode = 0o700): void => {
   try {
-    mkdirSync(path, { mode: 0o700 })
+    mkdirSync(path, { mode })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
 
+/** Creates a folder and those above it. Node's `recursive` never ends on a file system that can't hold the folder, such as /proc. */
+const makeFolders = (path: string): void => {
+  if (existsSync(path)) return
+  makeFolders(dirname(path))
+  makeFolder(path, 0o777)
+}
+
 /** Creates the data folder if it is missing. */
 export const makeDataFolder = (dataDir: string): void => {
   actAsOwner(dataDir)
-  mkdirSync(dirname(dataDir), { recursive: true })
+  makeFolders(dirname(dataDir))
   makeFolder(dataDir)
 }
 

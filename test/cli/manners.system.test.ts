@@ -25,3 +25,10 @@ test('a reader that closes the pipe is not a failure', async () => {
   const status = await new Promise((resolve) => child.on('close', resolve))
   expect([status, stderr]).toEqual([0, ''])
 })
+
+test('NO_COLOR and --no-color take precedence over FORCE_COLOR, without a warning', async () => {
+  const env = { FORCE_COLOR: '1', NO_COLOR: '1' }
+  expect(await svcProcess(t, ['plans', 'show', 'free', '-q'], { env })).toMatchObject({ status: 0, stderr: '' })
+  const coloured = await svcProcess(t, ['plans', 'show', 'free', '-q', '--no-color'], { env: { FORCE_COLOR: '1' } })
+  expect(coloured).toMatchObject({ status: 0, stderr: '' })
+})

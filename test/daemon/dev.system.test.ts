@@ -392,3 +392,9 @@ test('a data folder that can’t be written is reported in one line', async () =
   expect(ran).toMatchObject({ status: 4, stdout: '' })
   expect(ran.stderr).toMatch(/^error: The data folder .* can't be written.*\n/)
 })
+
+test('neither is one below a folder that can’t hold folders tried forever', async () => {
+  const ran = await svc({ env: { SVC_DATA_DIR: '/proc/self/none/.svc' } }, ['dev'])
+  expect(ran).toMatchObject({ status: 4, stdout: '' })
+  expect(ran.stderr).toMatch(/^error: The data folder .* can't be written.*\n/)
+})

@@ -111,6 +111,10 @@ describe('the compile cache', () => {
     expect(await readdir(home)).not.toContain('.cache')
   })
 
+  test.each(['HOME', 'XDG_CACHE_HOME'])('is not used in a %s that can’t hold folders', async (name) => {
+    await runAtHome(await mkdtemp(join(top, 'home-')), { [name]: '/proc' })
+  })
+
   test('is in XDG_CACHE_HOME if that is set', async () => {
     const [home, cache] = [await mkdtemp(join(top, 'home-')), await mkdtemp(join(top, 'cache-'))]
     await runAtHome(home, { XDG_CACHE_HOME: cache })
