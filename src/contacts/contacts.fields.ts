@@ -41,7 +41,7 @@ const nameFault = (name: string): string | null => {
   if (name === 'email') return 'has a field named email, which is the address itself'
   if (!isStorable(name)) return 'has a field name with characters that are not allowed'
   // Assigning `__proto__` would set an object's prototype. `constructor` and similar names are safe.
-  return name === '__proto__' ? 'has a field name that is not allowed' : null
+  return name === '__proto__' ? 'has a field named __proto__, which is not allowed' : null
 }
 
 const valueFault = (value: string): string | null => {

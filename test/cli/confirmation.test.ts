@@ -292,7 +292,7 @@ describe('on a terminal', () => {
     expect([enter.status, await lists()]).toEqual([0, []])
     const done = await onTerminal(command, until('y\r'), { columns: 100, rows: 30 })
     expect(done.status).toBe(5)
-    expect(done.text).toMatch(/Rejected 1 row: 1 no address\s+next: svc imports rejects imp_/)
+    expect(done.text).toMatch(/Rejected 1 row: no address \(1\)\s+next: svc imports rejects imp_/)
     expect(await lists()).toMatchObject([{ name: 'People', rowCount: 2, fields: ['first_name'] }])
     const most = await file('most.csv', 'email\ncyd@people.example\n')
     expect((await onTerminal(['contacts', 'import', most, '--list', 'People', '--yes'])).text).not.toContain('?')

@@ -130,20 +130,24 @@ export const afterLine = (bytes: AsyncIterable<Buffer>, offset: number): Rest =>
   return { bytes: rest(), start: () => ({ byte: Math.max(begin, 0), line: lines.line() }) }
 }
 
-/** Returns the first line, or at most about `maxBytes` of it, and a stream of all bytes from the start. */
+/** Returns the first line that is not empty, or at most about `maxBytes` of it, and a stream of all bytes from the start. */
 export const peekLine = async (
   bytes: AsyncGenerator<Buffer>,
   maxBytes: number,
 ): Promise<{ line: string; all: AsyncGenerator<Buffer> }> => {
   const head: Buffer[] = []
   let size = 0
+  let isBegun = false
   let isLine = false
   while (!isLine && size < maxBytes) {
     const next = await bytes.next()
     if (next.done) break
     head.push(next.value)
     size += next.value.length
-    isLine = lineBreakFrom(next.value, 0) >= 0
+    const from = isBegun ? 0 : next.value.findIndex((byte) => byte !== newline && byte !== carriageReturn)
+    if (from < 0) continue
+    isBegun = true
+    isLine = lineBreakFrom(next.value, from) >= 0
   }
   const all = async function* () {
     yield* head.splice(0)
@@ -153,6 +157,7 @@ export const peekLine = async (
     line:
       Buffer.concat(head)
         .toString('utf8')
+        .replace(/^[\r\n]+/, '')
         .split(/[\r\n]/, 1)[0] ?? '',
     all: all(),
   }

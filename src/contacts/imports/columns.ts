@@ -30,6 +30,9 @@ const usage = (sentence: string, headers: readonly string[]) => {
   return new Problem('usage', sentence, { hint: `the file's columns are: ${shown}` })
 }
 
+const sameName = (count: number, header: string, headers: readonly string[]) =>
+  usage(`The file has ${count} columns named ${shown(header)}: rename one of them in the file`, headers)
+
 /**
  * Parses `--map "E-mail=email,First=first_name"` (header=field). Headers may contain commas and equals signs, fields must not. Throws
  * Problem `usage`.
@@ -74,7 +77,7 @@ export const mapColumns = (
   for (const header of map.keys()) {
     const count = headers.filter((name) => name === header).length
     if (count === 0) throw usage(`--map names a column ${shown(header)} that is not in the file`, headers)
-    if (count > 1) throw usage(`The file has ${count} columns ${shown(header)}`, headers)
+    if (count > 1) throw sameName(count, header, headers)
   }
   const email = emailIndex(headers, map)
   if (email < 0) throw usage('No column holds the address: name it with --map "<column>=email"', headers)
@@ -86,7 +89,12 @@ export const mapColumns = (
   const fields = headers.map((header, i) => (i === email ? null : own(header, i) || null))
   const targets = ['email', ...fields.filter((field) => field !== null)]
   const twice = targets.find((target, i) => targets.indexOf(target) !== i)
-  if (twice !== undefined) throw usage(`Two columns would both be ${shown(twice)}: rename one with --map`, headers)
+  if (twice !== undefined) {
+    const [first, ...others] = headers.filter((_, i) => (i === email ? 'email' : fields[i]) === twice)
+    // --map names columns by their headers, so it can't tell these apart.
+    if (first && others.every((other) => other === first)) throw sameName(others.length + 1, first, headers)
+    throw usage(`Two columns would both be ${shown(twice)}: rename one with --map`, headers)
+  }
   if (!vendor) return { email, fields }
   const further = vendor.further.filter((field) => !targets.includes(field))
   return { email, fields, further, names: new Map(), read: (values) => vendor.read(values, fields) }

@@ -133,7 +133,7 @@ const runAndReport = async (
 const explainRejects = async ({ out, work }: Context, id: string, rejected: number): Promise<void> => {
   if (!out.isText) return
   const { reasonsOf } = await import('./rejects.ts')
-  const reasons = (await work((w) => reasonsOf(w, id))).map(({ reason, rows }) => `${number(rows)} ${reason}`)
+  const reasons = (await work((w) => reasonsOf(w, id))).map(({ reason, rows }) => `${reason} (${number(rows)})`)
   out.note(`Rejected ${quantity(rejected, 'row')}: ${reasons.join('; ')}`)
   out.note(`  next: svc imports rejects ${id}`)
 }

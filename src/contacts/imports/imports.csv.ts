@@ -34,12 +34,26 @@ interface CsvSource {
 /** Longest accepted row: beyond it an open quote counts as unclosed. */
 const maxRowBytes = 4 * 1024 * 1024
 const delimiters = [',', ';', '\t']
-/** How a zip archive begins, such as the export of a Mailchimp audience. */
-const zipMark = 'PK\u0003\u0004'
+const zip = 'a zip archive: unpack it, and import each of its files by itself; if it is a spreadsheet, save it as CSV'
+const gzip = 'compressed: unpack it with gunzip'
+const workbook = 'an Excel workbook: save it as CSV'
+/** How files begin that are no text, decoded as UTF-8 or Latin-1: exports of Mailchimp and spreadsheets are zip archives. */
+const marks: readonly [string, string][] = [
+  ['PK\u0003\u0004', zip],
+  ['\u001f\ufffd', gzip],
+  ['\u001f‹', gzip],
+  ['\ufffd\ufffd\u0011', workbook],
+  ['ÐÏ\u0011', workbook],
+]
 const notUtf8 = 'not UTF-8: is the file --encoding latin1?'
 
-/** Returns the delimiter that is most frequent outside quotes in the header. */
+/** The line before the header that tells Excel the delimiter. */
+const excelLine = /^"?sep=([,;\t])"?$/i
+
+/** Returns the delimiter that Excel's line names, or that is most frequent outside quotes in the header. */
 const delimiterOf = (header: string): string => {
+  const named = excelLine.exec(header)?.[1]
+  if (named) return named
   const bare = header.replaceAll(/"[^"]*"/g, '')
   const count = (delimiter: string) => bare.split(delimiter).length
   return delimiters.reduce((best, delimiter) => (count(delimiter) > count(best) ? delimiter : best))
@@ -131,7 +145,8 @@ const parseQuoted = (bytes: AsyncIterable<Buffer>, delimiter: string): Pass => {
 
 /**
  * Reads CSV in constant memory. Detects the delimiter (comma, semicolon or tab) from the header; accepts CRLF, LF and CR, line breaks in
- * quotes, and a byte order mark. Throws Problem `invalid` if the header is absent or damaged.
+ * quotes, a byte order mark, and before the header empty lines and Excel's line that names the delimiter. Throws Problem `invalid` if the
+ * header is absent or damaged.
  */
 export const readCsv = async ({ bytes, reopen, encoding }: CsvSource): Promise<CsvFile> => {
   let isDamaged = false
@@ -139,20 +154,28 @@ export const readCsv = async ({ bytes, reopen, encoding }: CsvSource): Promise<C
     isDamaged = true
   }
   const { line: header, all } = await peekLine(asUtf8(bytes, encoding, onDamage), maxRowBytes)
-  if (header.startsWith(zipMark))
-    throw invalid('The file is a zip archive: unpack it, and import each of its files by itself')
+  const mark = marks.find(([start]) => header.startsWith(start))
+  if (mark) throw invalid(`The file is ${mark[1]}`)
   const delimiter = delimiterOf(header)
   let pass = parseRecords(all, delimiter)
-  const first = await pass.records.next()
+  let headerLine = 1
+  let first = await pass.records.next()
+  const isBefore = (values: readonly string[]) =>
+    values.every((value) => value.trim() === '') || (excelLine.test(header) && /^sep=/i.test(values[0]!))
+  while (!first.done && isBefore(first.value)) {
+    headerLine += 1 + lineBreaks(first.value)
+    first = await pass.records.next()
+  }
   if (first.done && pass.end().isWhole) throw invalid('The file is empty: its first line must name the columns')
   // The parser keeps an opening quote in the value if no later quote closes it.
   if (first.done || first.value.some((name) => /^".*[\r\n]/s.test(name)))
     throw invalid(`The first line can't be read: ${openQuote}`)
   if (isDamaged && isUnreadable(first.value)) throw invalid(`The first line can't be read: it is ${notUtf8}`)
-  const headers = first.value.map((name) => name.trim())
+  const names = first.value
+  const headers = names.map((name) => name.trim())
 
   const rows = async function* (): AsyncGenerator<CsvRow> {
-    let line = 2 + lineBreaks(first.value)
+    let line = headerLine + 1 + lineBreaks(names)
     let start = () => ({ byte: 0, line: 0 })
     for (;;) {
       for await (const values of pass.records) {

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readBatches } from '../../../src/contacts/imports/batch.ts'
 import { openFile } from '../../../src/contacts/imports/file.ts'
@@ -62,6 +63,36 @@ describe('an unreadable first line', () => {
     expect(ran.stderr).toMatch(sentence)
     expect((await run('lists', '--json')).json).toEqual({ lists: [] })
     expect((await run('imports', '--json')).json).toEqual({ imports: [] })
+  })
+
+  test.each<[string, string | Buffer, RegExp]>([
+    ['a gzip file', gzipSync('email\na@example.org\n'), /compressed: unpack it with gunzip/],
+    ['an Excel file of before 2007', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /Excel.*save it as CSV/],
+    ['a spreadsheet', Buffer.from('PK\u0003\u0004\u0014\u0000xl/workbook.xml'), /save it as CSV/],
+    ['two columns of one name', 'email,tag,tag\n', /2 columns named tag: rename one of them in the file/],
+    ['two columns of addresses', 'email,email\n', /2 columns named email: rename one of them in the file/],
+    ['a name that no field may have', 'email,__proto__\n', /a field named __proto__, which is not allowed/],
+    ['nothing but empty lines', '\n\r\n\n', /The file is empty/],
+  ])('%s is refused with what to do', async (_, content, sentence) => {
+    expect(await importFile(content)).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(sentence) })
+  })
+
+  test('that only --map would make ambiguous is not blamed on the file', async () => {
+    const ran = await importFile('email,tag,label\n', '--map', 'label=tag')
+    expect(ran).toMatchObject({ status: 2, stderr: expect.stringMatching(/Two columns would both be tag: .* --map/) })
+  })
+
+  test.each([
+    ['empty lines', '\n\r\n\remail;name\na@example.org;Ann\n', 5],
+    ['lines of separators', ';;\n;;\nemail;name\na@example.org;Ann\n', 4],
+    ['a line that names the separator, as Excel reads it', 'sep=;\r\nemail;name\r\na@example.org;Ann\r\n', 3],
+    ['the same in quotes', '"sep=;"\r\nemail;name\r\na@example.org;Ann\r\n', 3],
+  ])('follows %s', async (_, content, line) => {
+    for (const size of [1, 3, 1000])
+      expect(await read(content, size)).toEqual({
+        headers: ['email', 'name'],
+        rows: [row(line, 'a@example.org', 'Ann')],
+      })
   })
 
   test('does not include line breaks in a quoted name', async () => {
