@@ -99,11 +99,11 @@ const givenTo =
   (place) =>
     givenOf(command).find(({ name }) => name === place)?.texts ?? []
 
-/** Returns whether a message is about a value: it repeats the value, or names its flag or property. */
+/** Returns whether a message is about a value: it repeats the value, or names its flag or property (for `--scope`: `scopes[0]`). */
 const isAbout = (message: string, name: string, texts: readonly string[]): boolean => {
   const plain = name.replace(/^--|[<>]/g, '')
   const property = plain.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())
-  return [...texts.flatMap((text) => text.split(',')), plain, property].some((word) =>
+  return [...texts.flatMap((text) => text.split(',')), plain, `${plain}s`, property].some((word) =>
     new RegExp(`(?<!\\w)${RegExp.escape(word)}(?!\\w)`).test(message),
   )
 }
@@ -115,8 +115,13 @@ const findSuggestion = async (
   choicesOf: ChoicesOf,
   message: string,
 ): Promise<string | undefined> => {
-  for (const { name, texts } of givenOf(command)) {
-    const choices = choicesOf(pathOf(command), name)
+  const account = command.optsWithGlobals<{ account?: string }>().account ?? process.env.SVC_ACCOUNT
+  const all = [
+    { path: '', name: '<account>', texts: account ? [account] : [] },
+    ...givenOf(command).map((given) => ({ path: pathOf(command), ...given })),
+  ]
+  for (const { path, name, texts } of all) {
+    const choices = choicesOf(path, name)
     if (!choices || !isAbout(message, name, texts)) continue
     const known = (await choices.load(context, givenTo(command))).flatMap(({ value, name: label }) => [
       value,

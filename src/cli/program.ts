@@ -76,8 +76,11 @@ const throwOnExit = (command: Command): void => {
   command.exitOverride((error) => {
     throw Object.assign(error, { command }) satisfies Misuse
   })
-  // On a terminal run.ts asks for missing arguments.
-  Object.assign(command, { missingArgument: isPerson() ? ignore : () => refuseMissing(command) })
+  Object.assign(command, {
+    // On a terminal run.ts asks for missing arguments.
+    missingArgument: isPerson() ? ignore : () => refuseMissing(command),
+    _dispatchHelpCommand: () => showHelp(command),
+  })
 }
 
 /** Verbs that only read; they get --fields. */
@@ -97,20 +100,36 @@ const configure = (parent: Command): void => {
   }
 }
 
+const noSuchCommand = (parent: Command, typed: string): Problem => {
+  const name = nearest(
+    typed,
+    parent.commands.map((command) => command.name()),
+  )
+  const meant = name ? ` (did you mean ${name}?)` : ''
+  return new Problem('usage', `There is no command ${fullCommand(parent)} ${shown(typed)}${meant}`, {
+    hint: `${fullCommand(parent)} --help`,
+  })
+}
+
 /** Refuses an unknown verb by its name. Otherwise the parser would call it an excess argument of the noun's default verb. */
 const refuseUnknown = (noun: Command, list: Command): void => {
   list.allowExcessArguments(true).hook('preAction', ({ args }) => {
     if (args.length === 0) return
-    const typed = String(args[0])
-    const verb = nearest(
-      typed,
-      noun.commands.map((command) => command.name()),
-    )
-    const meant = verb ? ` (did you mean ${verb}?)` : ''
-    throw new Problem('usage', `There is no command svc ${noun.name()} ${shown(typed)}${meant}`, {
-      hint: `svc ${noun.name()} --help`,
-    })
+    if (noun.args[0] !== list.name()) throw noSuchCommand(noun, args[0]!)
+    throw new Problem('usage', `${fullCommand(list)} takes no arguments, but got ${shown(args.join(' '))}`)
   })
+}
+
+/** Shows the help of the command that the words after `help` name. The parser would read the first of them only. */
+const showHelp = (from: Command): never => {
+  let command = from
+  for (const word of from.args.slice(1)) {
+    if (word.startsWith('-') || word === 'help') continue
+    const found = command.commands.find((one) => one.name() === word)
+    if (!found) throw noSuchCommand(command, word)
+    command = found
+  }
+  return command.help()
 }
 
 /** Parses and runs. Sets `process.exitCode`; never exits while output is still to be written. */

@@ -1,4 +1,4 @@
-import { invalid } from './problem.ts'
+import { invalid, shown } from './problem.ts'
 
 const unitMs: Record<string, number> = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 }
 const parts = /^(?:(\d{1,6})w)?(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?$/
@@ -16,7 +16,7 @@ export const durationOf = (text: string): number | null => {
 /** Returns the ms of a duration, such as `1h30m`. Throws Problem `invalid`. */
 export const parseDuration = (text: string): number => {
   const ms = durationOf(text)
-  if (ms === null) throw invalid('duration must be a number with a unit, such as 30m, 2h or 1h30m')
+  if (ms === null) throw invalid(`"${shown(text)}" is not a duration such as 30m, 2h or 1h30m`)
   return ms
 }
 
@@ -46,7 +46,8 @@ export const parseTime = (text: string, nowMs: number, timezone: string | null =
   const ms = durationOf(text)
   if (ms !== null) return nowMs + ms
   const time = /^\d{9,15}$/.test(text) ? Number(text) : timeOf(text, timezone)
-  if (!(time >= 0)) throw invalid('time must be a time such as 2026-11-20T08:00:00Z or a duration from now such as 2h')
+  if (!(time >= 0))
+    throw invalid(`"${shown(text)}" is not a time such as 2026-11-20T08:00:00Z or a duration from now such as 2h`)
   return time
 }
 

@@ -115,6 +115,46 @@ describe('exit statuses', () => {
     if (status !== 0) expect(ran.stdout).toBe('')
   })
 
+  test('an account that does not exist is answered with the nearest one, as a flag and as a variable', async () => {
+    const failure = {
+      status: 3,
+      stderr: 'error: There is no account Olny (did you mean Only?)\n  next: svc accounts list\n',
+    }
+    expect(await svc(t, ['lists', '--account', 'Olny'])).toMatchObject(failure)
+    expect(await svc(t, ['lists'], { env: { SVC_ACCOUNT: 'Olny' } })).toMatchObject(failure)
+  })
+
+  test('an argument too many is not called an unknown verb', async () => {
+    const failure = {
+      status: 2,
+      stderr: expect.stringMatching(/^error: svc lists list takes no arguments, but got old\n/),
+    }
+    expect(await svc(t, ['lists', 'list', 'old'])).toMatchObject(failure)
+  })
+
+  test.each([
+    [['help', 'lists', 'show'], 'Usage: svc lists show [options] <list>'],
+    [['lists', 'help', 'show'], 'Usage: svc lists show [options] <list>'],
+    [['help', 'pipelines', 'stages', 'add'], 'Usage: svc pipelines stages add [options] <pipeline>'],
+    [['--json', 'help', 'lists'], 'Usage: svc lists [options] [command]'],
+    [['help', 'help'], 'Usage: svc [options] [command]'],
+    [['help'], 'Usage: svc [options] [command]'],
+  ])('%j prints the help of that command', async (args, usage) => {
+    const ran = await svc(t, args)
+    expect([ran.status, ran.stdout.split('\n')[0], ran.stderr]).toEqual([0, usage, ''])
+  })
+
+  test.each([
+    [['help', 'lits'], 'There is no command svc lits (did you mean lists?)'],
+    [['help', 'lists', 'shwo'], 'There is no command svc lists shwo (did you mean show?)'],
+    [['lists', 'help', 'shwo'], 'There is no command svc lists shwo (did you mean show?)'],
+    [['help', 'lists', 'show', 'more'], 'There is no command svc lists show more'],
+  ])('%j, which names no command, is refused', async (args, sentence) => {
+    const ran = await svc(t, [...args, '--json'])
+    expect(ran).toMatchObject({ status: 2, stdout: '' })
+    expect(JSON.parse(ran.stderr).error).toBe(sentence)
+  })
+
   test('every missing flag is named', async () => {
     const ran = await svc(t, ['keys', 'create'])
     expect(ran.status).toBe(2)

@@ -44,6 +44,7 @@ test.each<[string[], number, string]>([
   [['deals', 'list', '--status', 'opne'], 2, '(did you mean open?)'],
   [['lists', 'show', 'Peple'], 3, 'There is no list Peple (did you mean People?)'],
   [['accounts', 'set-plan', 'buisness'], 3, '(did you mean business?)'],
+  [['keys', 'create', '--name', 'x', '--scope', 'send,contcts'], 2, '(did you mean contacts?)'],
   [
     ['webhooks', 'create', '--url', 'https://hooks.example.com/', '--events', 'deal.created,deal.stage_change'],
     2,

@@ -259,7 +259,7 @@ describe('svc webhooks', () => {
       { error: 'answered 503', hint: `svc deliveries show ${asJson.json.id}` },
     ])
     expectFailure(await run('webhooks', 'test', id, '--type', 'x'), 2, /is not an event type: "x"/)
-    expectFailure(await run('webhooks', 'test', id, '--timeout', 'x'), 2, /duration must be/)
+    expectFailure(await run('webhooks', 'test', id, '--timeout', 'x'), 2, /^error: "x" is not a duration/)
     await run('webhooks', 'disable', id)
     expectFailure(await run('webhooks', 'test', id), 6, /is disabled/)
   })
