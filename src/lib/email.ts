@@ -57,4 +57,5 @@ export const asciiAddress = (email: string): string => `${email.slice(0, email.l
 
 /** Returns whether a cell of a file has several addresses. It does not say which of them the person uses. */
 export const hasTwoAddresses = (cell: string): boolean =>
-  cell.split(/[;,|\s]/).filter((part) => isEmailSyntax(part)).length > 1
+  // Most cells have one @: looking for a second one is cheaper than splitting each cell of a large file.
+  cell.indexOf('@') !== cell.lastIndexOf('@') && cell.split(/[;,|\s]/).filter((part) => isEmailSyntax(part)).length > 1

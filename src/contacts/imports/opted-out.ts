@@ -1,5 +1,4 @@
 import { quantity } from '../../lib/quantity.ts'
-import type { Fields } from '../contacts.fields.ts'
 import type { Batch } from './batch.ts'
 
 /** How many addresses have opted out of email elsewhere, by the column that says so. An import makes them active. */
@@ -19,17 +18,18 @@ const isOptedOut: readonly { column: RegExp; value: RegExp }[] = [
   { column: /^(unsub(scribed?)?|clean(ed)?|opt(ed)?[ _-]?out)[ _-](time|at|date)$/i, value: /^\d{4}-/ },
 ]
 
-/** The column by which another product marks that this person gets no email. It is undefined if no column says so. */
-const optOutOf = (fields: Fields): string | undefined =>
-  Object.entries(fields).find(([name, content]) =>
-    isOptedOut.some(({ column, value }) => column.test(name) && value.test(content)),
-  )?.[0]
+const valuesOf = (name: string): RegExp[] =>
+  isOptedOut.filter(({ column }) => column.test(name)).map(({ value }) => value)
 
 /** Adds the addresses of a batch that an import makes active although a column says that they have opted out. */
 export const countOptedOut = ({ writes }: Batch, into: OptedOut): void => {
+  // Rows have the same columns: each name is compared once for a batch, not for each row.
+  const known = new Map<string, RegExp[]>()
+  const isOut = (name: string, content: string) =>
+    known.getOrInsertComputed(name, valuesOf).some((value) => value.test(content))
   for (const { fields } of writes) {
-    const column = optOutOf(fields)
-    if (column) into[column] = (into[column] ?? 0) + 1
+    const column = Object.keys(fields).find((name) => isOut(name, fields[name]!))
+    if (column !== undefined) into[column] = (into[column] ?? 0) + 1
   }
 }
 
