@@ -31,6 +31,8 @@ interface Place {
   flag: { option: Option; of: Command } | null
   /** How many arguments come before. */
   argumentsBefore: number
+  /** Whether the words after `help` are completed, which are commands only. */
+  isHelp: boolean
 }
 
 const findFlag = (command: Command, word: string): Place['flag'] => {
@@ -42,7 +44,7 @@ const findFlag = (command: Command, word: string): Place['flag'] => {
 }
 
 const walk = (program: Command, words: readonly string[]): Place => {
-  let place: Place = { command: program, flag: null, argumentsBefore: 0 }
+  let place: Place = { command: program, flag: null, argumentsBefore: 0, isHelp: false }
   for (const word of words) {
     const { command, flag } = place
     if (word === '=') continue
@@ -51,10 +53,11 @@ const walk = (program: Command, words: readonly string[]): Place => {
       const found = findFlag(command, word)
       if (found && (found.option.required || found.option.optional)) place = { ...place, flag: found }
     } else {
-      const child = place.argumentsBefore === 0 ? command.commands.find((one) => one.name() === word) : undefined
-      place = child
-        ? { command: child, flag: null, argumentsBefore: 0 }
-        : { ...place, argumentsBefore: place.argumentsBefore + 1 }
+      const isFirst = place.argumentsBefore === 0
+      const child = isFirst ? command.commands.find((one) => one.name() === word) : undefined
+      if (child) place = { ...place, command: child }
+      else if (isFirst && word === 'help' && command.commands.length > 0) place = { ...place, isHelp: true }
+      else place = { ...place, argumentsBefore: place.argumentsBefore + 1 }
     }
   }
   return place
@@ -85,14 +88,14 @@ const flagsOf = (command: Command): Candidate[] => [
   { value: '--help', about: 'display help for command' },
 ]
 
-const wordsOf = async ({ command, argumentsBefore }: Place, current: string): Promise<Candidate[]> => {
+const wordsOf = async ({ command, argumentsBefore, isHelp }: Place, current: string): Promise<Candidate[]> => {
   const listed = command.createHelp().visibleCommands(command)
   const verbs = argumentsBefore === 0 ? command.commands.filter((verb) => listed.includes(verb)) : []
   const of = defaultOf(command) ?? command
   const argument = of.registeredArguments[argumentsBefore] ?? of.registeredArguments.find(({ variadic }) => variadic)
   return [
     ...verbs.map((verb) => ({ value: verb.name(), about: verb.description() })),
-    ...(await valuesOfArgument(of, argument, current)),
+    ...(isHelp ? [] : await valuesOfArgument(of, argument, current)),
   ]
 }
 

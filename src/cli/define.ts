@@ -4,8 +4,10 @@
  */
 
 import type { Command } from 'commander'
+import { Problem } from '../lib/problem.ts'
 import type { Context, RunOptions } from './command.ts'
 import type { Argument, ArgumentValues, Flag, Flags, FlagValues, Place } from './flags.ts'
+import { fullCommand } from './next.ts'
 
 interface Item {
   /** The words after `svc`, such as `deals list`. */
@@ -85,7 +87,16 @@ const addFlag = (to: Command, path: string, name: string, flag: Flag<unknown>): 
   const { value, short, isNegated, description, default: defaultValue, parse } = flag
   const long = isNegated ? `--no-${longFlag(name).slice(2)}` : longFlag(name)
   const flags = [short, value ? `${long} ${value}` : long].filter(Boolean).join(', ')
-  if (parse) to.option(flags, description, parse as (text: string, earlier: unknown) => unknown, defaultValue)
+  // The parser runs it before the action, which would add the hint.
+  const parseHinted = (text: string, earlier: unknown) => {
+    try {
+      return parse!(text, earlier as never)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      throw new Problem(error.kind, error.message, { hint: `${fullCommand(to)} --help`, ...error.detail })
+    }
+  }
+  if (parse) to.option(flags, description, parseHinted, defaultValue)
   else to.option(flags, description, defaultValue as string | undefined)
   places.set(`${path} ${long}`, flag)
 }

@@ -78,6 +78,10 @@ export const productNames = async (): Promise<readonly string[]> => (await impor
 export const checkRejectsFile = async (...given: Parameters<Rejects['checkRejectsFile']>): Promise<void> =>
   (await import('./imports/rejects.ts')).checkRejectsFile(...given)
 
+/** Calls `rejectsText` of contacts/imports/rejects.ts. */
+export const rejectsText = async (...given: Parameters<Rejects['rejectsText']>): Promise<string> =>
+  (await import('./imports/rejects.ts')).rejectsText(...given)
+
 /** What imports of other products' exports, lists and exports need of suppressions, which a later feature has. */
 export interface Suppressing {
   /** Suppresses addresses since the times when they opted out. Those that are suppressed for that reason stay as they are. */

@@ -18,8 +18,14 @@ const columns: Column<MessageView>[] = [
   ...properties<MessageView>('type', 'subject', 'createdAt'),
 ]
 
+/** Otherwise the last of several recipients would get the email, and the others nothing. */
+const onlyRecipient = (text: string, earlier: string | undefined): string => {
+  if (earlier !== undefined) throw new Problem('usage', '--to takes one recipient: send to each, or use --cc or --bcc')
+  return text
+}
+
 const sendFlags = {
-  to: text('<email>', 'the recipient (exactly one)'),
+  to: { ...text('<email>', 'the recipient (exactly one)'), parse: onlyRecipient },
   cc: repeated('<email>', 'a recipient of a copy, named in the email (repeatable)'),
   bcc: repeated('<email>', 'a recipient of a copy, named nowhere (repeatable)'),
   project: text('<id|name>', 'the project to render'),
@@ -40,14 +46,17 @@ const sendFlags = {
 
 type SendFlags = FlagValues<typeof sendFlags>
 
-const headersOf = (lines: readonly string[]): Record<string, string> =>
-  Object.fromEntries(
-    lines.map((line) => {
-      const at = line.indexOf(':')
-      if (at < 1) throw new Problem('usage', `--header takes "Name: value", not ${shown(line)}`)
-      return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
-    }),
-  )
+const headersOf = (lines: readonly string[]): Record<string, string> => {
+  const headers: Record<string, string> = {}
+  for (const line of lines) {
+    const at = line.indexOf(':')
+    if (at < 1) throw new Problem('usage', `--header takes "Name: value", not ${shown(line)}`)
+    const name = line.slice(0, at).trim()
+    if (Object.hasOwn(headers, name)) throw new Problem('usage', `--header names ${shown(name)} twice`)
+    headers[name] = line.slice(at + 1).trim()
+  }
+  return headers
+}
 
 /** Types of common files, by their extension. Others are `application/octet-stream`. */
 const contentTypes: Readonly<Record<string, string>> = {
@@ -129,7 +138,8 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
 /** Renders an email of a project again. Its personal links lead nowhere, because they belong to the recipient. */
 const partsOf = async ({ app, account }: Context, message: MessageDetail): Promise<Pick<Letter, 'text' | 'html'>> => {
   const { projectId, projectVersion: version, mergeData, contentDroppedAt } = message
-  if (projectId === null || version === null || mergeData === null || contentDroppedAt !== null) return message
+  if (projectId === null || version === null || mergeData === null || contentDroppedAt !== null)
+    return { text: message.text || null, html: message.html || null }
   const { previewLinks, renderProject } = await import('../studio/studio.ts')
   const { id: accountId } = await account()
   return renderProject(app, {

@@ -18,6 +18,8 @@ const columns: Column<SuppressionView>[] = [
 
 const reasons = 'complained, bounced, manual or unsubscribed'
 const allReasons = async () => (await import('./suppressions.add.ts')).suppressionReasons
+/** The most reasons of rejects that are counted: a file that is not CSV can have a different one in each row. */
+const maxReasons = 1000
 /** Those of contacts/imports/vendors.ts. */
 const products = 'mailchimp, hubspot, brevo, listmonk, resend or plunk'
 
@@ -167,6 +169,7 @@ export const commands: CommandList = [
       const table = await openTable(file, { map, encoding, signal, origin })
       const rejects = flags.rejects === undefined || dryRun ? null : createWriteStream(flags.rejects)
       rejects?.write(csvLine(['line', 'email', 'reason']))
+      const reasons = new Map<string, number>()
       const bar = progress('rows')
       const { size, bytesRead } = table.source
       const { counts, unknown } = await importSuppressions(work, table, {
@@ -174,7 +177,10 @@ export const commands: CommandList = [
         dryRun,
         signal,
         onRows: (rows) => bar.update({ rows, fraction: size ? Math.min(1, bytesRead() / size) : null }),
-        onRejected: ({ line, email, reason }) => rejects?.write(csvLine([line, email, reason])),
+        onRejected: ({ line, email, reason }) => {
+          rejects?.write(csvLine([line, email, reason]))
+          if (reasons.has(reason) || reasons.size < maxReasons) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
+        },
       }).finally(() => {
         bar.stop()
         table.end()
@@ -185,6 +191,12 @@ export const commands: CommandList = [
       for (const warning of warnings) out.note(warning)
       const shownCounts = { ...(dryRun && { dryRun }), ...counts }
       out.one({ ...shownCounts, warnings }, shownCounts)
+      if (counts.rejected > 0 && out.isText) {
+        const { rejectsText } = await import('../contacts/contacts.ts')
+        const frequent = [...reasons].map(([reason, rows]) => ({ reason, rows })).sort((a, b) => b.rows - a.rows)
+        out.note(await rejectsText(counts.rejected, frequent.slice(0, 3)))
+        if (!rejects) out.note('  next: the same with --rejects <file>, which gets each of these rows with its line')
+      }
       if (dryRun) out.note('Nothing was changed.')
       if (counts.rejected > 0) exit(5)
     },

@@ -132,12 +132,23 @@ test('one of html and text is enough, from the flag or a file; a bare path is re
     { html: '', text: 'Given here' },
   ])
   expect(sink.mails[0]!.raw).not.toContain('text/html')
+  const { id } = (await json(['sends', 'list', '--limit', '1'])).sends[0]
+  expect(await run(['sends', 'show', id, '--html'])).toMatchObject({
+    status: 3,
+    stdout: '',
+    stderr: expect.stringMatching(/^error: This email has no such part/),
+  })
 })
 
 test.each([
   [['--subject', ' ', '--text', 'Hi'], 'error: --subject is empty'],
   [['--subject', 'Hi', '--text', ''], 'error: The email is empty: give --html or --text'],
   [['--subject', 'Hi', '--text', '', '--html', ' '], 'error: The email is empty: give --html or --text'],
+  [
+    ['--subject', 'Hi', '--text', 'Hi', '--to', 'bob@people.example'],
+    'error: --to takes one recipient: send to each, or use --cc or --bcc\n  next: svc send --help\n',
+  ],
+  [['--subject', 'Hi', '--text', 'Hi', '--header', 'X-A: 1', '--header', 'X-A: 2'], 'error: --header names X-A twice'],
 ])('send %j is exit 2', async (flags, error) => {
   await addSender()
   const ran = await run(['send', '--to', 'ada@people.example', ...flags])
@@ -281,6 +292,9 @@ describe('svc suppressions', () => {
       { rows: 4, added: 3, known: 0, rejected: 1, warnings: ['Unknown reason dislike: used manual instead.'] },
     ])
     expect(ran.stderr).toContain('Unknown reason dislike: used manual instead.')
+    const plain = await run(['suppressions', 'import', '-'], { stdin: 'any@people.example\nnobody\nsomebody\n' })
+    expect(plain.status).toBe(5)
+    expect(plain.stderr).toMatch(/^Rejected 2 rows: no email address \(2\)\n {2}next: .* --rejects <file>/)
     const dry = await run(['suppressions', 'import', '-', '--dry-run', '--json'], { stdin: 'zoe@people.example\n' })
     expect([dry.status, dry.json]).toEqual([
       0,

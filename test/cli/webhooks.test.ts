@@ -529,7 +529,11 @@ describe('svc deliveries', () => {
         /^error: Name deliveries by id or by a filter/,
       )
     }
-    expectFailure(await run('deliveries', 'replay', '--type', 'lead.hot', '--rate', '0'), 2, /--rate must be a number/)
+    expectFailure(
+      await run('deliveries', 'replay', '--type', 'lead.hot', '--rate', '0'),
+      2,
+      /--rate must be a number.*\n {2}next: svc deliveries replay --help\n/,
+    )
   })
 
   test('cancel ends pending deliveries; an unknown id counts as left out', async () => {

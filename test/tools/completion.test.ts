@@ -30,6 +30,10 @@ test('each place completes commands, verbs, flags, values of closed sets or file
   expect(await values('relay', 'set', '--password-file', 'x')).toEqual([':files'])
   expect(await values('accounts', 'create', '--name', '')).toEqual([])
   expect(await values('accounts', 'create', '--j')).toEqual(['--json', '--jsonl'])
+  expect(await values('help', 'deli')).toEqual(['deliveries'])
+  expect(await values('help', 'deliveries', 're')).toEqual(['replay'])
+  expect(await values('deliveries', 'help', 're')).toEqual(['replay'])
+  expect(await values('help', 'events', 'send', '')).toEqual([])
 })
 
 test('each closed set has several different values', async () => {

@@ -132,9 +132,8 @@ const runAndReport = async (
 /** Prints the reasons of rejects, and the command that lists all of them, in formats for people. */
 const explainRejects = async ({ out, work }: Context, id: string, rejected: number): Promise<void> => {
   if (!out.isText) return
-  const { reasonsOf } = await import('./rejects.ts')
-  const reasons = (await work((w) => reasonsOf(w, id))).map(({ reason, rows }) => `${reason} (${number(rows)})`)
-  out.note(`Rejected ${quantity(rejected, 'row')}: ${reasons.join('; ')}`)
+  const { reasonsOf, rejectsText } = await import('./rejects.ts')
+  out.note(rejectsText(rejected, await work((w) => reasonsOf(w, id))))
   out.note(`  next: svc imports rejects ${id}`)
 }
 

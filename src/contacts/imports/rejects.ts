@@ -4,6 +4,7 @@ import { csvLine } from '../../lib/csv.ts'
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { invalid, Problem } from '../../lib/problem.ts'
+import { number, quantity } from '../../lib/quantity.ts'
 import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
@@ -44,6 +45,10 @@ export const reasonsOf = (
   id: string,
   limit = 3,
 ): Promise<{ reason: string; rows: number }[]> => sql(countReasons, { accountId, importId: id, limit })
+
+/** Returns a sentence for people: how many rows were rejected, and the most frequent reasons. */
+export const rejectsText = (rejected: number, reasons: readonly { reason: string; rows: number }[]): string =>
+  `Rejected ${quantity(rejected, 'row')}: ${reasons.map(({ reason, rows }) => `${reason} (${number(rows)})`).join('; ')}`
 
 type WorkOpener = <T>(run: (work: Work) => Promise<T>) => Promise<T>
 
