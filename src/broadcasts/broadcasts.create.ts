@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
-import { durationOf } from '../lib/since.ts'
+import { durationOf, isIsoTime } from '../lib/since.ts'
 import { text } from '../lib/text.ts'
 import { Recipient } from '../messages/messages.ts'
 import { requireSender } from '../senders/senders.ts'
@@ -19,8 +19,6 @@ import {
 import type { Audience, Variants } from './broadcasts.entities.ts'
 import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
 import { variantsOf, winners } from './broadcasts.variants.ts'
-
-const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
 const mostRefs = 100
 
@@ -65,9 +63,7 @@ export const NewBroadcast = z.object({
   /** An ISO time. Without one, the broadcast begins when it is sent. */
   at: z
     .string()
-    .refine((value) => timePattern.test(value) && !Number.isNaN(Date.parse(value)), {
-      message: 'must be an ISO time such as 2026-12-01T09:00:00Z',
-    })
+    .refine(isIsoTime, 'must be an ISO time such as 2026-12-01T09:00:00Z')
     .transform((value) => new Date(value))
     .optional(),
   /** Messages per minute. */

@@ -1,3 +1,4 @@
+import { midnightOf } from '../lib/days.ts'
 import { noSuch } from '../lib/problem.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
@@ -50,7 +51,7 @@ const inOrder = (a: TimelineEntry, b: TimelineEntry): number =>
 /** Imports keep when and how a contact consented in these fields. */
 const consentOf = ({ fields, listId, listName }: Contact): TimelineEntry[] => {
   const given = fields.consent_at ?? ''
-  const at = /^\d{4}-\d{2}-\d{2}/.test(given) ? Date.parse(given) : Number.NaN
+  const at = midnightOf(given.slice(0, 10)) === null ? Number.NaN : Date.parse(given)
   return Number.isNaN(at) ? [] : [{ at, kind: 'consent.given', title: fields.consent_source || listName, id: listId }]
 }
 

@@ -1,4 +1,4 @@
-import { dateOf } from './days.ts'
+import { dateOf, midnightOf } from './days.ts'
 import { mistake, type Token, tokensOf } from './filter.tokens.ts'
 import { shown } from './problem.ts'
 import { parseDuration } from './since.ts'
@@ -86,7 +86,6 @@ const operators = {
 } satisfies Record<TermKind['kind'], string[]>
 
 const number = /^-?\d+(\.\d+)?$/
-const date = /^\d{4}-\d{2}-\d{2}$/
 /** A duration whose numbers have at most five digits: the database can subtract it from any time. */
 const age = /^(?=\d)(\d{1,5}w)?(\d{1,5}d)?(\d{1,5}h)?(\d{1,5}m)?(\d{1,5}s)?$/
 const moment = /^(?<after>now|today)(?:(?<sign>[+-])(?<age>\d.*))?$/
@@ -96,12 +95,6 @@ const isWord = ({ kind, text }: Token, word: string): boolean => kind === 'word'
 const isSymbol = ({ kind, text }: Token, symbol: string): boolean => kind === 'symbol' && text === symbol
 const isOperator = ({ kind, text }: Token): boolean => kind === 'symbol' && !/[(),]/.test(text)
 const isValue = ({ kind, text }: Token): boolean => kind === 'string' || (kind === 'word' && !keywords.has(text))
-
-/** Returns the start of a UTC day in epoch ms, or null for a date that does not exist. */
-const dayOf = (text: string): number | null => {
-  const ms = date.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
-  return Number.isNaN(ms) || !new Date(ms).toISOString().startsWith(text) ? null : ms
-}
 
 /** Returns a test at a time: a `moment` becomes a date for texts, and a day or an instant for times. */
 export const atTime = (test: Test, nowMs: number): Test => {
@@ -185,7 +178,7 @@ const testOf = (type: TermKind, operator: Token, value: Token): Test => {
     return order ? { is: 'number', operator: order, value: text } : { is: 'numbers', values: [text] }
   }
   if (type.kind === 'time') {
-    const day = dayOf(text)
+    const day = midnightOf(text)
     if (day !== null) return { is: 'day', operator: order ?? '=', ms: day }
     const found = readMoment('time')
     if (found) return found
@@ -205,7 +198,7 @@ const testOf = (type: TermKind, operator: Token, value: Token): Test => {
   if (order) {
     if (value.kind === 'string') return { is: 'ordered', operator: order, value: text }
     if (number.test(text)) return { is: 'number', operator: order, value: text }
-    if (dayOf(text) !== null) return { is: 'date', operator: order, value: text }
+    if (midnightOf(text) !== null) return { is: 'date', operator: order, value: text }
     if (age.test(text)) throw expected('a number, a date such as 2026-11-01, or a text in quotes')
     return { is: 'ordered', operator: order, value: text }
   }

@@ -1,3 +1,4 @@
+import { midnightOf } from './days.ts'
 import { invalid, shown } from './problem.ts'
 
 const unitMs: Record<string, number> = { w: 604_800_000, d: 86_400_000, h: 3_600_000, m: 60_000, s: 1000 }
@@ -30,13 +31,17 @@ const isLocal = (text: string): boolean => !/(?:Z|[+-]\d\d:\d\d)$/.test(text)
 /** A time without an offset is in the time zone, or in UTC if that is null. A date is its midnight there. */
 const timeOf = (text: string, timezone: string | null): number => {
   if (!isoTime.test(text)) return Number.NaN
-  if (!isLocal(text)) return Date.parse(text)
+  if (!isLocal(text)) return midnightOf(text.slice(0, 10)) === null ? Number.NaN : Date.parse(text)
   try {
     return localTime(text, timezone ?? 'UTC')
   } catch {
     return Number.NaN
   }
 }
+
+/** Whether a text is a date, which is its midnight in UTC, or an ISO time with an offset. */
+export const isIsoTime = (text: string): boolean =>
+  (midnightOf(text) !== null || !isLocal(text)) && !Number.isNaN(timeOf(text, null))
 
 /**
  * Returns a future time in epoch ms, from an ISO time (in `timezone` if it has no offset; a date is midnight there),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { durationOf, parseDuration, parseSince, parseTime } from '../../src/lib/since.ts'
+import { durationOf, isIsoTime, parseDuration, parseSince, parseTime } from '../../src/lib/since.ts'
 
 const now = Date.UTC(2026, 10, 20, 12)
 
@@ -34,6 +34,11 @@ test.each([
   'yesterday',
   '2026-13-01',
   '1969-01-01',
+  '2026-02-29',
+  '2026-02-29T08:00Z',
+  '2026-04-31T08:00:00+02:00',
+  '2026-11-20T24:01Z',
+  '2026-11-20T23:59:60Z',
   '2026',
   '20.11.2026',
 ])('%j is refused', (text) => {
@@ -50,4 +55,16 @@ test('a duration has several units, the larger first', () => {
   expect(parseTime('1h30m', now)).toBe(now + 5_400_000)
   for (const text of ['', 's4', '50s4m', '4m50'])
     expect(() => parseDuration(text), text).toThrow(`"${text}" is not a duration`)
+})
+
+test.each([
+  ['2026-11-20', true],
+  ['2024-02-29T23:30:00.5-02:00', true],
+  ['2026-11-20T24:00Z', true],
+  ['2026-02-29', false],
+  ['2026-02-29T10:00Z', false],
+  ['2026-11-20T10:00', false],
+  ['2026-11-20T10:00:00+0200', false],
+])('whether %s is a day or a time with an offset: %s', (text, is) => {
+  expect(isIsoTime(text)).toBe(is)
 })

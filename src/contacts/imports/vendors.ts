@@ -1,3 +1,4 @@
+import { midnightOf } from '../../lib/days.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { Fields } from '../contacts.fields.ts'
 
@@ -287,7 +288,9 @@ const timeOf = (text: string): number | null => {
       ? [european[3], european[2], european[1], ...european.slice(4)]
       : []
   const offset = /^[+-]/.test(zone) ? `${zone.slice(0, 3)}:${zone.slice(-2)}` : 'Z'
-  const time = epoch ?? Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}${offset}`)
+  const date = `${year}-${month}-${day}`
+  if (epoch === null && midnightOf(date) === null) return null
+  const time = epoch ?? Date.parse(`${date}T${hour}:${minute}:${second}${offset}`)
   return time >= earliest ? time : null
 }
 

@@ -6,7 +6,7 @@ import { dataShapes } from '../../events/shapes.ts'
 import { emailAddress } from '../../lib/address.ts'
 import { eventName } from '../../lib/event-name.ts'
 import { parseAmount } from '../../lib/money.ts'
-import { durationOf } from '../../lib/since.ts'
+import { durationOf, isIsoTime } from '../../lib/since.ts'
 import { text } from '../../lib/text.ts'
 
 /*
@@ -24,13 +24,7 @@ const Duration = z
   .string()
   .refine(isDuration, 'must be a duration such as 2d or 1h30m (units s m h d w, at most 3650d)')
 
-const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/
-const IsoTime = z
-  .string()
-  .refine(
-    (value) => timePattern.test(value) && !Number.isNaN(Date.parse(value)),
-    'must be an ISO time such as 2026-12-01T09:00:00Z',
-  )
+const IsoTime = z.string().refine(isIsoTime, 'must be an ISO time such as 2026-12-01T09:00:00Z')
 
 const Ref = text(200).min(1)
 const Scalar = z.union([text(10_000), z.number(), z.boolean(), z.null()])

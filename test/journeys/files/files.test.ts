@@ -296,6 +296,7 @@ describe('shapes', () => {
     [{ kind: 'delay', until: 'tomorrow' }, 'steps[0].until must be an ISO time'],
     [{ kind: 'delay', until: '2026-12-01T09:00:00' }, 'steps[0].until must be an ISO time'],
     [{ kind: 'delay', until: '2026-13-01' }, 'steps[0].until must be an ISO time'],
+    [{ kind: 'delay', until: '2027-02-29T09:00:00Z' }, 'steps[0].until must be an ISO time'],
     [{ kind: 'branch', if: { field: 'a', exists: true } }, 'steps[0].then is required'],
     [{ kind: 'branch', if: { field: 'a', exists: true }, then: [] }, 'steps[0] must have a step in one of its sides'],
     [{ kind: 'branch', if: { field: 'a' }, then: [{ kind: 'exit' }] }, 'steps[0].if must have exactly one of equals'],
