@@ -27,23 +27,12 @@ export const textOf = (body: Buffer): string => {
   return body.toString()
 }
 
-/** The parser refuses text that is no JSON, and JSON with a key that could change prototypes. */
-const refusalOfText = (error: Error & { code?: string }, text: string): Error => {
-  if (error.code !== 'FST_ERR_CTP_INVALID_JSON_BODY') return error
-  try {
-    JSON.parse(text)
-  } catch {
-    return error
-  }
-  return invalid("body can't have the key constructor.prototype")
-}
-
 const takesBody = (request: FastifyRequest) => request.routeOptions.schema?.body !== undefined
 
 /** Accepts only JSON; other types are 415. Routes without a body ignore what the client sends. */
 export const addBodyParsers = (server: FastifyInstance, readBody: ReadBody): void => {
-  // Keys named `__proto__` are dropped at any depth.
-  const json = server.getDefaultJsonParser('remove', 'error')
+  // Keys that could change prototypes are dropped at any depth: `__proto__`, and `constructor` with an object that has `prototype`.
+  const json = server.getDefaultJsonParser('remove', 'remove')
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('application/json', (request, payload, done) => {
     if (!takesBody(request)) return done(null)
@@ -52,8 +41,7 @@ export const addBodyParsers = (server: FastifyInstance, readBody: ReadBody): voi
     const { attachedOf } = request.routeOptions.config
     const parse = (text: Buffer) =>
       new Promise<unknown>((resolve, reject) => {
-        const decoded = textOf(text)
-        void json(request, decoded, (error, body) => (error ? reject(refusalOfText(error, decoded)) : resolve(body)))
+        void json(request, textOf(text), (error, body) => (error ? reject(error) : resolve(body)))
       })
     readBody(request, payload)
       .then(async (body) => {
