@@ -5,6 +5,9 @@ import { notFound, Problem, shown } from '../lib/problem.ts'
 export const parse = async <S extends z.ZodType>(shape: S, input: unknown, name?: string): Promise<z.output<S>> =>
   (await import('../lib/parse.ts')).parse(shape, input, name)
 
+/** Whether a person can be asked: both ends are a terminal, outside CI. */
+export const isPerson = (): boolean => Boolean(process.stdin.isTTY && process.stdout.isTTY && !process.env.CI)
+
 /** Returns the text of a file, or of standard input for `-`. Throws Problem `usage` if the file can't be read. */
 export const readInput = async (name: string, flag: string): Promise<string> => {
   if (name === '-') return (await import('node:stream/consumers')).text(process.stdin)
@@ -52,16 +55,20 @@ export const readText = async (
 
 /**
  * Returns the secret in the file that a flag names, without the line's end. Without a file it asks `question`, or returns
- * null if `question` is null. Throws Problem `usage` if the secret is empty.
+ * null if `question` is null. It also asks if the file is standard input at a terminal, which would show what is typed.
+ * Throws Problem `usage` if the secret is empty.
  */
 export const readSecret = async (
   file: string | undefined,
   flag: string,
   question: string | null,
 ): Promise<string | null> => {
-  if (file === undefined) return question === null ? null : (await import('./ask.ts')).askSecret(question)
+  if (file === undefined && question === null) return null
+  const kind = flag.includes('password') ? 'password' : 'secret'
+  if (file === undefined || (file === '-' && isPerson()))
+    return (await import('./ask.ts')).askSecret(question ?? `The ${kind} (${flag}):`)
   const secret = (await readInput(file, flag)).replace(/\r?\n$/, '')
-  if (secret === '') throw new Problem('usage', `${flag} holds no ${flag.includes('password') ? 'password' : 'secret'}`)
+  if (secret === '') throw new Problem('usage', `${flag} holds no ${kind}`)
   return secret
 }
 

@@ -4,8 +4,9 @@ import { Problem, shown } from '../lib/problem.ts'
 import type { ChoicesOf } from './choices.ts'
 import { type CommandList, isDefault, placeAt, register } from './define.ts'
 import { describeOption, formatHelp } from './help.ts'
+import { isPerson } from './input.ts'
 import { declaredFlag, fullCommand, withFlags } from './next.ts'
-import { isPerson, type Lookups, type Open, reportFailure, runner } from './run.ts'
+import { type Lookups, type Open, reportFailure, runner } from './run.ts'
 import { version } from './version.ts'
 
 /** Reads argv directly, since errors of the parser are printed as JSON, too. */

@@ -7,6 +7,7 @@ import type { ChoicesOf } from './choices.ts'
 import type { Context, RunOptions } from './command.ts'
 import { longFlag } from './define.ts'
 import { isAsciiOnly } from './draw/draw.ts'
+import { isPerson } from './input.ts'
 import { type Interruption, watchInterruption } from './interruption.ts'
 import { declaredFlag, fullCommand, withFlags } from './next.ts'
 import { createOutput, type Format, failureText, type Names, type Output } from './output.ts'
@@ -54,9 +55,6 @@ export interface Lookups {
   /** Returns the URL of the console of the running `svc dev`; null if none runs. */
   consoleUrl(): Promise<string | null>
 }
-
-/** Whether a person can be asked: both ends are a terminal, outside CI. */
-export const isPerson = (): boolean => Boolean(process.stdin.isTTY && process.stdout.isTTY && !process.env.CI)
 
 const formatOf = (options: GlobalOptions): Format => {
   if (options.json) return 'json'

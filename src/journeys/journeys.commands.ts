@@ -193,6 +193,9 @@ export const commands: CommandList = [
     },
     run: async ({ out, work }, flags) => {
       const { listJourneys } = await import('./journeys.ts')
+      const { triggerKinds } = await import('./definition/definition.schema.ts')
+      if (flags.trigger !== undefined && !triggerKinds.some((kind) => kind === flags.trigger))
+        throw new Problem('usage', `--trigger must be one of ${triggerKinds.join(', ')}`)
       await out.list('journeys', await work((w) => listJourneys(w, flags.trigger)), columns)
     },
   }),

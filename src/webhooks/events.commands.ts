@@ -1,7 +1,7 @@
 import { type Context, requireNoPage } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, type FlagValues, followed, needed, paged, repeated, text } from '../cli/flags.ts'
-import { parse, readInput, readText } from '../cli/input.ts'
+import { parse, readSecret, readText } from '../cli/input.ts'
 import { type Column, jsonText, type Output, properties } from '../cli/output.ts'
 import type { newEvents } from '../deliveries/deliveries.ts'
 import type { EmittedEvent, EventType } from '../events/events.ts'
@@ -27,14 +27,14 @@ const eventName = async (name: string): Promise<EventType> => {
   return parse(EventName, name, 'type')
 }
 
-const readSecret = async ({ out }: Context, file: string | undefined): Promise<string> => {
+const signingSecret = async ({ out }: Context, file: string | undefined): Promise<string> => {
   if (file === undefined) {
     const secret = (await import('../lib/signature.ts')).newSigningSecret()
     out.note(`Signed with a new secret: ${secret}`)
     return secret
   }
-  const secret = (await readInput(file, '--secret-file')).trim()
-  if (!secret) throw new Problem('usage', 'The file of --secret-file is empty')
+  const secret = (await readSecret(file, '--secret-file', null))!.trim()
+  if (secret === '') throw new Problem('usage', '--secret-file holds no secret')
   return secret
 }
 
@@ -86,7 +86,7 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
   const dnsServers = parseServers(process.env.SVC_DNS_SERVERS ?? '')
   const nowMs = Date.now()
   const event = await buildEvent(await eventName(name), options, nowMs, out)
-  const secret = await readSecret(context, options.secretFile)
+  const secret = await signingSecret(context, options.secretFile)
   const { ok, status, error, durationMs, snippet } = await sendEvent(event, target, secret, nowMs, dnsServers)
   if (out.isJson) out.one({ status, ms: durationMs, error, answer: snippet, event })
   else {

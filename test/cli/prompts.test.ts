@@ -2,9 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { closedPlaces } from '../../src/cli/define.ts'
 import { nearest } from '../../src/lib/nearest.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
 import { type Step, svc, useOneApp } from '../support/cli.ts'
+import { buildCommands } from '../support/commands.ts'
 
 const [enter, down, space, ctrlC] = ['\r', '\u001b[B', ' ', '\u0003']
 
@@ -57,6 +59,14 @@ test.each<[string[], number, string]>([
   const ran = await svc(t, [...args.map((arg) => (arg === 'ID' ? dealId : arg)), '--account', account.id])
   expect([ran.status, ran.stdout, ran.stderr]).toEqual([status, '', expect.stringContaining(says)])
   expect(ran.stderr.split('\n')[0]).toMatch(/^error: /)
+})
+
+await buildCommands()
+const lists = closedPlaces().filter((place) => /(^| )(list|stats) --/.test(place))
+
+test.each(lists)('%s takes no value outside its set', async (place) => {
+  const ran = await run(...place.split(' '), 'zzzz')
+  expect(ran).toMatchObject({ status: 2, stdout: '' })
 })
 
 test('a value that resembles no known one has no suggestion', async () => {

@@ -187,3 +187,13 @@ test.each(named)('svc $name offers what $place can be', async ({ name, before, p
   const ran = await svc(t, [...args, '--account', 'Harbour', '--no-color'], { tty: {}, steps: [[/❯ /, '\u0003']] })
   expect(ran.status).toBe(130)
 })
+
+test.each([
+  ['relay set --url smtp://u@127.0.0.1:2525 --password-file -', 'Password of u:'],
+  ['events send deal.created --to http://127.0.0.1:1/ --secret-file -', 'The secret (--secret-file):'],
+])('svc %s asks on a terminal without showing the answer', async (line, question) => {
+  const steps: Step[] = [[question, 'not-to-be-seen\r']]
+  const ran = await svc(t, [...line.split(' '), '--account', 'Harbour', '--no-color'], { tty: {}, steps })
+  expect(ran.text).toContain(question)
+  expect(ran.text).not.toContain('not-to-be-seen')
+})

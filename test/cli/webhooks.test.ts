@@ -414,7 +414,7 @@ describe('svc events', () => {
       ['--to', 'http://127.0.0.1:1/', '--secret-file', '/nowhere/x'],
       /^error: --secret-file names a file that can't be read/,
     ],
-    [['--to', 'http://127.0.0.1:1/', '--secret-file', '-'], /^error: The file of --secret-file is empty/],
+    [['--to', 'http://127.0.0.1:1/', '--secret-file', '-'], /^error: --secret-file holds no secret/],
     [['--to', 'http://127.0.0.1:1/', '--secret-file', '-', '--data', '@-'], /^error: Only one of/],
   ])('send %j is exit 2', async (flags, error) => {
     expectFailure(await alone(['events', 'send', 'deal.created', ...flags]), 2, error)
