@@ -1,5 +1,6 @@
 import { dateOf, midnightOf } from './days.ts'
 import { mistake, type Token, tokensOf } from './filter.tokens.ts'
+import { nearest } from './nearest.ts'
 import { shown } from './problem.ts'
 import { parseDuration } from './since.ts'
 
@@ -278,7 +279,12 @@ export const parseFilter = (text: string, vocabulary: Vocabulary): Filter => {
     const named = name.slice(prefix.length)
     const prefixes = [fieldPrefix, ...vocabulary.terms.keys()].filter((term) => term.endsWith('.'))
     const known = [...vocabulary.terms.keys(), ...vocabulary.columns, 'not']
-    const suggestion = meant(token, [...known, ...prefixes.map((term) => term + named)])
+    const near = nearest(prefix, prefixes)
+    const isMisspelt = name.length > 2 && !prefixes.includes(`${name}.`)
+    const likely = isMisspelt ? (nearest(name, known) ?? (near && near + named)) : undefined
+    const suggestion =
+      meant(token, [...known, ...prefixes.map((term) => term + named)]) ||
+      (likely && `; did you mean "${shown(likely)}"?`)
     throw mistake(
       token.column,
       `unknown term "${shown(name)}"${suggestion || `; available: ${availableTerms(vocabulary)}`}`,

@@ -26,6 +26,9 @@ const eventsOf = {
   webinar: ['registered', 'reminder', 'attended', 'missed'],
 } as const satisfies Record<Subject['kind'], readonly string[]>
 
+/** The events of courses and of webinars. */
+export const lifecycleEvents: readonly string[] = [...new Set<string>(Object.values(eventsOf).flat())]
+
 export type LifecycleEvent = (typeof eventsOf)[Subject['kind']][number]
 
 const shown = {

@@ -10,6 +10,7 @@ const columns: Column<BindingView>[] = [
   ...properties<BindingView>('subjectLine', 'sender'),
 ]
 
+const events = async () => (await import('./lifecycle.bindings.ts')).lifecycleEvents
 const subject = argument('<subject>', 'course:<id> or webinar:<id>', { noun: 'courses or webinars' })
 
 /** The commands `svc bindings`. */
@@ -38,7 +39,7 @@ export const commands: CommandList = [
       argument(
         '<event>',
         'enrolled, completed or reminder of a course; registered, reminder, attended or missed of a webinar',
-        { noun: null },
+        { noun: null, of: events },
       ),
       argument('<project>', 'id or name'),
     ],
@@ -60,7 +61,7 @@ export const commands: CommandList = [
       'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --dry-run',
       'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --yes',
     ],
-    arguments: [subject, argument('<event>', '', { noun: null })],
+    arguments: [subject, argument('<event>', '', { noun: null, of: events })],
     flags: changing(),
     run: async ({ out, work }, subject, event) => {
       const { unsetBinding } = await import('./lifecycle.ts')

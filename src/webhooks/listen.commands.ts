@@ -96,7 +96,9 @@ const run = async (context: Context, options: Options): Promise<void> => {
     ready: ({ webhookId, secret }: { webhookId: string; secret: string }) => {
       isReady = true
       if (options.printSecret) {
-        out.line(secret)
+        if (out.isJson) out.one({ secret })
+        else if (out.format === 'ids') out.note(`secret: ${secret}`)
+        else out.line(secret)
         out.note('This secret signs deliveries to this command, until it ends.')
       }
       const to = forwardTo ? `, forwarded to ${forwardTo.href}` : ''

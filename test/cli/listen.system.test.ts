@@ -117,7 +117,7 @@ test('--forward-to forwards the request unchanged and returns the answer', async
   const receiver = await openReceiver()
   receiver.always({ status: 418, body: 'short and stout', headers: { 'retry-after': '7' } })
   const listener = await startListener(['--jsonl', '--print-secret', '--forward-to', `${receiver.url}/in?a=1`])
-  const secret = listener.lines()[0]!
+  const { secret } = JSON.parse(listener.lines()[0]!)
   expect(secret).toMatch(/^whsec_/)
   const [event] = await emit('contact.created')
   const [request] = await receiver.arrived(1)

@@ -13,6 +13,7 @@ const [enter, down, space, ctrlC] = ['\r', '\u001b[B', ' ', '\u0003']
 let account: TestAccount
 let folder: string
 let dealId: string
+let courseId: string
 
 const run = (...args: string[]) => svc(t, [...args, '--account', account.id])
 const json = async (...args: string[]) => (await run(...args, '--json')).json
@@ -25,6 +26,7 @@ beforeAll(async () => {
   await json('lists', 'create', '--name', 'People')
   await json('contacts', 'upsert', '--list', 'People', '--email', 'ada@people.example')
   dealId = (await json('deals', 'create', '--title', 'Roof', '--email', 'ada@people.example')).id
+  courseId = (await json('courses', 'create', '--title', 'Sailing')).id
   await writeFile(join(folder, 'j.yaml'), 'name: Hand\ntrigger: { kind: manual }\nsteps: [{ kind: exit }]\n')
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -46,6 +48,8 @@ test.each<[string[], number, string]>([
   [['deals', 'list', '--status', 'opne'], 2, '(did you mean open?)'],
   [['lists', 'show', 'Peple'], 3, 'There is no list Peple (did you mean People?)'],
   [['accounts', 'set-plan', 'buisness'], 3, '(did you mean business?)'],
+  [['bindings', 'set', 'COURSE', 'enroled', 'x'], 2, '(did you mean enrolled?)'],
+  [['contacts', 'list', '--where', 'emial ~ x'], 2, 'unknown term "emial"; did you mean "email"?'],
   [['keys', 'create', '--name', 'x', '--scope', 'send,contcts'], 2, '(did you mean contacts?)'],
   [
     ['webhooks', 'create', '--url', 'https://hooks.example.com/', '--events', 'deal.created,deal.stage_change'],
@@ -56,7 +60,11 @@ test.each<[string[], number, string]>([
   [['lists', 'shwo'], 2, '(did you mean show?)'],
   [['lists', 'create', '--nmae', 'x'], 2, "unknown option '--nmae' (did you mean --name?)"],
 ])('%j is exit %i and suggests the right word', async (args, status, says) => {
-  const ran = await svc(t, [...args.map((arg) => (arg === 'ID' ? dealId : arg)), '--account', account.id])
+  const ran = await svc(t, [
+    ...args.map((arg) => (arg === 'ID' ? dealId : arg === 'COURSE' ? `course:${courseId}` : arg)),
+    '--account',
+    account.id,
+  ])
   expect([ran.status, ran.stdout, ran.stderr]).toEqual([status, '', expect.stringContaining(says)])
   expect(ran.stderr.split('\n')[0]).toMatch(/^error: /)
 })
