@@ -115,7 +115,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const counters = options.counters ?? createCounters()
     if (options.development) await markDevelopment(database.sql)
     clock = options.now ? localClock(options.now) : await openClock(database)
-    const { now, systemNow, onMoved: onClockMoved } = clock
+    const { now, systemNow, onMoved: onClockMoved, catchUp: catchUpClock } = clock
     const box = createSecretBox(config.secret)
     const former = await formerKeys(database.sql, box)
     const recording = recordErasures(config)
@@ -156,6 +156,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
       now,
       systemNow,
       onClockMoved,
+      catchUpClock,
       close,
       ...units,
     }

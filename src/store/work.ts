@@ -113,6 +113,8 @@ export interface App {
   systemNow(): Date
   /** Calls `run` each time the clock of a development database has moved, until the returned function is called. */
   onClockMoved(run: () => void): () => void
+  /** Reads the clock of a development database again, because a statement can see a move of it before its notice arrives. */
+  catchUpClock(): Promise<void>
   /** Opens a unit of work. Throws Problem `not_found` if the account does not exist or is being deleted. */
   work<T>(accountId: string, actor: string, run: (work: Work) => Promise<T>): Promise<T>
   /** Opens a unit of work without an account: for accounts, plans, and jobs that work across accounts. */

@@ -15,7 +15,12 @@ const maxKept = 5000
  * Returns the function that posts a delivery, signed at the time of posting with the secrets of its target, if it has any
  * (docs/reference/events.md#signature). It rejects only if the secret can't be opened: that does not count as an attempt.
  */
-export const createPoster = ({ box, http, systemNow }: Pick<App, 'box' | 'http' | 'systemNow'>) => {
+export const createPoster = ({
+  box,
+  http,
+  systemNow,
+  catchUpClock,
+}: Pick<App, 'box' | 'http' | 'systemNow' | 'catchUpClock'>) => {
   const secrets = new Map<string, string>()
 
   const open = (sealedSecret: string, targetId: string): string => {
@@ -30,6 +35,7 @@ export const createPoster = ({ box, http, systemNow }: Pick<App, 'box' | 'http' 
   return async (claimed: ClaimedDelivery): Promise<PostOutcome> => {
     const { accountId, url, targetId, key } = claimed
     const body = Buffer.from(claimed.body)
+    await catchUpClock()
     const secrets = [claimed.sealedSecret, claimed.formerSealedSecret].filter((sealed) => sealed !== null)
     const headers =
       secrets.length === 0
