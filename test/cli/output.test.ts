@@ -487,3 +487,15 @@ test('an object is printed with its ids if their names can not be read', async (
   out.one(await out.named({ id: 'deal_1', listId: 'lst_1' }))
   expect(stdout.text()).toContain('lst_1')
 })
+
+test('an object whose names leave no room has its values below them, and no line is too wide', () => {
+  const { out, stdout } = open('table', { columns: 40 })
+  out.one({ version: '1.0', 'deliveries of the last hour': '7 delivered, embedded in /home/somebody/project/.svc' })
+  expect(stdout.lines()).toEqual([
+    'version',
+    '  1.0',
+    'deliveries of the last hour',
+    '  7 delivered, embedded in',
+    '  /home/somebody/project/.svc',
+  ])
+})

@@ -154,6 +154,9 @@ const drawPartRows = (drawing: Drawing, rows: readonly object[]): string[] => {
   return rows.flatMap((row, i) => [...(i > 0 ? [''] : []), ...drawObject(drawing, row as Record<string, unknown>)])
 }
 
+/** If less room is left beside the names of an object, and a value needs more, its values are below them. */
+const leastRoom = 20
+
 /**
  * Draws an object: `name  value` on a line each, long values wrapped. Values that need more follow: lists of objects as
  * tables, other nested values as indented JSON. Nothing is cut.
@@ -161,12 +164,14 @@ const drawPartRows = (drawing: Drawing, rows: readonly object[]): string[] => {
 export const drawObject = (drawing: Drawing, thing: Readonly<Record<string, unknown>>): string[] => {
   const entries = Object.entries(mergeMoney(thing))
   const nameWidth = Math.max(...entries.map(([name]) => widthOf(labelOf(name))))
-  const room = drawing.columns - nameWidth - 2
+  const besideNames = drawing.columns - nameWidth - 2
+  const textOf = (name: string, value: unknown): string =>
+    shownText(cellOfPerson(name, value, drawing.now()), drawing.now(), true).text
+  const isLong = ([name, value]: [string, unknown]) => !isTable(value) && widthOf(textOf(name, value)) > besideNames
+  const isBelow = !drawing.isWide && besideNames < leastRoom && entries.some(isLong)
+  const room = isBelow ? drawing.columns - 2 : besideNames
   const isPart = (value: unknown) =>
     isTable(value) || (isObject(value) && !isMoney(value) && JSON.stringify(value).length > room)
-  const textOf = (name: string, value: unknown): string => {
-    return shownText(cellOfPerson(name, value, drawing.now()), drawing.now(), true).text
-  }
   const drawPart = (value: unknown): string[] =>
     isTable(value)
       ? drawPartRows(drawing, value)
@@ -178,11 +183,10 @@ export const drawObject = (drawing: Drawing, thing: Readonly<Record<string, unkn
     .flatMap(([name, value]) => {
       const text = textOf(name, value)
       const [first, ...others] = drawing.isWide ? [text] : wrapped(text, room)
+      const paint = (line: string) => (drawing.isColoured ? painted(name, line) : line)
+      if (isBelow) return [labelOf(name), ...[first!, ...others].map((line) => `  ${paint(line)}`)]
       const padded = labelOf(name) + ' '.repeat(nameWidth - widthOf(labelOf(name)))
-      return [
-        `${padded}  ${drawing.isColoured ? painted(name, first!) : first}`,
-        ...others.map((line) => ' '.repeat(nameWidth + 2) + line),
-      ]
+      return [`${padded}  ${paint(first!)}`, ...others.map((line) => ' '.repeat(nameWidth + 2) + line)]
     })
   const parts = entries.filter(([, value]) => isPart(value))
   return [...shown, ...parts.flatMap(([name, value]) => ['', labelOf(name), ...drawPart(value)])]
