@@ -88,6 +88,8 @@ interface Scope {
   except?: readonly string[]
   /** Selects the part of the page that is checked. The whole of /docs takes axe-core 12 s of CPU time on all screens. */
   within?: string
+  /** Selects the elements whose colors are checked in the dark and on paper, if others repeat them. Light covers the whole page. */
+  colorsWithin?: string
 }
 
 /**
@@ -146,7 +148,12 @@ export const emailScope: Scope = { except: ['landmark-one-main', 'region'] }
  * Expects the page to fit every screen without an axe-core violation, and to be legible on paper. If the environment variable
  * SCREENSHOTS names a folder, saves screenshots there as `<name>-<width>-<light|dark>.png`.
  */
-export const expectGoodOnEveryScreen = async (page: Page, name: string, scope: Scope = {}): Promise<void> => {
+export const expectGoodOnEveryScreen = async (
+  page: Page,
+  name: string,
+  { colorsWithin, ...scope }: Scope = {},
+): Promise<void> => {
+  const colors = { ...scope, ...(colorsWithin && { within: colorsWithin }) }
   for (const { width, colorScheme } of screens) {
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme })
@@ -154,8 +161,8 @@ export const expectGoodOnEveryScreen = async (page: Page, name: string, scope: S
     if (folder) await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true })
     await expectNoSidewaysScroll(page)
     // Between light and dark only colors differ.
-    await expectAccessible(page, scope, colorScheme === 'dark' ? colorRules : undefined)
+    await (colorScheme === 'dark' ? expectAccessible(page, colors, colorRules) : expectAccessible(page, scope))
   }
   // Emails are documents without an address.
-  if (page.url().startsWith('http')) await expectGoodOnPaper(page, scope)
+  if (page.url().startsWith('http')) await expectGoodOnPaper(page, colors)
 }
