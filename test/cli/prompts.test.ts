@@ -48,6 +48,7 @@ test.each<[string[], number, string]>([
   [['deals', 'list', '--status', 'opne'], 2, '(did you mean open?)'],
   [['lists', 'show', 'Peple'], 3, 'There is no list Peple (did you mean People?)'],
   [['accounts', 'set-plan', 'buisness'], 3, '(did you mean business?)'],
+  [['lists', 'list', '--fields', 'id,nmae'], 2, '(did you mean name?)'],
   [['bindings', 'set', 'COURSE', 'enroled', 'x'], 2, '(did you mean enrolled?)'],
   [['contacts', 'list', '--where', 'emial ~ x'], 2, 'unknown term "emial"; did you mean "email"?'],
   [['keys', 'create', '--name', 'x', '--scope', 'send,contcts'], 2, '(did you mean contacts?)'],

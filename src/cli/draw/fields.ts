@@ -1,3 +1,4 @@
+import { nearest } from '../../lib/nearest.ts'
 import { Problem, shown } from '../../lib/problem.ts'
 import { type Cell, type Column, cellOf, headingOf } from './cells.ts'
 
@@ -54,7 +55,9 @@ export const selected = <Row extends object>(
     .map(([heading]) => heading)
     .filter((heading) => !properties.some((name) => headingOf(name) === heading))
   const available = [...properties, ...new Set(others)]
-  throw new Problem('usage', `Unknown field "${shown(unknown.join(', '))}"; available: ${available.join(', ')}`)
+  const likely = nearest(unknown[0]!, available)
+  const meant = likely ? ` (did you mean ${likely}?)` : ''
+  throw new Problem('usage', `Unknown field "${shown(unknown.join(', '))}"; available: ${available.join(', ')}${meant}`)
 }
 
 /** Returns an object with only the selected properties that it has, in their order. */
