@@ -176,7 +176,7 @@ test('the dry run of what emails or posts to one recipient checks everything, le
   const email = ['--to', to, '--subject', 'Hi', '--text', 'Hello']
   const calls: [command: string[], shows: object][] = [
     [['send', ...email], { to, status: 'pending' }],
-    [['send', ...email, '--to', 'gone@people.example'], { status: 'suppressed', reason: 'manual' }],
+    [['send', '--to', 'gone@people.example', ...email.slice(2)], { status: 'suppressed', reason: 'manual' }],
     [['broadcasts', 'test', broadcast, '--to', to], { to, status: 'pending', projectVersion: 1 }],
     [['webhooks', 'test', hook], { webhookId: hook, type: 'lead.new', data: expect.objectContaining({ test: true }) }],
     [['projects', 'webhook', 'test', 'Spring'], { type: 'interaction.received' }],
