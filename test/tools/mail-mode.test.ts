@@ -131,3 +131,16 @@ test('an unknown mode, times for accept, and a catcher that does not run are ref
     'error: No mail catcher is running here\n  next: svc dev starts one; name its data folder with SVC_DATA_DIR\n',
   )
 })
+
+test.each([['list'], ['show', 'x'], ['mode']])(
+  'svc mail %s where no mail catcher ran says where to look',
+  async (...words) => {
+    const nowhere = join(folder, 'nowhere')
+    const ran = await svc({ env: { ...t.env, SVC_DATA_DIR: nowhere } }, ['mail', ...words])
+    expect([ran.status, ran.stdout, ran.stderr]).toEqual([
+      7,
+      '',
+      `error: No mail catcher ran here: there is no ${nowhere}\n  next: svc dev starts one; name its data folder with SVC_DATA_DIR\n`,
+    ])
+  },
+)

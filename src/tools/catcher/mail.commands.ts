@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dataDirOf } from '../../app/config.ts'
 import { type CommandList, command } from '../../cli/define.ts'
@@ -32,6 +33,16 @@ const dataDir = (): string => {
   actAsOwner(path)
   return path
 }
+
+/** Returns the data folder of `svc dev`. Throws Problem `unavailable` if there is none: somewhere else are the emails. */
+const existingDataDir = (): string => {
+  const path = dataDir()
+  if (!existsSync(path)) throw noCatcher(`No mail catcher ran here: there is no ${path}`)
+  return path
+}
+
+const noCatcher = (sentence: string) =>
+  new Problem('unavailable', sentence, { hint: 'svc dev starts one; name its data folder with SVC_DATA_DIR' })
 
 const look = async (mail: CaughtMail): Promise<MailView> => {
   const { parseMail, viewOf } = await import('./catcher.read.ts')
@@ -114,6 +125,7 @@ export const commands: CommandList = [
     aheadMs,
     run: async ({ out }, { limit = '1000', ...filter }) => {
       const page = pageRequest({ limit })
+      existingDataDir()
       await out.list('mail', await Promise.all((await find(filter, page.limit)).map(look)), columns, null, {
         called: 'email',
       })
@@ -130,7 +142,7 @@ export const commands: CommandList = [
     aheadMs,
     run: async ({ out }, id, { raw, ...flags }) => {
       const { findCaught } = await import('./catcher.ts')
-      const mail = findCaught(dataDir(), id)
+      const mail = findCaught(existingDataDir(), id)
       if (!mail) throw noSuch('email', id, { hint: 'svc mail list' })
       await print(out, mail, { ...flags, ...(raw && { source: true }) })
     },
@@ -191,16 +203,13 @@ export const commands: CommandList = [
       const times = timesOf(flags.times)
       if (mode === undefined) {
         if (times !== null) throw new Problem('usage', '--times needs a mode: refuse, defer or hang')
-        const now = readMode(dataDir())
+        const now = readMode(existingDataDir())
         return printMode(out, now.mode, now.times)
       }
       const wanted = mailModes.find((known) => known === mode)
       if (!wanted) throw new Problem('usage', `Unknown mode ${shown(mode)}; available: ${mailModes.join(', ')}`)
       if (wanted === 'accept' && times !== null) throw new Problem('usage', "accept can't be combined with --times")
-      if (runningCatcher(dataDir()) === null)
-        throw new Problem('unavailable', 'No mail catcher is running here', {
-          hint: 'svc dev starts one; name its data folder with SVC_DATA_DIR',
-        })
+      if (runningCatcher(dataDir()) === null) throw noCatcher('No mail catcher is running here')
       const set = setMode(dataDir(), wanted, times)
       printMode(out, set.mode, set.times)
     },
