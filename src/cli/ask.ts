@@ -29,6 +29,25 @@ const shownOf = (choice: Choice) => ({
   short: printable(choice.short ?? choice.name ?? choice.value),
 })
 
+/**
+ * Returns the answer of a prompt. Ctrl-D ends it as Ctrl-C does: it closes the reader of standard input, and the prompt
+ * would wait forever.
+ */
+const answerOf = async <Answer>(ask: (context: { signal: AbortSignal }) => Promise<Answer>): Promise<Answer> => {
+  const { stdin } = process
+  const closed = new AbortController()
+  const onPause = () => closed.abort()
+  stdin.once('pause', onPause)
+  try {
+    return await ask({ signal: closed.signal })
+  } catch (error) {
+    if ((error as Error)?.name !== 'AbortPromptError') throw error
+    throw Object.assign(new Error('Ctrl-D ended the question'), { name: 'ExitPromptError' })
+  } finally {
+    stdin.off('pause', onPause)
+  }
+}
+
 /** Asks for a text; Enter accepts `preset`. If `check` returns a complaint, the question stays open. */
 export const askText = async (
   message: string,
@@ -36,33 +55,32 @@ export const askText = async (
   preset?: string,
 ): Promise<string> => {
   const { input } = await import('@inquirer/prompts')
-  return input({
-    message,
-    required: true,
-    ...(preset !== undefined && { default: preset }),
-    validate: async (text) => (await check?.(text.trim())) ?? true,
-  })
+  const validate = async (text: string) => (await check?.(text.trim())) ?? true
+  const options = { message, required: true, validate, ...(preset !== undefined && { default: preset }) }
+  return answerOf((context) => input(options, context))
 }
 
 /** Asks for a secret, whose characters are masked. */
 export const askSecret = async (message: string): Promise<string> => {
   const { password } = await import('@inquirer/prompts')
-  return password({ message, mask: true, validate: (text) => text.trim() !== '' || 'It is empty' })
+  const validate = (text: string) => text.trim() !== '' || 'It is empty'
+  return answerOf((context) => password({ message, mask: true, validate }, context))
 }
 
 /** Asks for one of several values. */
 export const askChoice = async (message: string, choices: readonly Choice[]): Promise<string> => {
   const { search, select } = await import('@inquirer/prompts')
   const shown = choices.map(shownOf)
-  if (shown.length < searchFrom) return select({ message, choices: shown, pageSize })
+  if (shown.length < searchFrom) return answerOf((context) => select({ message, choices: shown, pageSize }, context))
   const source = (term = '') => shown.filter(({ name }) => name.toLowerCase().includes(term.toLowerCase()))
-  return search({ message, source, pageSize })
+  return answerOf((context) => search({ message, source, pageSize }, context))
 }
 
 /** Asks for at least one of several values. */
 export const askSeveral = async (message: string, choices: readonly Choice[]): Promise<string[]> => {
   const { checkbox } = await import('@inquirer/prompts')
-  return checkbox({ message, choices: choices.map(shownOf), required: true, pageSize })
+  const options = { message, choices: choices.map(shownOf), required: true, pageSize }
+  return answerOf((context) => checkbox(options, context))
 }
 
 /** Returns why a file can't be read; undefined if it can. */
@@ -80,5 +98,5 @@ export const checkFile = async (name: string): Promise<string | undefined> => {
 /** Asks whether to continue; Enter means no. */
 export const askConfirm = async (message: string): Promise<boolean> => {
   const { confirm } = await import('@inquirer/prompts')
-  return confirm({ message, default: false })
+  return answerOf((context) => confirm({ message, default: false }, context))
 }

@@ -115,6 +115,15 @@ describe('on a terminal', () => {
     expect((await json('deals', 'show', dealId)).stage).toBe('Proposal')
   })
 
+  test.each<[string, string[], string | RegExp]>([
+    ['a confirmation', ['lists', 'delete', 'People'], 'Go on?'],
+    ['a text', ['lists', 'create'], /Name/],
+    ['a choice', ['deals', 'move'], 'Roof'],
+  ])('Ctrl-D ends %s as Ctrl-C does', async (_, args, question) => {
+    expect((await ask(args, [[question, '\u0004']])).status).toBe(130)
+    expect((await json('lists', 'show', 'People')).name).toBe('People')
+  })
+
   test('stages are those of the pipeline of the deals, or of the given pipeline', async () => {
     await json('pipelines', 'create', '--name', 'Press', '--stage', 'Asked', '--stage', 'New', '--stage', 'Printed:won')
     const press = ['--title', 'Story', '--email', 'ada@people.example', '--pipeline', 'Press']
