@@ -6,9 +6,10 @@ import { startSvc } from '../../support/cli.ts'
 import { Unanswered } from './api.ts'
 import type { Act, Writing } from './writers.ts'
 
-const fileRows = 700
+/** More than an import writes in one transaction. */
+const fileRows = 600
 /** Small enough that any two files have many addresses in common. */
-const addresses = 2000
+const addresses = 900
 
 /** Exit statuses after which the import is continued. 7: the database was unavailable; null: the process was killed. */
 const passing: readonly (number | null)[] = [7, null]

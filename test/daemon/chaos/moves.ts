@@ -8,8 +8,6 @@ import { type OpenApp, openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { createList } from '../../../src/contacts/contacts.ts'
 import { upsertBatch } from '../../../src/contacts/write/upsert.ts'
-import { openDatabase } from '../../../src/store/database.ts'
-import { migrate } from '../../../src/store/schema.ts'
 import { createWebhook } from '../../../src/webhooks/webhooks.ts'
 import { startSvc } from '../../support/cli.ts'
 import { urlOf } from '../../support/server.ts'
@@ -33,6 +31,9 @@ export interface Away {
   close(): Promise<void>
 }
 
+/** A copy of the migrated database of this run. */
+export const awayDatabase = 'svc_chaos_away'
+
 const contactsEach = 200
 const path = '/moved'
 
@@ -41,16 +42,7 @@ export const openAway = async (
   common: Record<string, string>,
   receiverUrl: string,
 ): Promise<Away> => {
-  const url = urlOf(serverUrl, 'svc_chaos_away')
-  const server = openDatabase(serverUrl, { max: 1 })
-  await server.sql('create database svc_chaos_away')
-  await server.close()
-  const fresh = openDatabase(url, { max: 1 })
-  await migrate(fresh, url)
-  await fresh.sql(
-    `insert into mail_domains (domain, finding, expires_at) values ('chaos.example', 'mx', now() + interval '10 years')`,
-  )
-  await fresh.close()
+  const url = urlOf(serverUrl, awayDatabase)
   const env = { ...common, SVC_SECRET: 'the secret of the other installation', DATABASE_URL: url }
   const app = await openApp(readConfig(env))
   const { id: accountId } = await app.operate('cli:chaos', (operation) =>

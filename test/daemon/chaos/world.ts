@@ -17,7 +17,7 @@ import { openReceiver, type Receiver } from '../../support/receiver.ts'
 import { urlOf } from '../../support/server.ts'
 import { openSink, type Sink } from '../../support/smtp.ts'
 import { prepareClock } from './clock.ts'
-import { type Away, openAway } from './moves.ts'
+import { type Away, awayDatabase, openAway } from './moves.ts'
 
 export const eventTypes = [
   'contact.created',
@@ -61,21 +61,26 @@ const hour = 3_600_000
 /** Reminders of the webinars are due after this much time of the development clock. */
 export const reminderDelayMs = hour
 
-const createDatabase = async (serverUrl: string): Promise<string> => {
+/** Creates the databases of both installations; returns the URL of the first. */
+const createDatabases = async (serverUrl: string): Promise<string> => {
   const url = urlOf(serverUrl, database)
   const server = openDatabase(serverUrl, { max: 1 })
   await server.sql(`create database ${database}`)
-  await server.close()
   const empty = openDatabase(url, { max: 1 })
   await prepareClock(empty.sql, database)
   await empty.close()
   const fresh = openDatabase(url, { max: 1 })
   await migrate(fresh, url)
-  await markDevelopment(fresh.sql)
   await fresh.sql(
     `insert into mail_domains (domain, finding, expires_at) values ('chaos.example', 'mx', now() + interval '10 years')`,
   )
   await fresh.close()
+  // Its clock is a table of its own, which no fault steps.
+  await server.sql(`create database ${awayDatabase} template ${database}`)
+  await server.close()
+  const own = openDatabase(url, { max: 1 })
+  await markDevelopment(own.sql)
+  await own.close()
   return url
 }
 
@@ -125,7 +130,7 @@ const populate = async (app: OpenApp, receiver: Receiver) => {
 
 export const openWorld = async (serverUrl: string): Promise<World> => {
   const [receiver, sink] = await Promise.all([openReceiver(), openSink()])
-  const url = await createDatabase(serverUrl)
+  const url = await createDatabases(serverUrl)
   const env = {
     SVC_SECRET: 'a secret that only tests use',
     SVC_SMTP_URL: sink.url,

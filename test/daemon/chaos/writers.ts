@@ -51,10 +51,10 @@ const single: Act = async ({ world, api, ledger, random }, name, n) => {
 }
 
 /** Several writers add the same addresses, in the same and in different orders, always with the same fields. */
-const poolSize = 3000
+const poolSize = 1000
 const batch: Act = async ({ world, api, ledger, random }) => {
   const listId = world.lists.pool
-  const numbers = new Set(Array.from({ length: random.between(5, 120) }, () => random.between(0, poolSize - 1)))
+  const numbers = new Set(Array.from({ length: random.between(5, 40) }, () => random.between(0, poolSize - 1)))
   const contacts = [...numbers].map((i) => ({ email: addressOf(`pool-${i}`), color: `c${i % 7}` }))
   await api.ask('POST', '/contacts', { body: { listId, contacts } })
   for (const { email, color } of contacts)
