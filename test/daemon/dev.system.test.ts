@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { consoleUrl } from '../../src/tools/dev/dev.ts'
-import { type Ran, startSvc, svc, svcProcess } from '../support/cli.ts'
+import { type Ran, startSvc, svc, useOneApp } from '../support/cli.ts'
 import { freePort, startDaemon } from '../support/daemon.ts'
 import { eventually, settlesWithin } from '../support/eventually.ts'
 import { copyDataFolder, newDataFolder } from '../support/folder.ts'
@@ -171,11 +171,13 @@ describe('while svc dev runs', () => {
     const other = await listen(port + 1)
     const starting = startDev(target)
     await isStarting()
-    const second = await svcProcess(target, ['dev'])
+    const second = await svc(target, ['dev'])
     dev = await starting
     other.close()
     start = { keyBefore, reset, onTakenPort, consoleOfKilled, second }
   })
+  // The commands' own way to the database is the subject of the later starts.
+  useOneApp()
 
   test('it created a new demo in a database that was reset, after a start that failed', async () => {
     expect(start.reset.status).toBe(0)
@@ -237,7 +239,7 @@ describe('while svc dev runs', () => {
       const read = () => Promise.all(['demo.json', 'catcher'].map((name) => readFile(join(folder, name), 'utf8')))
       const kept = await read()
       const at = await portOfSecond()
-      const second = await svcProcess(target, ['dev'], { env: { SVC_PORT: String(at) } })
+      const second = await svc(target, ['dev'], { env: { SVC_PORT: String(at) } })
       expect(second).toMatchObject({ status: 6, stdout: '' })
       expect(second.stderr).toBe(
         `error: svc dev already runs on ${folder}, at http://127.0.0.1:${port}\n  next: use that one, or stop it with Ctrl-C; for a second one set SVC_DATA_DIR (or --data-dir) to another folder and SVC_PORT to a free port\n`,
