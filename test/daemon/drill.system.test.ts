@@ -15,8 +15,9 @@ import { hour, makeWebinar } from '../webinars/support.ts'
 
 // kill -9 of a real daemon in the middle of everything that it does; the next one resumes each kind of work.
 
-const events = 600
-const people = { messages: 300, runs: 100, broadcast: 2000, webinar: 200, bookings: 100 }
+const events = 300
+// A broadcast takes more than three batches: of the command, and of each daemon.
+const people = { messages: 150, runs: 60, broadcast: 1600, webinar: 100, bookings: 60 }
 const relayConnections = 5
 
 const receiver = useReceiver()
