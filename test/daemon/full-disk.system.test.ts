@@ -1,13 +1,17 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, statfsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { svcProcess } from '../support/cli.ts'
+import { createAccount, createKey } from '../../src/accounts/accounts.ts'
+import { openApp } from '../../src/app/app.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { createList } from '../../src/contacts/contacts.ts'
 import { callDaemon, type Daemon, startDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
+import { migratedDataFolder } from '../support/folder.ts'
 import { needsRoot } from '../support/needs.ts'
 
 /** Large enough for a new database, small enough to be filled in a second. */
@@ -22,8 +26,9 @@ describe('a full disk', needsRoot, () => {
     disk = await mkdtemp(join(tmpdir(), 'svc-disk-'))
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m`, 'tmpfs', disk])
     chmodSync(disk, 0o755)
-    await mkdir(join(disk, 'data'))
-    target = { env: { SVC_DATA_DIR: join(disk, 'data'), SVC_RATE_LIMIT: '0' } }
+    const data = join(disk, 'data')
+    execFileSync('cp', ['-a', await migratedDataFolder(), data])
+    target = { env: { SVC_DATA_DIR: data, SVC_RATE_LIMIT: '0' } }
   })
   afterAll(async () => {
     await daemon?.stop()
@@ -33,17 +38,15 @@ describe('a full disk', needsRoot, () => {
 
   test('writes and /readyz are 503 with Retry-After until there is space again, and nothing is lost', async () => {
     daemon = await startDaemon(target)
-    const { json: account } = await svcProcess(target, ['accounts', 'create', '--name', 'Acme', '--json'])
-    const { json: key } = await svcProcess(target, ['keys', 'create', '--account', account.id, '--name', 'x', '--json'])
-    const { json: list } = await svcProcess(target, [
-      'lists',
-      'create',
-      '--account',
-      account.id,
-      '--name',
-      'L',
-      '--json',
-    ])
+    const app = await openApp(readConfig({ ...target.env, SVC_LOG_LEVEL: 'silent' }))
+    const { id } = await app.operate('cli:test', (operation) =>
+      createAccount(operation, { name: 'Acme', plan: 'unlimited' }),
+    )
+    const { key, list } = await app.work(id, 'cli:test', async (work) => ({
+      key: (await createKey(work, { name: 'x' })).key,
+      list: await createList(work, { name: 'L' }),
+    }))
+    await app.close()
     const write = async (n: number) => {
       // The server compresses repeated text.
       const text = randomBytes(4_500).toString('hex')
@@ -51,7 +54,7 @@ describe('a full disk', needsRoot, () => {
         email: `u${n}-${i}@example.org`,
         text: `${n} ${i} ${text}`,
       }))
-      return callDaemon(daemon, 'POST', '/contacts', { key: key.key, body: { listId: list.id, contacts } })
+      return callDaemon(daemon, 'POST', '/contacts', { key, body: { listId: list.id, contacts } })
     }
     expect((await write(0)).status).toBe(200)
     const { bavail, bsize } = statfsSync(disk)
@@ -70,7 +73,7 @@ describe('a full disk', needsRoot, () => {
     await rm(ballast)
     await eventually(async () => (await fetch(`${daemon.url}/readyz`)).ok)
     await eventually(async () => (await write(1_000)).status === 200)
-    const { json: lists } = await svcProcess(target, ['lists', 'list', '--account', account.id, '--json'])
-    expect(lists.lists[0].rowCount).toBe(50 * (written.length + 1))
+    const { body } = await callDaemon(daemon, 'GET', '/lists', { key })
+    expect(body.lists[0]!.rowCount).toBe(50 * (written.length + 1))
   })
 })
