@@ -8,6 +8,7 @@ import { trimEndOf } from '../lib/strings.ts'
 import { parseCidrs } from '../net/addresses.ts'
 import { readAuthorities } from '../net/authorities.ts'
 import { parseServers } from '../net/resolver.ts'
+import { relayOfUrl } from '../senders/relays.access.ts'
 import type { Settings } from '../store/work.ts'
 import { findSecret, keptSecret } from './secret.ts'
 
@@ -74,6 +75,10 @@ const Environment = z.object({
     .refine(
       (text) => !URL.canParse(text) || /^(\?tls=optional)?$/.test(new URL(text).search),
       'can have only the parameter ?tls=optional',
+    )
+    .refine(
+      (text) => !URL.canParse(text) || isAccepted(relayOfUrl)(text),
+      'has a % that is not followed by two hex digits',
     )
     .optional(),
   SVC_CA_FILE: z.string().refine(isAccepted(readAuthorities), 'must name a file of certificates (PEM)').optional(),

@@ -1,4 +1,5 @@
 import { invalid, notFound } from '../lib/problem.ts'
+import { decodedPart } from '../lib/url-parts.ts'
 import { type ImapAccess, MailboxFailure, withMailbox } from '../net/imap.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
@@ -44,14 +45,6 @@ const urlOf = ({ host, port, isSecure, username, folder }: Omit<ImapAccess, 'pas
   return `${isSecure ? 'imaps' : 'imap'}://${encodeURIComponent(username)}@${place}${path}`
 }
 
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    throw invalid('url has a % that is not followed by two hex digits')
-  }
-}
-
 /** Parses `imap[s]://user@host[:port][/folder]`. Throws Problem `invalid`, also for a URL with a password. */
 const parseUrl = (text: string): Omit<ImapAccess, 'password'> => {
   const url = URL.canParse(text) ? new URL(text) : null
@@ -63,8 +56,8 @@ const parseUrl = (text: string): Omit<ImapAccess, 'password'> => {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? (isSecure ? 993 : 143) : Number(url.port),
     isSecure,
-    username: decoded(url.username),
-    folder: decoded(url.pathname.replace(/^\/|\/$/g, '')) || inbox,
+    username: decodedPart(url.username),
+    folder: decodedPart(url.pathname.replace(/^\/|\/$/g, '')) || inbox,
   }
 }
 

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { notFound, Problem, shown } from '../lib/problem.ts'
+import { decodedPart } from '../lib/url-parts.ts'
 
 /** Validates input as `parse` of lib/parse.ts does, which is loaded at the first use: help needs no zod. */
 export const parse = async <S extends z.ZodType>(shape: S, input: unknown, name?: string): Promise<z.output<S>> =>
@@ -75,7 +76,7 @@ export const readSecret = async (
 /** Returns the question for the password of a URL's user; null if the URL has no user, or there is no terminal. */
 export const passwordQuestion = (asks: boolean, url: string): string | null => {
   const user = URL.parse(url)?.username
-  return asks && user ? `Password of ${decodeURIComponent(user)}:` : null
+  return asks && user ? `Password of ${decodedPart(user)}:` : null
 }
 
 /**

@@ -1,3 +1,4 @@
+import { decodedPart } from '../lib/url-parts.ts'
 import type { RelayAccess } from '../net/smtp.ts'
 import type { StoredRelay } from './relays.rows.ts'
 
@@ -10,7 +11,7 @@ export const accessOf = (
   return { host, port, isSecure, isTlsOptional, username, password }
 }
 
-/** Parses `smtp[s]://user:password@host:port[?tls=optional]`, the form of SVC_SMTP_URL. */
+/** Parses `smtp[s]://user:password@host:port[?tls=optional]`, the form of SVC_SMTP_URL. Throws Problem `invalid`. */
 export const relayOfUrl = (text: string): RelayAccess => {
   const { protocol, hostname, port, username, password, search } = new URL(text)
   const isSecure = protocol === 'smtps:'
@@ -19,7 +20,7 @@ export const relayOfUrl = (text: string): RelayAccess => {
     port: port === '' ? (isSecure ? 465 : 587) : Number(port),
     isSecure,
     isTlsOptional: search === '?tls=optional',
-    username: username === '' ? null : decodeURIComponent(username),
-    password: password === '' ? null : decodeURIComponent(password),
+    username: username === '' ? null : decodedPart(username),
+    password: password === '' ? null : decodedPart(password),
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { lockAccount } from '../accounts/accounts.ts'
 import { emailAddress } from '../lib/address.ts'
+import { normalizeEmail } from '../lib/email.ts'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
@@ -44,7 +45,8 @@ const senderNotFound = (ref: string) => noSuch('sender', ref, { hint: 'svc sende
 
 /** Finds a sender by its id or address. Throws Problem `not_found`. */
 export const findSender = async (work: Work, ref: string): Promise<SenderView> => {
-  const sender = (await listSenders(work)).find(({ id, email }) => id === ref || email === ref)
+  const address = normalizeEmail(ref)
+  const sender = (await listSenders(work)).find(({ id, email }) => id === ref || email === address)
   if (!sender) throw senderNotFound(ref)
   return sender
 }

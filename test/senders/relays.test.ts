@@ -85,6 +85,7 @@ test.each([
   'smtp://relay.example/path',
   'smtp://relay.example?tls=off',
   'smtp://relay.example?tls=optional&x=1',
+  'smtp://50%off@relay.example',
 ])('%s is refused', async (url) => {
   await expect(set(url)).rejects.toMatchObject({ kind: 'invalid' })
 })

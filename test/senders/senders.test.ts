@@ -75,3 +75,10 @@ test('of two deletions of a sender at once, one deletes it', async () => {
   expect(done.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   expect(await inAccount(listSenders)).toEqual([])
 })
+
+test('a sender is found by its address in any case, and with blanks around it', async () => {
+  const { id } = await add('hello@shop.example')
+  expect(await inAccount((work) => findSender(work, ' HELLO@Shop.example '))).toMatchObject({ id })
+  expect(await inAccount((work) => makeDefaultSender(work, 'Hello@shop.example'))).toMatchObject({ id })
+  expect(await inAccount((work) => deleteSender(work, 'hello@SHOP.example'))).toMatchObject({ id })
+})

@@ -3,7 +3,7 @@ import type { Context } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, type FlagValues, present, text } from '../../cli/flags.ts'
 import { createProgress } from '../../cli/progress.ts'
-import { conflict, notFound, Problem } from '../../lib/problem.ts'
+import { notFound, Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 
 const progressOf = (context: Context) => (context.out.format === 'ids' ? null : createProgress(process.stderr, 'rows'))
@@ -14,44 +14,37 @@ const unlessStopped = ({ out, signal }: Context, error: unknown, what: string): 
   out.note(what)
 }
 
-const openPrivate = (fs: typeof import('node:fs'), path: string): number => {
-  fs.rmSync(path, { force: true })
-  return fs.openSync(path, 'wx', 0o600)
-}
-
 const backup = async (context: Context, file: string): Promise<void> => {
   const { out, signal } = context
   const { openForInspection } = await import('../open.ts')
   const { writeBackup } = await import('../../store/backup/backup.ts')
   const { version } = await import('../../cli/version.ts')
-  const fs = await import('node:fs')
+  const { openNewFile, requireNoFile } = await import('../new-file.ts')
   if (file === '-' && out.isTerminal)
     throw new Problem('usage', "A backup is binary and can't be printed on a terminal", {
       hint: 'svc db backup - > svc.backup',
     })
-  if (file !== '-' && fs.existsSync(file)) throw conflict(`${file} already exists`, { hint: 'name another file' })
-  const part = `${file}.part`
+  if (file !== '-') requireNoFile(file)
   const app = await openForInspection()
   const progress = progressOf(context)
+  let made: ReturnType<typeof openNewFile> | null = null
   try {
+    made = file === '-' ? null : openNewFile(file)
     const target =
-      file === '-'
-        ? new (await import('node:stream')).Writable({
-            write: (chunk, _, done) => void process.stdout.write(chunk, done),
-          })
-        : fs.createWriteStream(part, { fd: openPrivate(fs, part), flush: true })
+      made?.target ??
+      new (await import('node:stream')).Writable({
+        write: (chunk, _, done) => void process.stdout.write(chunk, done),
+      })
     const onRows = (rows: number, estimate: number) =>
       progress?.update({ rows, fraction: estimate > 0 ? Math.min(rows / estimate, 0.99) : null })
     const rows = await writeBackup(app.database, target, version(), { signal, onRows }).finally(() => progress?.stop())
-    if (file === '-') return out.note(quantity(rows, 'row'))
-    fs.renameSync(part, file)
-    const bytes = fs.statSync(file).size
-    out.one({ file, rows, bytes })
+    if (!made) return out.note(quantity(rows, 'row'))
+    out.one({ file, rows, bytes: made.publish() })
     out.note('Its credentials are sealed with this SVC_SECRET: keep the secret, too, in another place.')
   } catch (error) {
-    if (file !== '-') fs.rmSync(part, { force: true })
+    made?.discard()
     const { code = '', syscall } = error as NodeJS.ErrnoException
-    if (syscall === 'open' || syscall === 'rm')
+    if (syscall === 'open' || syscall === 'rename')
       throw new Problem('usage', `${file} can't be written (${code})`, { hint: 'svc db backup - > file' })
     if (file === '-' && code === 'EPIPE')
       throw new Problem('internal', 'Standard output was closed before the backup was complete', {

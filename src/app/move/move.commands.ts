@@ -2,7 +2,7 @@ import type { Context } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, needed, present, text, unasked } from '../../cli/flags.ts'
 import { readSecret } from '../../cli/input.ts'
-import { conflict, notFound, Problem } from '../../lib/problem.ts'
+import { notFound, Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 
 interface Flags {
@@ -29,10 +29,10 @@ const exportTo = async (context: Context, ref: string, flags: Flags): Promise<vo
   }
   const given = await context.require(flags, 'out', 'secretFile')
   const passphrase = await passphraseOf(given.secretFile)
-  const { existsSync } = await import('node:fs')
   const { exportAccount } = await import('./move.ts')
+  const { requireNoFile } = await import('../new-file.ts')
   const { version } = await import('../../cli/version.ts')
-  if (existsSync(given.out)) throw conflict(`${given.out} already exists`, { hint: 'name another file' })
+  requireNoFile(given.out)
   if (flags.dryRun) {
     const owned = await operate((operation) => countOwned(operation, id))
     out.note('Nothing was changed. This would be exported, and the account would stop working here:')
@@ -47,7 +47,8 @@ const exportTo = async (context: Context, ref: string, flags: Flags): Promise<vo
     out.note(`Its rows stay here, unused, until you delete them: svc accounts delete ${id}`)
   } catch (error) {
     const { code = '', syscall } = error as NodeJS.ErrnoException
-    if (syscall === 'open' || syscall === 'rm') throw new Problem('usage', `${given.out} can't be written (${code})`)
+    if (syscall === 'open' || syscall === 'rename')
+      throw new Problem('usage', `${given.out} can't be written (${code})`)
     if (!signal.aborted) throw error
     out.note(
       `Stopped: the account answers 503. Run the same command again to continue, or svc accounts export ${id} --abort`,

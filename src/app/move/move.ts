@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { createReadStream } from 'node:fs'
 import {
   beginExport,
   completeExport,
@@ -11,6 +11,7 @@ import { conflict } from '../../lib/problem.ts'
 import { type AccountHeader, readAccount, writeAccount } from '../../store/backup/backup.ts'
 import { readOtherProcesses } from '../../store/processes.ts'
 import type { App } from '../../store/work.ts'
+import { openNewFile } from '../new-file.ts'
 import { openSealed, sealTexts } from '../operate/operate.ts'
 
 interface Run {
@@ -41,14 +42,11 @@ export const exportAccount = async (
   { actor, passphrase, signal, onRows }: Run,
 ): Promise<{ rows: number; bytes: number }> => {
   await requireOneVersion(app, version)
-  const part = `${file}.part`
-  rmSync(part, { force: true })
   // Before the account stops: a folder that can't be written stops nothing.
-  const fd = openSync(part, 'wx', 0o600)
+  const made = openNewFile(file)
   try {
     const { moveId } = await beginExport(app, accountId, actor, signal)
-    const target = createWriteStream(part, { fd, flush: true })
-    const rows = await writeAccount(app.database, target, {
+    const rows = await writeAccount(app.database, made.target, {
       accountId,
       passphrase,
       version,
@@ -59,10 +57,9 @@ export const exportAccount = async (
     })
     // Before the file gets its name: another installation may import it from then on.
     await completeExport(app, accountId, moveId)
-    renameSync(part, file)
-    return { rows, bytes: statSync(file).size }
+    return { rows, bytes: made.publish() }
   } catch (error) {
-    rmSync(part, { force: true })
+    made.discard()
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -21,6 +21,12 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const file = join(folder, 'moved.account')
 const secretFile = join(folder, 'passphrase')
 writeFileSync(secretFile, 'a passphrase that only tests use')
+
+/** The incomplete files that exports have written. */
+const parts = () =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.part'))
+    .map((name) => join(folder, name))
 
 const works = async (side: TestApp, key: string): Promise<boolean> =>
   (await side.request('GET', '/webhooks', { key })).status === 200
@@ -53,7 +59,7 @@ test('killed at any point, export and import continue when they are repeated; th
   await killAt(source, exportArgs, async () => (await stateOf()) !== null)
   expect(['closing', 'exporting']).toContain(await stateOf())
   expect(await sides()).toEqual([false, false])
-  await killAt(source, exportArgs, async () => existsSync(`${file}.part`) && statSync(`${file}.part`).size > 0)
+  await killAt(source, exportArgs, async () => parts().some((part) => statSync(part).size > 0))
   expect(existsSync(file)).toBe(false)
   expect(await sides()).toEqual([false, false])
   await killAt(source, exportArgs, async () => (await stateOf()) === 'exported')

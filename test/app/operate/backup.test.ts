@@ -15,7 +15,7 @@ import { encodeJson, readFrames } from '../../../src/store/backup/format.ts'
 import { type Database, openDatabase } from '../../../src/store/database.ts'
 import { resetSchema } from '../../../src/store/schema.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
-import { svc } from '../../support/cli.ts'
+import { svc, svcProcess } from '../../support/cli.ts'
 import { cloneDatabase, untilLocked } from '../../support/database.ts'
 import { emitEvents, startDeliveries, subscribe, tally } from '../../support/deliveries.ts'
 import { openReceiver } from '../../support/receiver.ts'
@@ -580,5 +580,16 @@ describe('a restore or backup that is refused changes nothing', () => {
     await refused(await svc(t, ['db', 'backup', file, '--json']), 6, /already exists/)
     expect(await readFile(file)).toEqual(whole)
     await refused(await svc(t, ['db', 'backup', join(folder, 'no', 'such', 'folder')]), 2, /can't be written/)
+  })
+
+  test('of two backups to one file at once, one succeeds, and its file is whole', async () => {
+    const twice = join(folder, 'twice.backup')
+    const ran = await Promise.all([1, 2].map(() => svcProcess(t, ['db', 'backup', twice, '--json'])))
+    const written = ran.find(({ status }) => status === 0)!
+    expect(written.json).toEqual({ file: twice, rows: expect.any(Number), bytes: (await stat(twice)).size })
+    const other = ran.find((one) => one !== written)!
+    expect(other).toMatchObject({ status: 6, stdout: '', stderr: expect.stringContaining('already exists') })
+    expect(await svc({ env: target.env }, ['db', 'restore', twice, '--dry-run'])).toMatchObject({ status: 0 })
+    expect((await readdir(folder)).filter((name) => name.startsWith('twice'))).toEqual(['twice.backup'])
   })
 })

@@ -105,6 +105,16 @@ test.each(['https://svc.example/?a=b', 'https://svc.example/#a', 'https://me:sec
   },
 )
 
+test.each(['smtp://50%off@relay.example', 'smtps://me:50%-secret@relay.example'])(
+  'a SVC_SMTP_URL whose user or password can’t be decoded is refused: %s',
+  async (smtpUrl) => {
+    const ran = await svc({ env: { SVC_SMTP_URL: smtpUrl } }, ['config', '--json'])
+    expect(ran).toMatchObject({ status: 4, stdout: '' })
+    expect(ran.stderr).toMatch(/SVC_SMTP_URL has a % that is not followed by two hex digits/)
+    expect(ran.stderr).not.toContain('50%')
+  },
+)
+
 test('SVC_PUBLIC_URL is normalised to ASCII, and an invalid URL is reported', async () => {
   expect(await settings({ SVC_PUBLIC_URL: 'https://Bücher.example/päge//' })).toMatchObject({
     SVC_PUBLIC_URL: ['https://xn--bcher-kva.example/p%C3%A4ge', 'environment'],
