@@ -20,7 +20,7 @@ import type { SmtpClient } from '../net/smtp.ts'
 import { type Clock, localClock, markDevelopment, openClock, requireDevelopment } from '../store/clock.ts'
 import { queueSettings } from '../store/connection.settings.ts'
 import { isUnavailable, openDatabase, type Sql, unavailable } from '../store/database.ts'
-import { checkSecret, readFormerKeys, readPublicUrl } from '../store/installation.ts'
+import { checkInstallation, readFormerKeys, readPublicUrl } from '../store/installation.ts'
 import { connectionName } from '../store/processes.ts'
 import { checkSchema, type SchemaRule } from '../store/schema.ts'
 import type { App, Report } from '../store/work.ts'
@@ -110,7 +110,7 @@ export const openApp = async (config: Config, options: Options = {}): Promise<Op
     const schema = options.schema ?? (server.isOwn ? 'fresh' : 'require')
     if (options.development && !server.isOwn) await requireDevelopment(database.sql, () => isUsed(database.sql))
     await checkSchema(database, server.url(), schema)
-    if (schema !== 'ignore') await checkSecret(database.sql, secretFingerprint(config.secret))
+    if (schema !== 'ignore') await checkInstallation(database.sql, secretFingerprint(config.secret))
     const configInUse = options.links ? await withLinks(config, database.sql, options.links) : config
     const counters = options.counters ?? createCounters()
     if (options.development) await markDevelopment(database.sql)
@@ -210,7 +210,7 @@ const findServer = async ({ databaseUrl, dataDir }: Config, { isThread, onRecove
   return { url: () => embedded.url, isOwn: true, close: embedded.close }
 }
 
-/** Returns the token keys of former secrets; none if another secret sealed them (`checkSecret` reports that). */
+/** Returns the token keys of former secrets; none if another secret sealed them (`checkInstallation` reports that). */
 export const formerKeys = async (sql: Sql, box: SecretBox): Promise<TokenKeys[]> => {
   const sealed = await readFormerKeys(sql)
   try {

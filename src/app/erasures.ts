@@ -47,22 +47,37 @@ export const recordErasures = ({ erasuresFile: file, secret }: Keeper): Listener
         },
       }
 
+/** The lines of a list of erasures. */
+export type ErasureList = readonly string[]
+
+/** Returns the list, or null if there is no file. Throws Problem `kind` if it can't be read. */
+export const readErasures = (file: string | null, kind: 'usage' | 'configuration'): ErasureList | null => {
+  if (file === null) return null
+  try {
+    return readFileSync(file, 'utf8').split('\n')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return null
+    throw new Problem(kind, `The list of erasures ${file} can't be read (${code})`)
+  }
+}
+
 interface Listed {
-  /** The hashes of this secret, each with its last time. */
-  hashes: ReadonlyMap<string, number>
+  /** The hashes of this secret. */
+  hashes: ReadonlySet<string>
   /** Lines of other secrets. */
   unreadable: number
 }
 
-/** Reads the erasures after a time. */
-export const readErasures = (file: string, secret: string, since: number): Listed => {
-  const hashes = new Map<string, number>()
+/** Returns the erasures after a time. */
+export const erasedSince = (list: ErasureList, secret: string, since: number): Listed => {
+  const hashes = new Set<string>()
   let unreadable = 0
-  for (const line of readFileSync(file, 'utf8').split('\n')) {
+  for (const line of list) {
     const [time = '', mark, hash] = line.split(' ')
     const at = Date.parse(time)
     if (hash === undefined || Number.isNaN(at) || at < since) continue
-    if (mark === markOf(secret)) hashes.set(hash, at)
+    if (mark === markOf(secret)) hashes.add(hash)
     else unreadable++
   }
   return { hashes, unreadable }

@@ -3,16 +3,41 @@ import { typed } from './column-types.ts'
 import type { Sql } from './database.ts'
 import { statement } from './statement.ts'
 
-const fingerprintOf = statement(
-  'installation-fingerprint',
-  { row: { fingerprint: 'text' } },
-  'select secret_fingerprint as fingerprint from installation',
+const readInstallation = statement(
+  'read-installation',
+  { row: { fingerprint: 'text', note: 'text?' } },
+  `select secret_fingerprint as fingerprint, obj_description('installation'::regclass, 'pg_class') as note from installation`,
 )
 
 /** Returns the fingerprint of the secret that the database was set up with, or undefined if no process has opened it yet. */
 export const readFingerprint = async (sql: Sql): Promise<string | undefined> => {
-  const [row] = await sql(fingerprintOf)
+  const [row] = await sql(readInstallation)
   return row?.fingerprint
+}
+
+/** The comment on the table `installation` of a restored database, whatever its schema, until the erasures are repeated. */
+const restoredNote = 'restored; erasures to repeat since '
+
+/** Notes, in the transaction of restored rows, that erasures since `since` (epoch ms) are to be repeated. No other process starts before. */
+export const noteRestored = async (sql: Sql, since: number): Promise<void> => {
+  await sql(`comment on table installation is '${restoredNote}${since}'`)
+}
+
+/** Notes that the erasures are repeated. */
+export const noteErased = async (sql: Sql): Promise<void> => {
+  await sql('comment on table installation is null')
+}
+
+const readNote = statement(
+  'read-note-of-restore',
+  { row: { note: 'text?' } },
+  `select obj_description(to_regclass('installation'), 'pg_class') as note`,
+)
+
+/** Returns since when the erasures are to be repeated (epoch ms) after an interrupted restore; null if there was none. */
+export const readRestored = async (sql: Sql): Promise<number | null> => {
+  const [row] = await sql(readNote)
+  return row?.note?.startsWith(restoredNote) ? Number(row.note.slice(restoredNote.length)) : null
 }
 
 const insertFingerprint = statement(
@@ -22,20 +47,24 @@ const insertFingerprint = statement(
 )
 
 /**
- * Requires the secret that the database was first opened with. With another one the process could open nothing that is sealed
- * there, and would seal values that no other process can open. The first process that opens a new database stores the
- * fingerprint of its secret. Throws Problem `configuration` if the fingerprints differ.
+ * Requires the secret that the database was first opened with, and that no restore is under way. With another secret the process could
+ * open nothing that is sealed there, and would seal values that no other process can open. The first process that opens a new database
+ * stores the fingerprint of its secret. Throws Problem `configuration` if the fingerprints differ, `unavailable` for a restore.
  */
-export const checkSecret = async (sql: Sql, fingerprint: string): Promise<void> => {
-  let kept = await readFingerprint(sql)
+export const checkInstallation = async (sql: Sql, fingerprint: string): Promise<void> => {
+  let [kept] = await sql(readInstallation)
   if (kept === undefined) {
     await sql(insertFingerprint, { fingerprint })
-    kept = await readFingerprint(sql)
+    ;[kept] = await sql(readInstallation)
   }
-  if (kept === fingerprint) return
-  throw new Problem('configuration', 'SVC_SECRET is not the secret that this database was set up with', {
-    hint: 'start with the SVC_SECRET that it was first used with (embedded: the file secret in the data folder)',
-  })
+  if (kept?.fingerprint !== fingerprint)
+    throw new Problem('configuration', 'SVC_SECRET is not the secret that this database was set up with', {
+      hint: 'start with the SVC_SECRET that it was first used with (embedded: the file secret in the data folder)',
+    })
+  if (kept.note?.startsWith(restoredNote))
+    throw new Problem('unavailable', 'The restore of this database is not complete: people are still erased again', {
+      hint: 'if it was interrupted, svc db restore <file> continues it',
+    })
 }
 
 const publicUrl = statement('read-public-url', { row: { url: 'text?' } }, 'select public_url as url from installation')

@@ -1,10 +1,10 @@
-import { resolve } from 'node:path'
 import type { Context } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, type FlagValues, present, text } from '../../cli/flags.ts'
 import { createProgress } from '../../cli/progress.ts'
 import { notFound, Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
+import type { Sql } from '../../store/database.ts'
 
 const progressOf = (context: Context) => (context.out.format === 'ids' ? null : createProgress(process.stderr, 'rows'))
 
@@ -72,35 +72,54 @@ const restore = async (
   const { out, signal } = context
   const { openApp } = await import('../app.ts')
   const { readRestoreTarget } = await import('../open.ts')
-  const { readBackup } = await import('../../store/backup/backup.ts')
+  const { findRestored, readBackup } = await import('../../store/backup/backup.ts')
   const { secretFingerprint } = await import('../../lib/secrets.ts')
   const { holdRestored } = await import('../../queue/holds.ts')
+  const { noteErased, noteRestored } = await import('../../store/installation.ts')
+  const { readErasures } = await import('../erasures.ts')
   const fs = await import('node:fs')
   for (const name of [file === '-' ? undefined : file, erasures])
     if (name !== undefined && !fs.existsSync(name)) throw notFound(`There is no file ${name}`)
   const size = file === '-' ? null : fs.statSync(file).size
   const config = readRestoreTarget()
+  const readList = () =>
+    erasures !== undefined ? readErasures(erasures, 'usage') : readErasures(config.erasuresFile, 'configuration')
+  // Before anything is restored: without their list, people would be back.
+  readList()
   const app = await openApp(config, { schema: 'ignore', connections: 4, name: 'svc cli' })
   const progress = progressOf(context)
+  let isRestored = false
   try {
-    const source = file === '-' ? process.stdin : fs.createReadStream(file)
-    const onRows = (rows: number) => {
-      const read = (source as { bytesRead?: number }).bytesRead
-      progress?.update({ rows, fraction: size && read ? read / size : null })
+    const found = dryRun ? null : await findRestored(app.database, app.databaseUrl)
+    const restoreRows = async () => {
+      const source = file === '-' ? process.stdin : fs.createReadStream(file)
+      const onRows = (rows: number) => {
+        const read = (source as { bytesRead?: number }).bytesRead
+        progress?.update({ rows, fraction: size && read ? read / size : null })
+      }
+      const beforeCommit = async (sql: Sql, createdAt: number) => {
+        await noteRestored(sql, createdAt)
+        if (hold) await holdRestored(sql)
+      }
+      const options = { dryRun, signal, onRows, beforeCommit }
+      return readBackup(app.database, app.databaseUrl, source, secretFingerprint(config.secret), options).finally(() =>
+        progress?.stop(),
+      )
     }
-    const fingerprint = secretFingerprint(config.secret)
-    const options = { dryRun, signal, onRows, beforeCommit: hold ? holdRestored : undefined }
-    const { createdAt, rows } = await readBackup(app.database, app.databaseUrl, source, fingerprint, options).finally(
-      () => progress?.stop(),
-    )
+    if (found && hold) await holdRestored(app.sql)
+    const { createdAt, rows } = found ?? (await restoreRows())
+    isRestored = !dryRun
     const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
     if (dryRun) out.note('The backup is complete and can be restored into this database. Nothing was changed.')
-    else if (hold) out.note('All queues are paused: svc queues show, then svc queues resume')
+    if (found) out.note('An interrupted restore had restored all rows, and is continued: people are erased again.')
+    if (hold && !dryRun) out.note('All queues are paused: svc queues show, then svc queues resume')
     const { applyErasures } = await import('./erase-again.ts')
-    const list = { ...config, ...(erasures !== undefined && { erasuresFile: resolve(erasures) }) }
+    const list = readList()
     const nothing = { erased: 0, left: 0, unreadable: 0 }
-    const { erased, left, unreadable } = dryRun ? nothing : await applyErasures(app, list, createdAt)
-    if (!dryRun && (list.erasuresFile === null || !fs.existsSync(list.erasuresFile)))
+    const { erased, left, unreadable } =
+      dryRun || list === null ? nothing : await applyErasures(app, list, config.secret, { since: createdAt, signal })
+    if (!dryRun) await noteErased(app.sql)
+    if (!dryRun && list === null)
       out.note(
         'There is no list of erasures: people who were erased after the backup are back. Erase them again, or restore with --erasures <file>.',
       )
@@ -116,7 +135,13 @@ const restore = async (
     const trial = dryRun && { dryRun }
     out.one({ ...trial, createdAt, ...counts, tables: rows }, { ...trial, createdAt: new Date(createdAt), ...counts })
   } catch (error) {
-    unlessStopped(context, error, 'Stopped: nothing was restored; run the command again.')
+    unlessStopped(
+      context,
+      error,
+      isRestored
+        ? 'Stopped: all rows are restored, and not everyone is erased again; run the command again.'
+        : 'Stopped: nothing was restored; run the command again.',
+    )
   } finally {
     await app.close()
   }

@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs'
 import { eraseContact } from '../../contacts/contacts.ts'
 import { normalizeEmail } from '../../lib/email.ts'
 import { Problem } from '../../lib/problem.ts'
 import { readHeldAddresses } from '../../store/held-addresses.ts'
 import type { App } from '../../store/work.ts'
-import { hasherOf, type Keeper, readErasures } from '../erasures.ts'
+import { type ErasureList, erasedSince, hasherOf } from '../erasures.ts'
 
 interface Applied {
   /** The number of people who were erased. */
@@ -15,20 +14,20 @@ interface Applied {
   unreadable: number
 }
 
-/** Erases the people on the list again, after the restore of a backup that was written at `since` (epoch ms). */
+/** Erases the people on the list again, after the restore of a backup that was written at `since` (epoch ms). Rejects if `signal` is aborted. */
 export const applyErasures = async (
   app: Pick<App, 'database' | 'work' | 'personalData'>,
-  { erasuresFile: file, secret }: Keeper,
-  since: number,
+  list: ErasureList,
+  secret: string,
+  { since, signal }: { since: number; signal: AbortSignal },
 ): Promise<Applied> => {
-  const applied: Applied = { erased: 0, left: 0, unreadable: 0 }
-  if (file === null || !existsSync(file)) return applied
-  const { hashes, unreadable } = readErasures(file, secret, since)
-  applied.unreadable = unreadable
+  const { hashes, unreadable } = erasedSince(list, secret, since)
+  const applied: Applied = { erased: 0, left: 0, unreadable }
   if (hashes.size === 0) return applied
   const hashOf = hasherOf(secret)
   const personalData = await app.personalData()
   for await (const { accountId, email: held } of readHeldAddresses(app.database)) {
+    signal.throwIfAborted()
     // The rejected rows of imports keep addresses as the files had them.
     const email = normalizeEmail(held)
     if (!hashes.has(hashOf(accountId, email))) continue

@@ -5,6 +5,7 @@ import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { conflict, Problem } from '../../lib/problem.ts'
 import { type Database, type Sql, sqlOn } from '../database.ts'
+import { readRestored } from '../installation.ts'
 import { readOtherProcesses } from '../processes.ts'
 import { knownMigrations, migrate, readTableNames, resetSchema, schemaState } from '../schema.ts'
 import { statement } from '../statement.ts'
@@ -29,10 +30,15 @@ const requireUnused = async (sql: Sql, tables: readonly string[]): Promise<void>
     })
 }
 
-/** Throws Problem `conflict` unless the database is empty or unused, and no process is connected to it. */
-const requireEmpty = async ({ sql }: Database): Promise<void> => {
+/** Throws Problem `conflict` if a process of svc is connected to the database. */
+const requireAlone = async (sql: Sql): Promise<void> => {
   const [other] = await readOtherProcesses(sql)
   if (other) throw conflict(`A process of svc uses the database: ${other.process}`, { hint: 'stop it, then restore' })
+}
+
+/** Throws Problem `conflict` unless the database is empty or unused, and no process is connected to it. */
+const requireEmpty = async ({ sql }: Database): Promise<void> => {
+  await requireAlone(sql)
   const tables = await readTableNames(sql)
   if (tables.length > 0 && !tables.includes('mikro_orm_migrations'))
     throw conflict('The database has tables of another program', { hint: 'set DATABASE_URL to an empty database' })
@@ -133,7 +139,7 @@ const load = async (
   check: (end: End) => Promise<void>,
   signal: AbortSignal,
   onRows: (rows: number) => void,
-  beforeCommit: (sql: Sql) => Promise<void>,
+  beforeCommit: (sql: Sql) => Promise<unknown>,
 ): Promise<End> => {
   const client = await database.connect()
   let total = 0
@@ -195,7 +201,7 @@ interface RestoreOptions {
   signal: AbortSignal
   onRows: (rows: number) => void
   /** Runs in the transaction of the rows, on the schema of the backup. */
-  beforeCommit?: ((sql: Sql) => Promise<void>) | undefined
+  beforeCommit?: (sql: Sql, createdAt: number) => Promise<unknown>
 }
 
 interface Restored {
@@ -258,7 +264,7 @@ export const readBackup = async (
       await resetSchema(database)
       await migrate(database, databaseUrl, { only: header.migrations })
     }
-    const { rows } = await load(database, frames, check, signal, onRows, beforeCommit)
+    const { rows } = await load(database, frames, check, signal, onRows, (sql) => beforeCommit(sql, header.createdAt))
     await migrate(database, databaseUrl)
     return { createdAt: header.createdAt, rows }
   } catch (error) {
@@ -269,4 +275,16 @@ export const readBackup = async (
   } finally {
     plain.destroy()
   }
+}
+
+/**
+ * Returns what an interrupted restore has restored, with no rows, if it was interrupted after its commit: the erasures remain. Migrates
+ * the schema to this version. Returns null if there was none. Throws Problem `conflict` if it is still running.
+ */
+export const findRestored = async (database: Database, databaseUrl: string): Promise<Restored | null> => {
+  const createdAt = await readRestored(database.sql)
+  if (createdAt === null) return null
+  await requireAlone(database.sql)
+  await migrate(database, databaseUrl)
+  return { createdAt, rows: {} }
 }

@@ -1,12 +1,15 @@
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eraseContact } from '../../../src/contacts/contacts.ts'
+import { lockKey } from '../../../src/lib/locks.ts'
+import { openDatabase } from '../../../src/store/database.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
-import { svc } from '../../support/cli.ts'
-import { cloneDatabase } from '../../support/database.ts'
+import { startSvc, svc, svcProcess } from '../../support/cli.ts'
+import { cloneDatabase, untilLocked } from '../../support/database.ts'
 
 let t: TestApp
 let account: TestAccount
@@ -182,6 +185,54 @@ test('people of accounts that are being moved, or have moved, are reported; the 
     expect(ran.stderr).toContain('1 person could not be erased again')
     expect(emails).not.toContain(email)
   }
+})
+
+test('a list that can’t be read is reported before anything is restored', async () => {
+  const made = await cloneDatabase()
+  ends.push(made.drop)
+  const env = { ...t.env, DATABASE_URL: made.url }
+  const byFlag = await svc({ env }, ['db', 'restore', backup, '--erasures', folder, '--json'])
+  expect(byFlag).toMatchObject({ status: 2, stdout: '', stderr: expect.stringMatching(/can't be read \(EISDIR\)/) })
+  const bySetting = await svc({ env: { ...env, SVC_ERASURES_FILE: folder } }, ['db', 'restore', backup, '--json'])
+  expect(bySetting).toMatchObject({ status: 4, stdout: '', stderr: expect.stringMatching(/can't be read \(EISDIR\)/) })
+  expect(await svc({ env }, ['db', 'restore', backup, '--json'])).toMatchObject({ status: 0 })
+})
+
+test('a restore that is killed before it has repeated all erasures continues; until then nothing else starts', async () => {
+  const email = 'killed@example.com'
+  await add(email)
+  backup = join(folder, 'killed.backup')
+  expect((await run('db', 'backup', backup)).status).toBe(0)
+  await erase(email)
+  const made = await cloneDatabase()
+  ends.push(made.drop)
+  const target = { env: { ...t.env, DATABASE_URL: made.url } }
+  const database = openDatabase(made.url, { max: 2 })
+  await database.transaction(async (sql) => {
+    await sql(`select pg_advisory_xact_lock(${lockKey('account', '$1')})`, [account.id])
+    const child = startSvc(target, ['db', 'restore', backup, '--hold', '--json'])
+    const closed = once(child, 'close')
+    await untilLocked(database, 1)
+    child.kill('SIGKILL')
+    await closed
+  })
+  for (const args of [
+    ['contacts', 'list', '--account', account.id],
+    ['jobs', 'run'],
+  ]) {
+    const refused = await svcProcess(target, [...args, ...(args[0] === 'jobs' ? [] : ['--json'])])
+    expect(refused).toMatchObject({ status: 7, stdout: '', stderr: expect.stringContaining('svc db restore') })
+  }
+  const continued = await svc(target, ['db', 'restore', backup, '--json'])
+  expect(continued).toMatchObject({ status: 0, json: { rows: 0, erased: 1, tables: {} } })
+  expect(continued.stderr).toContain('continued')
+  const listed = await svc(target, ['contacts', 'list', '--account', account.id, '--json'])
+  expect(listed.status, listed.stderr).toBe(0)
+  expect(listed.json.contacts.map((contact: { email: string }) => contact.email)).not.toContain(email)
+  const { queues } = (await svc(target, ['queues', '--json'])).json
+  expect(queues.map(({ state }: { state: string }) => state)).toEqual(['paused', 'paused', 'paused'])
+  expect(await svc(target, ['db', 'restore', backup, '--json'])).toMatchObject({ status: 6 })
+  await database.close()
 })
 
 test('db reset keeps the list', async () => {
