@@ -114,12 +114,13 @@ const countFields = (raw: Buffer): number => {
   return count
 }
 
-/** Whether a URL matches a page. Its parameters can be malformed. */
-export const isPageUrl = (pages: readonly Page[], url: string): boolean => {
+/** Returns the pages that a URL matches. Its parameters can be malformed. */
+export const pagesAt = (pages: readonly Page[], url: string): Page[] => {
   const parts = url.split('?')[0]!.split('/')
-  return pages.some(({ path }) => {
+  return pages.filter(({ path, isAt }) => {
     const own = path.split('/')
-    return own.length === parts.length && own.every((part, i) => part.startsWith(':') || part === parts[i])
+    const isMatch = own.length === parts.length && own.every((part, i) => part.startsWith(':') || part === parts[i])
+    return isMatch && (!isAt || isAt(Object.fromEntries(own.map((part, i) => [part.slice(1), parts[i]!]))))
   })
 }
 
@@ -134,14 +135,14 @@ const brandOfSlug = async (app: App, path: string): Promise<Brand | null> => {
   }
 }
 
-/** Answers with the 404 page, for a request that reached no route. Below the slug of an account it shows its brand. */
-export const answerPageNotFound = async (app: App, request: FastifyRequest, reply: FastifyReply) => {
+/** Answers a request that reached no route with a page. Below the slug of an account it shows its brand. */
+export const answerNoRoute = async (app: App, request: FastifyRequest, reply: FastifyReply, view = noPage) => {
   const brand = await brandOfSlug(app, request.url.split('?')[0]!)
   return reply
     .header('x-request-id', request.id)
-    .code(noPage.status!)
-    .headers(pageHeaders(noPage, false, brand))
-    .send(document(noPage, brand, ownPath(app, '')))
+    .code(view.status!)
+    .headers(pageHeaders(view, false, brand))
+    .send(document(view, brand, ownPath(app, '')))
 }
 
 /** Parses the body in the form that the page `takes`. */

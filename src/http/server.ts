@@ -19,7 +19,7 @@ import { noteUse, requireEmbedUnit, requirePublicWrite, scopesOf, takeEmbedUnits
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
-import type { Page } from '../pages/page.ts'
+import { type Page, wrongMethod } from '../pages/page.ts'
 import { readHeld } from '../queue/holds.ts'
 import { isUnavailable } from '../store/database.ts'
 import { requireWritable, schemaProblem, schemaState } from '../store/schema.ts'
@@ -31,7 +31,7 @@ import { addBodyParsers } from './bodies.parse.ts'
 import { createBodyReader, endsConnection } from './bodies.ts'
 import { docsPage, llmsPage } from './docs.ts'
 import { answerError, unavailableSeconds } from './errors.ts'
-import { addPages, answerPageNotFound, isPageUrl } from './hosted-pages.ts'
+import { addPages, answerNoRoute, pagesAt } from './hosted-pages.ts'
 import { limitLoad } from './load.ts'
 import { addMetrics, type Metrics } from './metrics.ts'
 import { type OpenApi, openApiOf } from './openapi.ts'
@@ -256,8 +256,8 @@ export const buildServer = async (
     frameworkErrors: (error, request, reply) => {
       // No hook runs for such a request.
       logAtEnd(request, reply)
-      const isForPage = wantsPage(request) || (!isJson(request) && isPageUrl(pages, request.url))
-      if (error.code === 'FST_ERR_BAD_URL' && isForPage) return void answerPageNotFound(app, request, reply)
+      const isForPage = wantsPage(request) || (!isJson(request) && pagesAt(pages, request.url).length > 0)
+      if (error.code === 'FST_ERR_BAD_URL' && isForPage) return void answerNoRoute(app, request, reply)
       answerError(error, request, reply)
     },
     clientErrorHandler: answerMalformed as never,
@@ -295,15 +295,16 @@ export const buildServer = async (
     built ??= openApiOf(routes, app.config.publicUrl)
     return built
   }
+  const documented = routes.length > 0 ? [docsPage(document), llmsPage(document)] : []
+  const served = [...pages, ...documented]
   server.after(() => {
     for (const route of routes) addRoute(server, app, route)
     addProbes(server, app, () => draining, jobs)
     // A server without routes has only probes, metrics and pages.
     if (routes.length > 0) addDocument(server, document)
-    const documented = routes.length > 0 ? [docsPage(document), llmsPage(document)] : []
-    addPages(server, app, [...pages, ...documented], readBody)
+    addPages(server, app, served, readBody)
   })
-  addNotFound(server, app, routes)
+  addNotFound(server, app, routes, served)
   await server.ready()
   return {
     fastify: server,
@@ -319,8 +320,11 @@ export const buildServer = async (
 const wantsPage = ({ headers, url }: FastifyRequest): boolean =>
   /\btext\/html\b/i.test(headers.accept ?? '') && !/^\/api(\/|\?|$)/.test(url)
 
-/** Answers 405 with `Allow` for a known path with another method, else 404. Neither needs a key. A browser gets the 404 as a page. */
-const addNotFound = (server: FastifyInstance, app: App, routes: readonly Route[]) => {
+/** Paths of programs outside the API. `/metrics` is not among them: it shows strangers nothing. */
+const programPaths = ['/healthz', '/readyz', '/openapi.json']
+
+/** Answers 405 with `Allow` for a known path with another method, else 404. Neither needs a key. A browser gets them as a page. */
+const addNotFound = (server: FastifyInstance, app: App, routes: readonly Route[], pages: readonly Page[]) => {
   const known = routes.map((route) => ({
     method: route.method,
     pattern: new RegExp(`^${apiPrefix}${route.path.replace(/:[^/]+/g, '[^/]+')}$`),
@@ -328,13 +332,12 @@ const addNotFound = (server: FastifyInstance, app: App, routes: readonly Route[]
   server.setNotFoundHandler((request, reply) => {
     reply.header('x-request-id', request.id)
     const path = request.url.split('?')[0]!
-    const methods = known.filter((k) => k.pattern.test(path)).map((k) => k.method)
-    if (methods.length === 0)
-      return wantsPage(request) ? answerPageNotFound(app, request, reply) : reply.code(404).send({ error: 'Not found' })
-    return reply
-      .code(405)
-      .header('allow', methods.join(', '))
-      .send({ error: `Method ${request.method} is not allowed here` })
+    const here = [...known.filter(({ pattern }) => pattern.test(path)), ...pagesAt(pages, path)]
+    const methods = programPaths.includes(path) ? ['GET'] : here.map(({ method }) => method)
+    if (methods.length > 0) reply.header('allow', methods.join(', '))
+    if (wantsPage(request)) return answerNoRoute(app, request, reply, methods.length > 0 ? wrongMethod : undefined)
+    if (methods.length === 0) return reply.code(404).send({ error: 'Not found' })
+    return reply.code(405).send({ error: `Method ${request.method} is not allowed here` })
   })
 }
 

@@ -159,6 +159,13 @@ export const noPage: PageView = failurePage(
   'The address may be incomplete or misspelt. Please open the link again where you found it.',
 )
 
+/** Answers a method that a page does not have. */
+export const wrongMethod: PageView = failurePage(
+  405,
+  'This page can’t do that',
+  'Please open the link again where you found it.',
+)
+
 /** Headers of every public answer: not cached, not indexed. */
 const publicHeaders: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',

@@ -108,6 +108,32 @@ describe('every failure is { error } with one sentence', () => {
       expectError(await t.request(method as never, '/contacts'), 405, method)
   })
 
+  test('a page with another method is 405 with Allow, and a page for a browser; HEAD is as GET', async () => {
+    const paths = {
+      '/f/frm_none': 'GET, OPTIONS, POST',
+      '/f/confirm/x': 'GET, POST',
+      '/t/o/x.gif': 'GET',
+      '/docs': 'GET',
+    }
+    const further = { '/slug/crs_x/embed': 'GET, POST', '/p/stripe/acc_x': 'POST', '/healthz': 'GET' }
+    for (const [url, allow] of Object.entries({ ...paths, ...further })) {
+      const reply = await t.request('PUT', url)
+      expectError(reply, 405, 'PUT')
+      expect([url, reply.headers.allow]).toEqual([url, allow])
+    }
+    const headers = { accept: 'text/html' }
+    const page = await t.server.fastify.inject({ method: 'DELETE', url: '/u/x', headers })
+    expect([page.statusCode, page.headers.allow, page.headers['content-type']]).toEqual([
+      405,
+      'GET, POST',
+      'text/html; charset=utf-8',
+    ])
+    expect(page.body).toContain('<p class="code">405</p>')
+    for (const url of ['/docs/x/embed', '/nothing', '/metrics'])
+      expect([url, (await t.request('PUT', url)).status]).toEqual([url, 404])
+    expect((await t.server.fastify.inject({ method: 'HEAD', url: '/docs' })).statusCode).toBe(200)
+  })
+
   test('a route without a body ignores a body that a client sends', async () => {
     for (const [body, type] of [
       ['', 'application/json'],
