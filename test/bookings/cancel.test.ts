@@ -18,6 +18,7 @@ import {
   type EngagedAccount,
   type EngagedApp,
   engagedAccount,
+  person,
   sendProject,
   startEngaged,
 } from '../support/engagement.ts'
@@ -165,7 +166,12 @@ describe('the page of a booking', () => {
     const choose = hrefs(page).find((url) => url.startsWith('/v/'))!
     expect(choose).toBe(`${mail.view}?block=call#call`)
     // The form to move is open there, and closed in the email.
-    expect((await t.request('GET', choose.replace(/#.*/, ''))).body).toContain('<details class="move" open>')
+    const fired = async () => (await t.events(account.id)).map(({ type }) => type).sort()
+    const before = await fired()
+    const again = await t.request('GET', choose.replace(/#.*/, ''), { headers: person })
+    expect(again.body).toContain('<details class="move" open>')
+    // It is no link of the email.
+    expect(await fired()).toEqual(before)
     const email = (await t.request('GET', mail.view)).body
     expect(email).toContain('<details class="move">')
     expect(hrefs(email)).toContain(path)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { setTest, showProvider } from '../../src/checkout/checkout.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'
-import { answer, type EngagedApp, publicUrl, startEngaged } from '../support/engagement.ts'
+import { answer, type EngagedApp, person, publicUrl, startEngaged } from '../support/engagement.ts'
 import { openShop, ordersOf, payByStripe, type Shop } from './support.ts'
 
 let engaged: EngagedApp
@@ -63,6 +63,14 @@ test('Decline redirects to the live view, fires nothing and leaves the order unc
   expect(await ordersOf(t, accountId)).toMatchObject([{ status: 'open' }])
   expect(await firedEvents()).toEqual([])
   expect(await opened()).toBe(path)
+})
+
+test('the way back to the email after Pay and Decline is no click', async () => {
+  for (const end of ['declined', 'paid']) {
+    await post(path, end === 'paid' ? 'pay' : 'decline')
+    await ok(t.request('GET', view(end).slice(publicUrl.length).split('#')[0]!, { headers: person }))
+  }
+  expect(await firedEvents()).toEqual(['interaction.received', 'purchase.completed'])
 })
 
 test('a link that is changed, of another purpose or expired is a 404 page; an unknown action is 400', async () => {

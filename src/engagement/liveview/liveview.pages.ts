@@ -300,6 +300,16 @@ const detailsOf = async (app: App, sent: SentMail) => {
 
 const path = '/v/:token'
 
+/**
+ * Whether a URL is a link of the email: to the whole email, or of an answer. The way back from a payment names a block that
+ * leaves the page, and the way to another time of a booking a block without an answer.
+ */
+const isOfEmail = (sent: SentMail, forms: readonly BlockForm[], { block, value }: PageCall['query']): boolean => {
+  if (block === undefined) return true
+  const type = filledLeaves(sent).find(({ id }) => id === block)?.type
+  return value !== undefined && !forms.find((form) => form.type === type)?.leaves
+}
+
 const noLongerShown: PageView = failurePage(
   404,
   'This email is no longer available',
@@ -332,7 +342,8 @@ export const pagesOf = (kinds: readonly BlockKind[], forms: readonly BlockForm[]
       const sent = await findSentByToken(app, token)
       if (!sent) return notFoundPage
       if (sent.isDropped) return noLongerShown
-      const isBot = await recordVisit(app, sent, { method, headers }, query.block)
+      const isFollowed = isOfEmail(sent, forms, query)
+      const isBot = isFollowed && (await recordVisit(app, sent, { method, headers }, query.block))
       const view = await showLiveView(app, sent, kinds, 'person')
       const named = firstOf(sent, forms, query)
       const first = named && { ...named, value: query.value, isAtOnce: !isBot }
