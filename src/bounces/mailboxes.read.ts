@@ -83,8 +83,9 @@ const unlockMailbox = statement(
 
 const noteRead = statement(
   'note-mailbox-read',
-  { parameters: { accountId: 'text', readAt: 'timestamptz', error: 'text?' } },
-  'update bounce_mailboxes set read_at = :readAt, error = :error where account_id = :accountId',
+  { parameters: { accountId: 'text', updatedAt: 'timestamptz', readAt: 'timestamptz', error: 'text?' } },
+  // One that was set meanwhile has not been read.
+  'update bounce_mailboxes set read_at = :readAt, error = :error where account_id = :accountId and updated_at = :updatedAt',
 )
 
 /**
@@ -120,7 +121,7 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
       if (!mailbox || signal.aborted) return
       const error = await attempt(mailbox)
       if (signal.aborted) return
-      await app.sql(noteRead, { accountId, readAt: app.now(), error })
+      await app.sql(noteRead, { accountId, updatedAt: mailbox.updatedAt, readAt: app.now(), error })
     } finally {
       await onGuard(unlockMailbox, accountId)
     }

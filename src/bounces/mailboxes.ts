@@ -21,9 +21,9 @@ const stored = ['host', 'port', 'isSecure', 'username', 'folder', 'sealedPasswor
 const shownColumns = columns(bounceMailboxes, [...stored, 'readAt', 'error'])
 
 /** The columns of a mailbox as it is stored, from `bounce_mailboxes b`. */
-export const mailboxColumns = columns(bounceMailboxes, ['accountId', ...stored], 'b')
+export const mailboxColumns = columns(bounceMailboxes, ['accountId', ...stored, 'updatedAt'], 'b')
 
-export type StoredMailbox = Omit<RowOf<typeof mailboxColumns.types>, 'accountId'>
+export type StoredMailbox = Omit<RowOf<typeof mailboxColumns.types>, 'accountId' | 'updatedAt'>
 
 const contextOf = (accountId: string): string => `bounces ${accountId}`
 

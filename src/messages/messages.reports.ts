@@ -73,7 +73,7 @@ const findReport = statement(
   'select from message_reports where account_id = :accountId and message_id = :id and fingerprint = :fingerprint',
 )
 
-const isKnown = async ({ sql }: Pick<App, 'sql'>, { accountId, id }: Reported, { fingerprint }: Report) =>
+const isKnown = async ({ sql }: Work, { accountId, id }: Reported, { fingerprint }: Report) =>
   (await sql(findReport, { accountId, id, fingerprint })).length > 0
 
 const countSoftBounces = statement(
@@ -163,12 +163,14 @@ export const recordReport = async (
 ): Promise<ReportOutcome> => {
   const reported = await findReported(app, report, accountId)
   if (!reported) return 'unmatched'
-  if (dryRun) return (await isKnown(app, reported, report)) ? 'known' : outcomes[report.kind]
+  const foresee = async (work: Work) => ((await isKnown(work, reported, report)) ? 'known' : outcomes[report.kind])
   try {
-    return await app.work(reported.accountId, actor, (work) => record(work, reported.id, report))
+    return await app.work(reported.accountId, actor, (work) =>
+      dryRun ? foresee(work) : record(work, reported.id, report),
+    )
   } catch (error) {
-    // The account is being deleted.
-    if (error instanceof Problem && error.kind === 'not_found') return 'unmatched'
+    // The account is being deleted, or has moved.
+    if (error instanceof Problem && ['not_found', 'gone'].includes(error.kind)) return 'unmatched'
     throw error
   }
 }

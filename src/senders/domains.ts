@@ -55,6 +55,8 @@ const mechanismOf = (host: string): string => {
  */
 const spfOf = (relayHost: string | null): string => `v=spf1 mx${relayHost ? ` ${mechanismOf(relayHost)}` : ''} ~all`
 
+const ownershipOf = (token: string): string => `svc-verification=${token}`
+
 const recordsOf = ({ domain, token, publicKey, found }: Row, relayHost: string | null): DomainRecord[] => {
   const record = (purpose: RecordPurpose, name: string, value: string): DomainRecord => ({
     purpose,
@@ -64,7 +66,7 @@ const recordsOf = ({ domain, token, publicKey, found }: Row, relayHost: string |
     found: found.includes(purpose),
   })
   return [
-    record('ownership', `_svc-challenge.${domain}`, `svc-verification=${token}`),
+    record('ownership', `_svc-challenge.${domain}`, ownershipOf(token)),
     record('dkim', `${dkimSelector}._domainkey.${domain}`, `v=DKIM1; k=rsa; p=${publicKey}`),
     record('spf', domain, spfOf(relayHost)),
     record('dmarc', `_dmarc.${domain}`, 'v=DMARC1; p=none'),
@@ -164,6 +166,7 @@ const isFound = ({ purpose, value }: DomainRecord, texts: readonly string[]): bo
  */
 export const verifyDomain = async (app: App, accountId: string, actor: string, text: string): Promise<DomainView> => {
   const { domain, records } = await app.work(accountId, actor, (work) => showDomain(app, work, text))
+  const ownership = records.find(({ purpose }) => purpose === 'ownership')
   const answers = await Promise.all(records.map(({ name }) => app.resolver.texts(name, dnsMs)))
   const found = records.flatMap((record, i) => {
     const texts = answers[i]
@@ -172,7 +175,8 @@ export const verifyDomain = async (app: App, accountId: string, actor: string, t
   return app.work(accountId, actor, async (work) => {
     const [[em, { Domain }], { LockMode }] = await Promise.all([entitiesOf(work), import('@mikro-orm/postgresql')])
     const row = await em.findOne(Domain, { domain }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-    if (!row) throw domainNotFound(domain)
+    // If it was deleted and added again, its records are other ones.
+    if (!row || ownershipOf(row.token) !== ownership?.value) throw domainNotFound(domain)
     const isOwned = row.status === 'verified' || found.includes('ownership')
     row.status = found.includes('dkim') && isOwned ? 'verified' : 'pending'
     row.found = found

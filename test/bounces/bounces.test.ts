@@ -247,6 +247,17 @@ test('without an account, messages of all accounts are matched', async () => {
   expect([await suppressionsOf(), await suppressionsOf(other)]).toEqual([[`${ada} bounced`], [`${ada} complained`]])
 })
 
+test('a report of an account that has moved is unmatched, and the others are read', async () => {
+  const moved = await sendingAccount(t)
+  const [[mine], [theirs]] = [await sent(), await sent(1, moved)]
+  await t.app.sql(`update accounts set move = 'exported' where id = $1`, [moved.id])
+  const reports = mbox(postfix({ id: theirs! }), postfix({ id: mine! }))
+  const expected = counts({ read: 2, bounced: 1, unmatched: 1 })
+  expect(await read(reports, { dryRun: true })).toEqual(expected)
+  expect(await read(reports)).toEqual(expected)
+  expect([await suppressionsOf(), await suppressionsOf(moved)]).toEqual([[`${ada} bounced`], []])
+})
+
 test('a dry run counts and changes nothing', async () => {
   const report = postfix(await about())
   expect(await read(report, { dryRun: true })).toEqual(counts({ bounced: 1 }))

@@ -74,6 +74,20 @@ describe('the mailbox of an account', () => {
     silent.close()
   })
 
+  test('that is replaced while it is read gets nothing of the result of the former one', async () => {
+    const connected = Promise.withResolvers<{ destroy(): void }>()
+    const server = createServer(connected.resolve)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    await set(`imap://me@127.0.0.1:${(server.address() as { port: number }).port}`)
+    const reading = readAll()
+    const socket = await connected.promise
+    const replaced = await set('imaps://me@mail.example')
+    socket.destroy()
+    await reading
+    server.close()
+    expect(await show()).toEqual(replaced)
+  })
+
   test('is read beside others, whose locks are taken one after the other on one connection', async () => {
     for (const owner of [account(), await sendingAccount(t), await sendingAccount(t)])
       await set('imaps://me@nowhere.test', null, owner)

@@ -276,6 +276,23 @@ describe('deletion', () => {
   })
 })
 
+test('that is deleted and added again during its verification is not verified by the former records', async () => {
+  const { domain, records } = await add()
+  publish(records)
+  const asked = Promise.withResolvers<void>()
+  const dkim = records.find(({ purpose }) => purpose === 'dkim')!
+  dns.set(dkim.name, () => {
+    asked.resolve()
+    return { TXT: [piecesOf(dkim.value)], delayMs: 1000 }
+  })
+  const verifying = look(domain)
+  await asked.promise
+  await t.app.work(account.id, 'cli:test', (work) => deleteDomain(work, domain))
+  const again = await add(domain)
+  expect(await verifying.catch(({ kind }) => kind)).toBe('not_found')
+  expect(await t.app.work(account.id, 'cli:test', (work) => showDomain(t.app, work, domain))).toEqual(again)
+})
+
 test('the private key is stored sealed', async () => {
   const { domain } = await add()
   const [row] = await t.app.sql<{ sealed_key: string }>('select sealed_key from domains where domain = $1', [domain])
