@@ -150,6 +150,8 @@ interface HostedOptions extends Omit<Options, 'command' | 'as'> {
   tty?: Partial<Size>
   /** Each step types its keys once its expected text appears after the previous step. */
   steps?: readonly Step[]
+  /** Answers yes if the command asks whether to go on. */
+  saysYes?: boolean
 }
 
 interface OnTerminal extends Ran {
@@ -165,7 +167,7 @@ interface OnTerminal extends Ran {
 export const svc = async (
   target: { env: Record<string, string> },
   args: readonly string[],
-  { env = {}, cwd = process.cwd(), stdin = '', tty, steps = [] }: HostedOptions = {},
+  { env = {}, cwd = process.cwd(), stdin = '', tty, steps = [], saysYes }: HostedOptions = {},
 ): Promise<OnTerminal> => {
   const child = await takeHost()
   const send = (request: Request) => child.send(request)
@@ -174,7 +176,12 @@ export const svc = async (
   const left = [...steps]
   let text = ''
   let from = 0
+  let isAsked = false
   const answer = async () => {
+    if (saysYes && !isAsked && text.includes('Go on?')) {
+      isAsked = true
+      send({ type: 'y\r' })
+    }
     const [next] = left
     if (!next) return
     const [seen, typed] = next

@@ -78,12 +78,13 @@ export interface Shell {
   close(): void
 }
 
-// The programs `svc` and `npx` of that shell: they send their arguments to a process that runs commands, and print its answer.
+// It sends its arguments to a process that runs commands, and prints its answer.
 const shim = (socket: string) => `#!${process.execPath}
 import { connect } from 'node:net'
 const args = process.argv.slice(process.argv[1].endsWith('npx') ? 3 : 2)
+const { isTTY, columns, rows } = process.stdout
 const socket = connect(${JSON.stringify(socket)})
-socket.write(JSON.stringify({ args, env: process.env, cwd: process.cwd() }) + '\\n')
+socket.write(JSON.stringify({ args, env: process.env, cwd: process.cwd(), tty: isTTY && { columns, rows } }) + '\\n')
 let text = ''
 for await (const part of socket.setEncoding('utf8')) text += part
 const { status, stdout, stderr } = JSON.parse(text)
@@ -93,27 +94,37 @@ process.exitCode = status
 `
 
 const answer = async (socket: Socket): Promise<void> => {
-  let text = ''
+  let sent = ''
   for await (const part of socket.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
-    text += part
-    if (text.endsWith('\n')) break
+    sent += part
+    if (sent.endsWith('\n')) break
   }
-  const { args, env, cwd } = JSON.parse(text)
-  socket.end(JSON.stringify(await svc({ env: {} }, args, { env, cwd })))
+  const { args, env, cwd, tty } = JSON.parse(sent)
+  const ran = await svc({ env: {} }, args, { env, cwd, ...(tty && { tty, saysYes: true }) })
+  socket.end(JSON.stringify(tty ? { ...ran, stdout: ran.text, stderr: '' } : ran))
+}
+
+/**
+ * Writes programs into the new folder `bin` that run `svc` in a process that has already loaded the modules of the CLI. On a terminal it
+ * has the terminal's size, and the answer is yes if it asks whether to go on. Returns the function that closes their socket.
+ */
+export const openHosted = async (bin: string, programs: readonly string[]): Promise<() => void> => {
+  const socket = join(bin, 'socket')
+  await mkdir(bin)
+  // Node treats a file without an extension as a module only if its package says so.
+  await writeFile(join(bin, 'package.json'), '{"type":"module"}')
+  for (const name of programs) {
+    await writeFile(join(bin, name), shim(socket))
+    await chmod(join(bin, name), 0o755)
+  }
+  const server = createServer((opened) => void answer(opened)).listen(socket)
+  return () => server.close()
 }
 
 /** Opens a real bash in `folder`. Its `svc` and `npx svc` run in a process that has already loaded the modules of the CLI. */
 export const openShell = async (folder: string): Promise<Shell> => {
   const bin = join(folder, 'bin')
-  const socket = join(bin, 'socket')
-  await mkdir(bin)
-  // Node treats a file without an extension as a module only if its package says so.
-  await writeFile(join(bin, 'package.json'), '{"type":"module"}')
-  for (const name of ['svc', 'npx']) {
-    await writeFile(join(bin, name), shim(socket))
-    await chmod(join(bin, name), 0o755)
-  }
-  const server = createServer((opened) => void answer(opened)).listen(socket)
+  const close = await openHosted(bin, ['svc', 'npx'])
   const run: Shell['run'] = (line, env, before = []) =>
     new Promise((resolve, reject) => {
       // With a socket as its standard input bash would read its rc files.
@@ -130,5 +141,5 @@ export const openShell = async (folder: string): Promise<Shell> => {
       child.on('error', reject)
       child.on('close', (status) => resolve({ status, text }))
     })
-  return { run, close: () => server.close() }
+  return { run, close }
 }

@@ -2,33 +2,44 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { inherited, program } from '../support/cli.ts'
+import { inherited, program, useOneApp } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { cloneDatabase } from '../support/database.ts'
 import { openDnsServer } from '../support/dns.ts'
 import { needs } from '../support/needs.ts'
-import { blocksOf, goingOn, keyOf, left, readGuide, setsOnly, stopsDaemons } from '../support/readme.ts'
+import { blocksOf, goingOn, keyOf, left, openHosted, readGuide, setsOnly, stopsDaemons } from '../support/readme.ts'
 import { openReceiver } from '../support/receiver.ts'
 import { limit } from '../support/slowness.ts'
 import { openTerminal, type Terminal } from '../support/tmux.ts'
 
 /*
  * The commands of the README and of the pages that continue it, as a newcomer types them after starting the checkout: in real
- * terminals of two sizes, each command in a process of its own. `SVC_WALK_DIR` names a folder that keeps the screens after the test.
+ * terminals of two sizes. In the smaller one each command is a process of its own. In the larger one only those are that use the
+ * whole screen or run until they are stopped: it shows how wider output is laid out, and a process costs six times as much.
+ * `SVC_WALK_DIR` names a folder that keeps the screens after the test.
  */
 
 const kept = process.env.SVC_WALK_DIR
 /** Exit code after Ctrl-C (docs/reference/cli.md#signals). */
 const interrupted = 130
 const sizes = [
-  { columns: 80, rows: 24 },
-  { columns: 110, rows: 30 },
+  { columns: 80, rows: 24, isHosted: false },
+  { columns: 110, rows: 30, isHosted: true },
 ]
 
-/** Stand-ins for npm, which would take a second for each command. */
-const npx = `#!/bin/sh\nshift\nexport npm_command=exec\nexec ${process.execPath} --no-warnings ${program} "$@"\n`
-const npm = `#!/bin/sh\n[ "$1" = ci ] && exit\nexport npm_command=start\nexec ${process.execPath} --no-warnings ${program} dev\n`
-const svc = `#!/bin/sh\nexec ${process.execPath} --no-warnings ${program} "$@"\n`
+const own = `${process.execPath} --no-warnings ${program}`
+/** Commands that are always a process of their own. */
+const alone = ['deals board', 'stats', ...Object.keys(goingOn).map((line) => line.replace('npx svc ', ''))]
+
+/** Stand-ins for npm, which would take a second for each command. `hosted` is the program that runs the other commands. */
+const standIns = (hosted: string) => {
+  const svc = `case "$*" in ${alone.map((words) => `"${words}"*`).join('|')}) exec ${own} "$@";; esac\nexec ${hosted} "$@"\n`
+  return {
+    npx: `#!/bin/sh\nshift\nexport npm_command=exec\n${svc}`,
+    npm: `#!/bin/sh\n[ "$1" = ci ] && exit\nexport npm_command=start\nexec ${own} dev\n`,
+    svc: `#!/bin/sh\n${svc}`,
+  }
+}
 
 /** Returns defects of a screen: a word that was cut, or an error without a next step. */
 const faultsOf = (text: string): string[] => {
@@ -53,14 +64,16 @@ const answering = () => {
   }
 }
 
-const walk = async ({ columns, rows }: (typeof sizes)[number], port: number): Promise<string[]> => {
+const walk = async ({ columns, rows, isHosted }: (typeof sizes)[number], port: number): Promise<string[]> => {
   const name = `${columns}x${rows}`
   const folder = await mkdtemp(join(tmpdir(), `svc-walk-${name}-`))
   await chmod(folder, 0o755)
   const screens = kept ? join(kept, name) : join(folder, 'screens')
   const bin = join(folder, 'bin')
   await Promise.all([mkdir(screens, { recursive: true }), mkdir(bin)])
-  for (const [file, text] of Object.entries({ npx, npm, svc })) {
+  const hosted = join(folder, 'hosted')
+  const closeHosted = await openHosted(hosted, ['svc'])
+  for (const [file, text] of Object.entries(standIns(isHosted ? join(hosted, 'svc') : own))) {
     await writeFile(join(bin, file), text)
     await chmod(join(bin, file), 0o755)
   }
@@ -156,10 +169,13 @@ const walk = async ({ columns, rows }: (typeof sizes)[number], port: number): Pr
     return faults
   } finally {
     for (const terminal of terminals) await terminal.close()
+    closeHosted()
     await Promise.all([dns.close(), receiver.close(), server.drop(), empty.drop()])
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
 }
+
+useOneApp()
 
 describe('the README and its pages in a terminal', needs('tmux'), () => {
   // Each command has a deadline of its own; on a busy machine all of them together took five minutes.
