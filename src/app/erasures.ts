@@ -2,6 +2,7 @@ import { createHmac, hkdfSync } from 'node:crypto'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { Problem } from '../lib/problem.ts'
 import { secretFingerprint } from '../lib/secrets.ts'
+import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 import type { Config } from './config.ts'
 
@@ -28,6 +29,9 @@ const unwritable = (file: string, error: unknown) =>
     { hint: 'the erasure was not done: a restored backup would bring the person back' },
   )
 
+/** As for a backup: the time of the server, also where the clock of a development database has moved. */
+const readTime = statement('time-of-erasure', { row: { at: 'timestamptz' } }, 'select clock_timestamp() as at')
+
 /**
  * Returns the listener that adds an erasure to the list. It writes before the commit: an erasure that is not in the list would be undone by
  * a restore.
@@ -36,9 +40,10 @@ export const recordErasures = ({ erasuresFile: file, secret }: Keeper): Listener
   file === null
     ? null
     : {
-        async contactsRemoved({ accountId, now }, { listId, email }) {
+        async contactsRemoved({ sql, accountId }, { listId, email }) {
           if (listId !== undefined || email === undefined) return
-          const line = `${now.toISOString()} ${markOf(secret)} ${hasherOf(secret)(accountId, email)}\n`
+          const [time] = await sql(readTime)
+          const line = `${time!.at.toISOString()} ${markOf(secret)} ${hasherOf(secret)(accountId, email)}\n`
           try {
             appendFileSync(file, line, { mode: 0o600, flush: true })
           } catch (error) {

@@ -23,9 +23,11 @@ export const noteRestored = async (sql: Sql, since: number): Promise<void> => {
   await sql(`comment on table installation is '${restoredNote}${since}'`)
 }
 
+const dropNote = statement('drop-note-of-restore', {}, 'comment on table installation is null')
+
 /** Notes that the erasures are repeated. */
 export const noteErased = async (sql: Sql): Promise<void> => {
-  await sql('comment on table installation is null')
+  await sql(dropNote)
 }
 
 const readNote = statement(

@@ -149,6 +149,29 @@ test('a restore finds people who stand only in events, titles, filters and journ
   expect((await restore({})).ran.json).toMatchObject({ erased: 4 })
 })
 
+test('an erasure before the backup is not repeated where the clock of a development database was advanced', async () => {
+  const own = await startApp({ development: true, env: { SVC_ERASURES_FILE: join(folder, 'development') } })
+  ends.push(() => own.close())
+  const { id } = await own.account()
+  const ran = async (...args: string[]) => {
+    const result = await svc(own, [...args, '--account', id, '--json'])
+    expect(result.status, result.stderr).toBe(0)
+    return result
+  }
+  const again = ['contacts', 'upsert', '--list', 'L', '--email', 'again@example.com']
+  expect(await svc(own, ['clock', 'advance', '30d', '--json'])).toMatchObject({ status: 0 })
+  await ran('lists', 'create', '--name', 'L')
+  await ran(...again)
+  await ran('contacts', 'erase', 'again@example.com', '--yes')
+  await ran(...again)
+  const file = join(folder, 'development.backup')
+  expect(await svc(own, ['db', 'backup', file])).toMatchObject({ status: 0 })
+  const made = await cloneDatabase()
+  ends.push(made.drop)
+  const restored = await svc({ env: { ...own.env, DATABASE_URL: made.url } }, ['db', 'restore', file, '--json'])
+  expect(restored).toMatchObject({ status: 0, json: { erased: 0 } })
+})
+
 test('an erasure that was under way while the backup was written is repeated, too', async () => {
   const email = 'under-way@example.com'
   await add(email)
