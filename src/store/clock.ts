@@ -1,4 +1,4 @@
-import { Problem } from '../lib/problem.ts'
+import { invalid, Problem } from '../lib/problem.ts'
 import type { TypeMap } from './column-types.ts'
 import type { Database, Sql } from './database.ts'
 import { readTableNames } from './schema.ts'
@@ -198,6 +198,12 @@ const notDevelopment = () =>
 const view = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms as now, offset_ms as "offsetMs"`
 const viewTypes = { now: 'int8', offsetMs: 'int8' } as const
 
+/** The last year that the clock can reach: ids and times in statements have years of four digits. */
+const lastYear = 9998
+const endMs = Date.UTC(lastYear + 1, 0)
+
+const tooFar = () => invalid(`The clock can't be moved beyond the year ${lastYear}`)
+
 const readView = statement('show-clock', { row: viewTypes }, `select ${view} from development_clock`)
 
 /** Returns the clock of a development database. Throws Problem `forbidden` for any other database. */
@@ -207,11 +213,19 @@ export const showClock = async (sql: Sql): Promise<ClockView> => {
   return shown
 }
 
+/** Returns what the clock would show after `advanceClock`, and throws what it would throw. */
+export const clockAfter = async (sql: Sql, byMs: number): Promise<ClockView> => {
+  const { now, offsetMs } = await showClock(sql)
+  if (now + byMs >= endMs) throw tooFar()
+  return { now: now + byMs, offsetMs: offsetMs + byMs }
+}
+
 const moving = <const Parameters extends TypeMap>(name: string, parameters: Parameters, offset: string) =>
   statement(
     name,
     { row: viewTypes, parameters },
-    `with moved as (update development_clock set offset_ms = ${offset} returning offset_ms)
+    `with moved as (update development_clock set offset_ms = ${offset}
+       where floor(extract(epoch from clock_timestamp()) * 1000)::bigint + ${offset} < ${endMs} returning offset_ms)
      select ${view} from moved`,
   )
 
@@ -220,16 +234,22 @@ const reset = moving('reset-clock', {}, '0')
 
 type Development = Pick<Database, 'sql' | 'notices'>
 
-const announceMove = ({ notices }: Development, [moved]: readonly ClockView[]): ClockView => {
-  if (!moved) throw notDevelopment()
+const move = async ({ sql, notices }: Development, moving: Promise<readonly ClockView[]>): Promise<ClockView> => {
+  const [moved] = await moving
+  if (!moved) {
+    await showClock(sql)
+    throw tooFar()
+  }
   notices.announce(channel)
   return moved
 }
 
-/** Moves the clock of a development database forward by `byMs`. Throws Problem `forbidden` for any other database. */
-export const advanceClock = async (database: Development, byMs: number): Promise<ClockView> =>
-  announceMove(database, await database.sql(advance, { byMs }))
+/**
+ * Moves the clock of a development database forward by `byMs`. Throws Problem `forbidden` for any other database, `invalid` if it would
+ * pass the last year.
+ */
+export const advanceClock = (database: Development, byMs: number): Promise<ClockView> =>
+  move(database, database.sql(advance, { byMs }))
 
 /** Sets the clock of a development database back to the system time. Throws Problem `forbidden` for any other database. */
-export const resetClock = async (database: Development): Promise<ClockView> =>
-  announceMove(database, await database.sql(reset))
+export const resetClock = (database: Development): Promise<ClockView> => move(database, database.sql(reset))

@@ -52,6 +52,18 @@ test.each(['', '2', '2y', '-2d', '1.5d'])('a duration of %j is refused: exit 2',
   expect((await svc(target, ['clock', 'advance', '--', duration])).status).toBe(2)
 })
 
+test('the clock does not go beyond the year 9998, where everything would fail', async () => {
+  const beyond = { status: 2, stdout: '', stderr: expect.stringContaining('beyond the year 9998') }
+  expect(await svc(developed, ['clock', 'advance', '400000w', '--json'])).toMatchObject({ status: 0 })
+  for (const flags of [[], ['--dry-run']])
+    expect(await svc(developed, ['clock', 'advance', '20000w', '--json', ...flags])).toMatchObject(beyond)
+  const two = await Promise.all([1, 2].map(() => svc(developed, ['clock', 'advance', '10000w', '--json'])))
+  expect(two.map(({ status }) => status).toSorted()).toEqual([0, 2])
+  const { id } = await developed.account()
+  expect(await svc(developed, ['lists', 'create', '--name', 'Far', '--account', id])).toMatchObject({ status: 0 })
+  expect(await svc(developed, ['clock', 'reset', '--json'])).toMatchObject({ status: 0, json: { offsetMs: 0 } })
+})
+
 test('a process on the same machine as the database uses exactly the clock of the database', async () => {
   const app = await open(target)
   const before = Date.now()

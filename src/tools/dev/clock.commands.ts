@@ -31,11 +31,10 @@ export const commands: CommandList = [
     account: 'none',
     flags: unasked('show the time that it would be, and change nothing'),
     run: async ({ app, out }, duration, { dryRun }) => {
-      const { advanceClock, showClock } = await import('../../store/clock.ts')
+      const { advanceClock, clockAfter } = await import('../../store/clock.ts')
       const ms = parseDuration(duration)
       if (!dryRun) return print(out, await advanceClock(app.database, ms))
-      const { now, offsetMs } = await showClock(app.sql)
-      print(out, { dryRun, now: now + ms, offsetMs: offsetMs + ms })
+      print(out, { dryRun, ...(await clockAfter(app.sql, ms)) })
     },
   }),
 
