@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { noteContention } from '../../src/contacts/write/contention.ts'
+import { setScore } from '../../src/engagement/engagement.ts'
 import { summarizeResponses } from '../../src/engagement/interactions/responses.ts'
 import type { EventType } from '../../src/events/events.ts'
+import { applyJourneys } from '../../src/journeys/journeys.ts'
 import { applyProjects } from '../../src/studio/studio.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'
@@ -346,6 +348,30 @@ test('a form field named email is in the event, but is not a column of the list'
   expect(submitted!.data).toMatchObject({ fields: given, contact: { fields: { company: 'Acme' } } })
   const { body } = await ok(t.request('GET', '/lists', { key: account.key }))
   expect(body.lists.find((list) => list.id === listId)!.fields).toEqual(['company'])
+})
+
+test('a form that adds its recipient to a list is an interaction of that contact, which starts journeys and can be a hot lead', async () => {
+  const fields = [{ name: 'company', label: 'Company', type: 'text' }]
+  const block = { id: 'join', type: 'form', props: { title: 'Join', listId: await newList(), fields } }
+  const [applied] = await t.app.work(account.id, 'cli:test', (work) =>
+    applyProjects(work, [{ name: 'Join us', blocks: [block] } as never]),
+  )
+  const trigger = { kind: 'interaction', project: applied!.id!, interaction: 'form' }
+  const [journey] = await t.app.work(account.id, 'cli:test', (work) =>
+    applyJourneys(work, [{ name: 'Joined', trigger, steps: [{ kind: 'exit' }] }]),
+  )
+  const sent = await sendProject(t, sink, { ...account, projectId: applied!.id! })
+  await t.app.work(account.id, 'cli:test', (work) => setScore(work, 'ada@people.example', 45))
+  await ok(answer(t, sent, 'join', { company: 'Acme' }))
+  const [submitted] = await told('form.submitted')
+  const { rowId } = submitted!.data.contact!
+  expect((await interactions()).map(({ recipient }) => recipient.rowId)).toEqual([rowId])
+  expect((await told('lead.hot')).map(({ data }) => data.contact.rowId)).toEqual([rowId])
+  const runs = await t.app.sql<{ rowId: string }>(
+    'select row_id as "rowId" from journey_runs where account_id = $1 and journey_id = $2',
+    [account.id, journey!.id],
+  )
+  expect(runs).toEqual([{ rowId }])
 })
 
 test('while writers of new contacts queue, a form that adds a contact queues too', async () => {

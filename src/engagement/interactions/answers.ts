@@ -100,10 +100,9 @@ const form: BlockKind<'form'> = {
         blockId: block.id,
         value: fields as InteractionValue,
         onOther: 'keep',
+        onFirst: () => publishForm(work, sent, block, fields, verifications),
       } as const
-      const recorded = await recordInteraction(work, sent, interaction)
-      if (recorded === 'first') await publishForm(work, sent, block, fields, verifications)
-      return answered(recorded)
+      return answered(await recordInteraction(work, sent, interaction))
     }
     return block.props.listId
       ? writeFairly(app, sent.accountId, recipientActor, write)

@@ -77,7 +77,7 @@ const isFirstForm = async ({ sql, accountId }: Work, { email, projectId, id }: S
 
 /**
  * Fires the events of a form's first answer: `form.submitted`, and `lead.new` if it adds the address to the form's list or is the
- * first form of the project that a known contact answers.
+ * first form of the project that a known contact answers. Returns the row id of the recipient, or null if it is in no list.
  */
 export const publishForm = async (
   work: Work,
@@ -85,7 +85,7 @@ export const publishForm = async (
   { id, props }: BlockOf<'form'>,
   answer: Fields,
   verifications: Verdicts,
-): Promise<void> => {
+): Promise<string | null> => {
   const form = { id, name: props.title }
   const cause: LeadCause = { source: 'email-form', form }
   const { listId } = props
@@ -96,4 +96,5 @@ export const publishForm = async (
   ])
   if (contact && !saved?.isNew && (await isFirstForm(work, sent, id)))
     await emit(work, 'lead.new', () => [{ contact, ...cause }])
+  return contact?.rowId ?? null
 }

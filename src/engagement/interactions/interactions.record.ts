@@ -37,6 +37,8 @@ export interface NewInteraction {
   isBot?: boolean
   /** How a different answer to the same block is handled: `replace` (fires again), `keep` (the first stays), `move` (replaces without an event). */
   onOther?: 'replace' | 'keep' | 'move'
+  /** Does what comes before the event of a first answer, such as adding a contact. Returns the row id of the recipient, or null. */
+  onFirst?: () => Promise<string | null>
 }
 
 type Scalar = string | number | boolean | null
@@ -177,7 +179,7 @@ const scopesOf = ({ projectId, cause }: Pick<SentMail, 'projectId'> & { cause: s
  * but scores once. Locks the score: call it late in the unit of work.
  */
 export const recordInteraction = async (work: Work, sent: SentMail, interaction: NewInteraction): Promise<Recorded> => {
-  const { kind, blockId, value, isBot = false, onOther } = interaction
+  const { kind, blockId, value, isBot = false, onOther, onFirst } = interaction
   const at = work.now.getTime()
   const id = newId('int', at)
   const { recorded, before } = await upsert(work, sent, id, interaction)
@@ -185,7 +187,8 @@ export const recordInteraction = async (work: Work, sent: SentMail, interaction:
   const isOfToday = before !== null && dateOf(before.getTime()) === dateOf(at)
   if (recorded === 'changed' && !isBot && !isOfToday) recount(work, sent.email, scopesOf(sent))
   if (recorded === 'same' || isBot || (recorded === 'changed' && onOther === 'move')) return recorded
-  const { email, rowId, source, projectId, content } = sent
+  const { email, source, projectId, content } = sent
+  const rowId = onFirst && recorded === 'first' ? await onFirst() : sent.rowId
   await emit(work, 'interaction.received', () => [
     {
       interaction: { id, kind, blockId, value, at },
