@@ -1,6 +1,6 @@
 import { requireAdmission, requirePublicWrite } from '../accounts/accounts.ts'
 import { recordOf } from '../lib/file-faults.ts'
-import { invalid, notFound, Problem, type ProblemKind } from '../lib/problem.ts'
+import { invalid, notFound, Problem } from '../lib/problem.ts'
 import {
   formBytes,
   json,
@@ -80,31 +80,11 @@ const givenOf = (body: unknown): Record<string, unknown> => {
   return { ...recordOf(record.fields), ...record }
 }
 
-const statuses: Partial<Record<ProblemKind, number>> = {
-  not_found: 404,
-  conflict: 409,
-  gone: 410,
-  limited: 429,
-  unavailable: 503,
-}
-
-/** Answers refusals here rather than in http/, because a script can read them only with the form's CORS headers. */
 const answerScript = async (call: PageCall, form: PublicForm | null): Promise<PageAnswer> => {
-  const headers = corsHeaders(form, call.headers.origin)
-  try {
-    await count(call)
-    if (!form) throw notFound('There is no such form')
-    const status = await submit(call, form, requireSubmission(form, givenOf(call.json)))
-    return json(200, { ok: true, status }, headers)
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    const { retryAfterSeconds } = error.detail
-    return json(
-      statuses[error.kind] ?? 400,
-      { error: error.message },
-      { ...headers, ...(retryAfterSeconds && { 'retry-after': String(retryAfterSeconds) }) },
-    )
-  }
+  await count(call)
+  if (!form) throw notFound('There is no such form')
+  const status = await submit(call, form, requireSubmission(form, givenOf(call.json)))
+  return json(200, { ok: true, status }, corsHeaders(form, call.headers.origin))
 }
 
 const answerBrowser = async (call: PageCall, form: PublicForm | null): Promise<PageAnswer> => {
@@ -130,9 +110,10 @@ const take: Page = {
   path,
   accountOf,
   takes: 'json',
-  // A script can read the refusal only with the form's CORS headers.
   limited: 'self',
   isLarge: true,
+  failureHeaders: async (app, { params, headers }) =>
+    corsHeaders(await findPublicForm(app, params.id!), headers.origin),
   async handle(call) {
     const form = await findPublicForm(call.app, call.params.id!)
     return call.json === undefined ? answerBrowser(call, form) : answerScript(call, form)

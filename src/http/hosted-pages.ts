@@ -164,6 +164,12 @@ const readPost = ({ takes }: Page, request: FastifyRequest) => {
   return { raw, json: undefined, form: isForm ? Object.fromEntries(new URLSearchParams(raw.toString())) : {} }
 }
 
+/** Returns the headers of a failure for a program. While the database is unavailable, they are those of every file. */
+const programHeaders = async (app: App, page: Page, { params, headers }: FastifyRequest) => {
+  const own = await page.failureHeaders?.(app, { params: params as Record<string, string>, headers }).catch(() => ({}))
+  return fileHeaders({ type: 'application/json; charset=utf-8', content: '', headers: own ?? {} })
+}
+
 /** Counts a write by its client and the token in its path. */
 const admitWrite = async (app: App, page: Page, request: FastifyRequest) => {
   if (page.method !== 'POST' || page.limited) return
@@ -190,9 +196,11 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
         bodyLimit: page.isLarge ? largeForm : bodyLimits.open,
         // GET has no effects, so HEAD can run the same handler: link scanners use it.
         exposeHeadRoute: page.method === 'GET',
-        errorHandler: (error: FastifyError | Problem, request, reply) => {
-          if (page.takes === 'raw' || (page.takes === 'json' && isJson(request)))
+        errorHandler: async (error: FastifyError | Problem, request, reply) => {
+          if (page.takes === 'raw' || (page.takes === 'json' && isJson(request))) {
+            reply.headers(await programHeaders(app, page, request))
             return answerError(error, request, reply)
+          }
           const view = failureOf(error, request)
           if (view.status === 500 || view.status === 502) request.log.error({ err: error }, 'page failed')
           if (error instanceof Problem && error.detail.retryAfterSeconds)

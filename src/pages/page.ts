@@ -104,6 +104,8 @@ export interface Page {
   tokenField?: string
   /** Whether a path belongs to this page, if its first segment is a name that users choose. Without it, it always does. */
   isAt?(params: Readonly<Record<string, string>>): boolean
+  /** Returns headers of failures for programs, such as those of CORS, without which scripts of other sites can't read them. */
+  failureHeaders?(app: App, call: Pick<PageCall, 'params' | 'headers'>): Promise<Record<string, string>>
   /** Returns the account whose brand the failures of a page without a token show, or null for none. */
   accountOf?(app: App, params: Readonly<Record<string, string>>): Promise<string | null>
   handle(call: PageCall): Promise<PageAnswer>

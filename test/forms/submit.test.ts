@@ -299,10 +299,13 @@ describe('CORS', () => {
       vary: 'Origin',
     })
     for (const [body, status] of [
-      [ada, 200],
-      [{ email: 'x' }, 400],
+      [JSON.stringify(ada), 200],
+      [JSON.stringify({ email: 'x' }), 400],
+      ['{"email":', 400],
+      [JSON.stringify({ email: 'x'.repeat(70_000) }), 413],
     ] as const) {
-      const reply = await inject('POST', id, { origin, ...json }, JSON.stringify(body))
+      const reply = await inject('POST', id, { origin, ...json }, body)
+      expect(reply.headers).toMatchObject({ 'cache-control': 'private, no-store', 'referrer-policy': 'no-referrer' })
       expect([reply.statusCode, reply.headers['access-control-allow-origin'], reply.headers.vary]).toEqual([
         status,
         origin,
