@@ -35,8 +35,8 @@ export const stateOf = (move: string | null): AccountState => {
   return move === 'exported' ? 'moved' : 'moving'
 }
 
-const refusalOf = (move: Move): Problem =>
-  stateOf(move) === 'moved'
+const refusalOf = (state: Exclude<AccountState, 'active'>): Problem =>
+  state === 'moved'
     ? new Problem('gone', 'The account has moved to another installation', {
         hint: 'run the command there; svc accounts list shows which accounts work here',
       })
@@ -44,6 +44,11 @@ const refusalOf = (move: Move): Problem =>
         retryAfterSeconds: retrySeconds,
         hint: 'repeat svc accounts export if it was interrupted, or end it by svc accounts export <account> --abort',
       })
+
+/** Throws Problem `unavailable` or `gone` for an account that is moving or has moved: nothing of it changes here. */
+export const requireActive = (state: AccountState): void => {
+  if (state !== 'active') throw refusalOf(state)
+}
 
 const readMoves = preparedStatement(
   'read-moves',
@@ -72,19 +77,18 @@ export const requireHere = async (
   accountId: string,
 ): Promise<void> => {
   const move = await readTogether({ sql }, database, '', accountId)
-  if (move) throw refusalOf(move)
+  requireActive(stateOf(move))
 }
 
 /** Throws the reason why no unit of work of the account can begin: Problem `unavailable`, `gone` or `not_found`. */
 export const refuseWork = async (sql: Sql, accountId: string): Promise<never> => {
   const [row] = await sql(readMoves, { ids: [accountId] })
-  throw row ? refusalOf(row.move) : notFound('There is no such account')
+  if (row) requireActive(stateOf(row.move))
+  throw notFound('There is no such account')
 }
 
 /** Throws Problem `unavailable` or `gone`, as `requireHere` does, for a value of `accounts.move` that the caller has read. */
-export const requireNoMove = (move: string | null): void => {
-  if (move !== null) throw refusalOf(move as Move)
-}
+export const requireNoMove = (move: string | null): void => requireActive(stateOf(move))
 
 const markClosing = statement(
   'mark-account-closing',

@@ -10,7 +10,7 @@ import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
 import { type Brand, type BrandChange, changeBrand, readBrand } from './accounts.brand.ts'
 import { accounts } from './accounts.columns.ts'
-import { type AccountState, stateOf } from './accounts.move.ts'
+import { type AccountState, requireActive, stateOf } from './accounts.move.ts'
 import { showPlan } from './accounts.plans.ts'
 import { takeSlug } from './accounts.slug.ts'
 
@@ -117,19 +117,29 @@ const findAccount = async ({ sql }: Operation, ref: string): Promise<AccountView
   return view(account)
 }
 
+/** As `findAccount`, for a change. Throws Problem `unavailable` or `gone` if the account is moving or has moved. */
+const findChangeable = async (operation: Operation, ref: string): Promise<AccountView> => {
+  const account = await findAccount(operation, ref)
+  requireActive(account.state)
+  return account
+}
+
 /** Returns an account, by its id or name, with its brand. Throws Problem `not_found`. */
 export const showAccount = async (operation: Operation, ref: string): Promise<AccountView & Brand> => {
   const account = await findAccount(operation, ref)
   return { ...account, ...(await readBrand({ sql: operation.sql, accountId: account.id })) }
 }
 
-/** Changes the brand of an account (id or name) and returns the account with it. Throws Problem `invalid` or `not_found`. */
+/**
+ * Changes the brand of an account (id or name) and returns the account with it. Throws Problem `invalid`, `not_found`, or what
+ * `requireActive` throws.
+ */
 export const updateAccount = async (
   operation: Operation,
   ref: string,
   change: BrandChange,
 ): Promise<AccountView & Brand> => {
-  const account = await findAccount(operation, ref)
+  const account = await findChangeable(operation, ref)
   return { ...account, ...(await changeBrand(operation, account.id, change)) }
 }
 
@@ -160,7 +170,7 @@ export const chooseAccount = async (operation: Operation, ref?: string): Promise
 }
 
 export const setPlan = async (operation: Operation, ref: string, plan: string): Promise<AccountView> => {
-  const account = await findAccount(operation, ref)
+  const account = await findChangeable(operation, ref)
   await showPlan(operation, plan)
   const [em, { Account }] = await entitiesOf(operation)
   await em.nativeUpdate(Account, { id: account.id }, { plan })
@@ -172,7 +182,7 @@ export const setPlan = async (operation: Operation, ref: string, plan: string): 
  * another account has it, `not_found` if there is no such account.
  */
 export const claimSlug = async (operation: Operation, ref: string, slug: string): Promise<AccountView> => {
-  const account = await findAccount(operation, ref)
+  const account = await findChangeable(operation, ref)
   await takeSlug(operation, account.id, slug)
   return { ...account, slug }
 }

@@ -231,6 +231,19 @@ test('an export that fails leaves no file; repeated, it completes; aborted, the 
     status: 7,
     stderr: expect.stringContaining('--abort'),
   })
+  const rowOf = () =>
+    source.app.sql('select * from accounts left join brands on account_id = id where id = $1', [other])
+  const unchanged = await rowOf()
+  const changes = [
+    ['accounts', 'set-plan', other, 'free'],
+    ['accounts', 'claim-slug', 'moving', '--account', other],
+    ['accounts', 'update', other, '--brand-name', 'Moving'],
+  ]
+  for (const change of changes)
+    expect(await svc(env, [...change, '--yes', '--json'])).toMatchObject({
+      ...{ status: 7, stdout: '', stderr: expect.stringContaining('--abort') },
+    })
+  expect(await rowOf()).toEqual(unchanged)
   expect(await svc(env, ['accounts', 'export', other, '--abort', '--json'])).toMatchObject({
     status: 0,
     stderr: expect.anything(),
@@ -252,6 +265,8 @@ test('an export that fails leaves no file; repeated, it completes; aborted, the 
     status: 6,
     stderr: expect.stringContaining('next: run the command there'),
   })
+  for (const change of changes)
+    expect(await svc(env, [...change, '--yes', '--json'])).toMatchObject({ status: 6, stdout: '' })
   // A lost file is written again, with the same export.
   rmSync(path)
   expect(await exporting()).toMatchObject({ status: 0 })
