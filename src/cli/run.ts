@@ -203,7 +203,7 @@ const createContext = (
   const options = command.optsWithGlobals<GlobalOptions>()
   const actor = `cli:${operator()}`
   let handlesSignal = false
-  const named = options.account ?? process.env.SVC_ACCOUNT
+  const named = options.account ?? (process.env.SVC_ACCOUNT || undefined)
   let account: Promise<{ id: string; name: string }> | undefined
   const settleAccount = async () => {
     if (run.app !== 'none' && run.account !== 'none') await context.account()
