@@ -3,19 +3,20 @@ import { invalid } from '../lib/problem.ts'
 import { bareHost, isListed } from './addresses.ts'
 import { AddressRefused, type DialRules, dialAddresses, isLoopbackName } from './dial.ts'
 
-const maxLength = 2048
+/** In characters. */
+export const webhookUrlMaxLength = 2048
 const dnsLimitMs = 2000
 
 /** WHATWG's parser repairs other beginnings, such as `https:example.com`, which are relative or no URIs for other programs. */
 const isAbsolute = /^\s*https?:\/\/[^\s/\\]/i
 
 const parse = (text: string): URL => {
-  if (text.length > maxLength) throw invalid(`url must have at most ${maxLength} characters`)
+  if (text.length > webhookUrlMaxLength) throw invalid(`url must have at most ${webhookUrlMaxLength} characters`)
   const url = isAbsolute.test(text) ? URL.parse(text) : null
   if (!url) throw invalid('url must be an absolute http or https address')
   if (url.username !== '' || url.password !== '') throw invalid('url must not contain a user name or password')
   if (url.href.includes('#')) throw invalid('url must not contain a fragment')
-  if (url.href.length > maxLength) throw invalid(`url must have at most ${maxLength} characters`)
+  if (url.href.length > webhookUrlMaxLength) throw invalid(`url must have at most ${webhookUrlMaxLength} characters`)
   return url
 }
 

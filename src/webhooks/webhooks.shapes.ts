@@ -3,11 +3,12 @@ import { EventName } from '../events/shapes.ts'
 import { epochMs } from '../lib/common-shapes.ts'
 import { withMaxItems } from '../lib/max-items.ts'
 import { text } from '../lib/text.ts'
+import { webhookUrlMaxLength } from '../net/webhook-url.ts'
 
 /** The body of POST /webhooks. `event` is a shorthand for `events` with one item; both together are their union. */
 export const NewWebhook = z
   .object({
-    url: text(2048).meta({
+    url: text(webhookUrlMaxLength).meta({
       format: 'uri',
       pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
       description: 'Where events are posted: a public http or https URL, at most 2,048 characters',

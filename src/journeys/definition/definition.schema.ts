@@ -8,6 +8,7 @@ import { eventName } from '../../lib/event-name.ts'
 import { parseAmount } from '../../lib/money.ts'
 import { durationOf, isIsoTime } from '../../lib/since.ts'
 import { text } from '../../lib/text.ts'
+import { webhookUrlMaxLength } from '../../net/webhook-url.ts'
 
 /*
  * The schema of a journey file (docs/reference/journeys.md#triggers). Strict: unknown properties are refused. A parsed file still
@@ -116,7 +117,7 @@ const Leaf = [
   z.strictObject({
     id,
     kind: z.literal('webhook'),
-    url: text(2_000).refine(isHttpUrl, 'must be an http or https URL'),
+    url: text(webhookUrlMaxLength).refine(isHttpUrl, 'must be an http or https URL'),
     body: Json.optional(),
   }),
   z.strictObject({ id, kind: z.literal('exit') }),

@@ -250,6 +250,7 @@ describe('shapes', () => {
       { kind: 'create-deal', title: 'Deal', value: '1.005', currency: 'eur' },
       { kind: 'move-deal', stage: 'Due' },
       { kind: 'webhook', url: 'https://example.com/hook', body: { email: '{{ email }}', tags: [1, null] } },
+      { kind: 'webhook', url: 'https://example.com/'.padEnd(2048, 'x') },
       exit,
     ]
     const exitOn = ['unsubscribed', 'suppressed', 'list-removed', 'deal-won', 'deal-lost', 'purchase.completed']
@@ -322,6 +323,10 @@ describe('shapes', () => {
     [{ kind: 'create-deal', title: 'x', currency: 'us' }, 'steps[0].currency must be three letters'],
     [{ kind: 'create-deal', title: 'x'.repeat(201) }, 'steps[0].title must be at most 200 characters'],
     [{ kind: 'webhook', url: 'file:///etc/passwd' }, 'steps[0].url must be an http or https URL'],
+    [
+      { kind: 'webhook', url: 'https://example.com/'.padEnd(2049, 'x') },
+      'steps[0].url must be at most 2048 characters',
+    ],
     [{ kind: 'webhook', url: 'https://{{ host }}/' }, 'steps[0].url must be an http or https URL'],
     [{ kind: 'update-field', field: '__proto__', value: 'x' }, 'steps[0].field must be the name of a column'],
     [{ kind: 'update-field', field: ' email', value: 'x' }, 'steps[0].field must be the name of a column'],
