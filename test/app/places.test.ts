@@ -111,6 +111,20 @@ describe('a schema that is newer than the program', () => {
     const ran = await svc(newer, ['db', 'status', '--json'])
     expect(ran).toMatchObject({ status: 7, json: { pending: [], unknown: ['Migration29990101000000_later'] } })
   })
+
+  test('fails in svc doctor, and is exit 7 in svc status', async () => {
+    const { status, json } = await svc(newer, ['doctor', '--json'])
+    expect(status).toBe(1)
+    expect(json.checks.find(({ name }: { name: string }) => name === 'schema')).toMatchObject({
+      status: 'fail',
+      message: expect.stringContaining('newer than this version of svc'),
+    })
+    expect(await svc(newer, ['status', '--json'])).toMatchObject({
+      status: 7,
+      json: { schema: { pending: [], unknown: ['Migration29990101000000_later'] }, queues: null },
+    })
+    expect((await svc(newer, ['status'])).stdout).toMatch(/schema\s+newer than this version of svc/)
+  })
 })
 
 describe('a schema that is newer by additive migrations', () => {

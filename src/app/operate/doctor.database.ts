@@ -2,7 +2,7 @@ import { span } from '../../cli/output.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { secretFingerprint } from '../../lib/secrets.ts'
 import { readHeld } from '../../queue/holds.ts'
-import { readFingerprint } from '../../store/installation.ts'
+import { readFingerprint, readRestored } from '../../store/installation.ts'
 import { schemaState } from '../../store/schema.ts'
 import { statement } from '../../store/statement.ts'
 import type { OpenApp } from '../app.ts'
@@ -46,11 +46,19 @@ const checkTimeouts = async ({ sql }: OpenApp): Promise<Check[]> => {
 }
 
 const checkSchema = async ({ database }: OpenApp): Promise<Check> => {
-  const { applied, pending } = await schemaState(database)
+  const { applied, pending, incompatible } = await schemaState(database)
+  if (incompatible.length > 0)
+    return fail('schema', 'newer than this version of svc: install the version that migrated it, or a later one')
   return pending.length === 0
     ? ok('schema', `up to date, ${quantity(applied.length, 'migration')}`)
     : fail('schema', `behind by ${quantity(pending.length, 'migration')}: svc db migrate`)
 }
+
+/** Reports a restore that is not complete. It says nothing if there is none. */
+const checkRestore = async ({ sql }: OpenApp): Promise<Check[]> =>
+  (await readRestored(sql)) === null
+    ? []
+    : [fail('restore', 'not complete, so nothing starts: if it was interrupted, svc db restore <file> continues it')]
 
 const checkClock = (app: OpenApp): Check => {
   const skewMs = Math.round(app.now().getTime() - app.systemNow().getTime())
@@ -87,12 +95,17 @@ const checkSecret = async ({ sql, box, config }: OpenApp): Promise<Check> => {
   return ok('secret', `opens the stored credentials (${opened} checked)`)
 }
 
-/** Checks the database: version, schema, clock and secret. */
+/** Checks the database: version, schema, clock, secret and an incomplete restore. */
 export const checkDatabase = async (app: OpenApp): Promise<Check[]> => {
-  const [version, schema, timeouts] = await Promise.all([checkVersion(app), checkSchema(app), checkTimeouts(app)])
-  if (schema.status === 'fail')
-    return [version, ...timeouts, schema, checkClock(app), warn('secret', 'not checked: the schema is behind')]
-  return [version, ...timeouts, schema, checkClock(app), await checkSecret(app)]
+  const [version, schema, ...others] = await Promise.all([
+    checkVersion(app),
+    checkSchema(app),
+    checkTimeouts(app),
+    checkRestore(app),
+  ])
+  const secret =
+    schema.status === 'fail' ? warn('secret', 'not checked: the schema does not fit') : await checkSecret(app)
+  return [version, ...others.flat(), schema, checkClock(app), secret]
 }
 
 /** Warns of paused queues, from which nothing leaves. It says nothing if there are none. */

@@ -27,7 +27,7 @@ const checkStored = async (config: Config | null): Promise<{ checks: Check[]; da
     try {
       const checks = await checkDatabase(app)
       const isReady = checks.every(({ name, status }) => name !== 'schema' || status === 'ok')
-      if (!isReady) return { checks: [...checks, warn('relay', 'not checked: the schema is behind')], daemons: null }
+      if (!isReady) return { checks: [...checks, warn('relay', 'not checked: the schema does not fit')], daemons: null }
       return {
         checks: [...checks, ...(await checkRelays(app)), ...(await checkCalendars(app)), ...(await checkQueues(app))],
         daemons: await readDaemons(app),

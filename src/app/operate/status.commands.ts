@@ -24,16 +24,19 @@ const daemonText = ({ version, api, jobs, stalled, connectedAt }: Status['daemon
     .filter(Boolean)
     .join('; ')
 
+const schemaText = ({ applied, pending, unknown }: Status['schema']): string => {
+  if (unknown) return 'newer than this version of svc'
+  return pending.length > 0
+    ? `behind by ${quantity(pending.length, 'migration')}`
+    : `up to date, ${quantity(applied, 'migration')}`
+}
+
 /** Returns the status as lines for people. Daemons, queues and limits have their name in the label. */
 const shown = (status: Status): Record<string, Cell> => {
   const { schema, database, daemons, queues, lastHour, nearLimits } = status
-  const behind = schema.pending.length
   return {
     version: status.version,
-    schema:
-      behind > 0
-        ? `behind by ${quantity(behind, 'migration')}`
-        : `up to date, ${quantity(schema.applied, 'migration')}`,
+    schema: schemaText(schema),
     database: `${database.at}, PostgreSQL ${database.version}, ${number(Math.ceil(database.size / 1e6))} MB`,
     ...(daemons.length === 0 && { daemons: 'none is connected' }),
     ...Object.fromEntries(daemons.map((daemon) => [`daemon ${daemon.process}`, daemonText(daemon)])),
@@ -78,7 +81,7 @@ export const commands: CommandList = [
       const draw = async () => {
         const status = await read()
         out.one(status, out.format === 'table' ? forPeople(app, status) : shown(status))
-        if (status.schema.pending.length > 0) exit(7)
+        if (status.queues === null) exit(7)
       }
       try {
         if (!options.watch) await draw()

@@ -2,7 +2,7 @@ import { nearLimits } from '../../accounts/accounts.ts'
 import { countDeliveriesSince } from '../../deliveries/deliveries.ts'
 import { countMessagesSince } from '../../messages/messages.ts'
 import { readProcesses } from '../../store/processes.ts'
-import { describeServer, schemaState } from '../../store/schema.ts'
+import { describeServer, schemaProblem, schemaState } from '../../store/schema.ts'
 import type { OpenApp } from '../app.ts'
 import { type QueueDepth, readQueues } from '../queue-depths.ts'
 import { threads } from '../schedule.ts'
@@ -15,7 +15,8 @@ const mostNear = 20
 /** What `svc status --json` prints; times in epoch ms. */
 export interface Status {
   version: string
-  schema: { applied: number; pending: string[] }
+  /** `unknown` are the migrations of a later version that this one can't work with, if there are any. */
+  schema: { applied: number; pending: string[]; unknown?: string[] }
   /** Its size in bytes. */
   database: { at: string; version: string; size: number }
   /** `stalled` are the jobs without a statement for 15 s (`/readyz`). */
@@ -27,7 +28,7 @@ export interface Status {
     jobs: string[]
     stalled: string[]
   }[]
-  /** This property and the following ones are null if the schema is behind, since the queries need the current schema. */
+  /** This property and the following ones are null if the schema does not fit, since the queries need the current schema. */
   queues: QueueDepth[] | null
   /** Deliveries and messages of the last hour, by their current status. */
   lastHour: { deliveries: Record<string, number>; sends: Record<string, number> } | null
@@ -53,14 +54,18 @@ const readWork = async (app: OpenApp): Promise<Pick<Status, 'queues' | 'lastHour
 
 const unknownWork = { queues: null, lastHour: null, nearLimits: null }
 
-/** Returns what `svc status` shows; less if the schema is behind (docs/reference/cli.md#status-doctor-and-config). */
+/** Returns what `svc status` shows; less if the schema does not fit (docs/reference/cli.md#status-doctor-and-config). */
 export const readStatus = async (app: OpenApp, version: string): Promise<Status> => {
   const schema = await schemaState(app.database)
   const server = await describeServer(app)
   const processes = await readProcesses(app.sql)
   return {
     version,
-    schema: { applied: schema.applied.length, pending: schema.pending },
+    schema: {
+      applied: schema.applied.length,
+      pending: schema.pending,
+      ...(schema.incompatible.length > 0 && { unknown: schema.incompatible }),
+    },
     database: { at: databasePlace(app), ...server },
     daemons: processes
       .filter(({ parts }) => parts.includes('daemon') || parts.includes('jobs'))
@@ -72,6 +77,6 @@ export const readStatus = async (app: OpenApp, version: string): Promise<Status>
         jobs: parts.filter((part) => threads.some(({ name }) => name === part)),
         stalled: silent.filter((part) => threads.some(({ name, interval }) => name === part && !interval)),
       })),
-    ...(schema.pending.length === 0 ? await readWork(app) : unknownWork),
+    ...(schemaProblem(schema) === null ? await readWork(app) : unknownWork),
   }
 }

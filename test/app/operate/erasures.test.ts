@@ -246,6 +246,8 @@ test('a restore that is killed before it has repeated all erasures continues; un
     const refused = await svcProcess(target, [...args, ...(args[0] === 'jobs' ? [] : ['--json'])])
     expect(refused).toMatchObject({ status: 7, stdout: '', stderr: expect.stringContaining('svc db restore') })
   }
+  const { checks } = (await svcProcess(target, ['doctor', '--json'])).json
+  expect(checks).toContainEqual({ name: 'restore', status: 'fail', message: expect.stringContaining('svc db restore') })
   const continued = await svc(target, ['db', 'restore', backup, '--json'])
   expect(continued).toMatchObject({ status: 0, json: { rows: 0, erased: 1, tables: {} } })
   expect(continued.stderr).toContain('continued')
