@@ -147,21 +147,25 @@ export const requireFreeName = async ({ sql, accountId }: Work, name: string, ow
 
 const entitiesOf = (work: Work) => work.em(import('../contacts.entities.ts'))
 
+const newColumns = columns(contactLists, ['id', 'accountId', 'name', 'fields', 'rowCount', 'createdAt', 'updatedAt'])
+
+const insertList = statement(
+  'insert-list',
+  { row: types(contactLists, 'id'), parameters: newColumns.types },
+  `insert into contact_lists (${newColumns.names}) values (${newColumns.values}) on conflict (account_id, name) do nothing returning id`,
+)
+
+// SQL instead of the entity: an import that creates its list would keep MikroORM loaded, 23 MB, until its end.
 /** Throws Problem `conflict` if the name is taken, `invalid` for invalid columns. The unit of work can continue after a conflict. */
 export const createList = async (work: Work, input: z.output<typeof NewList>): Promise<ContactListView> => {
-  const { accountId, now } = work
+  const { sql, accountId, now } = work
   const name = nameOf(input.name)
   const names = (input.fields ?? []).flatMap((field) => Object.keys(normalizeFields({ [field]: '' })))
-  const id = newId('lst', now.getTime())
   const fields = extendColumns([], names)
   await requireFreeName(work, name)
-  const [em, { ContactList }] = await entitiesOf(work)
-  const list = await em.upsert(
-    ContactList,
-    { id, accountId, name, fields, rowCount: 0, createdAt: now, updatedAt: now },
-    { onConflictFields: ['accountId', 'name'], onConflictAction: 'ignore' },
-  )
-  if (list.id !== id) throw nameTaken(name)
+  const list = { id: newId('lst', now.getTime()), name, fields, rowCount: 0, createdAt: now, updatedAt: now }
+  const [inserted] = await sql(insertList, { ...list, accountId })
+  if (!inserted) throw nameTaken(name)
   return view(list)
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ok, type TestAccount, useApp } from '../../support/app.ts'
-import { startSvc, svc } from '../../support/cli.ts'
+import { startSvc, svc, svcProcess } from '../../support/cli.ts'
 import { eventually } from '../../support/eventually.ts'
 import { counted, interruptImport, people } from './support.ts'
 
@@ -90,4 +90,18 @@ test('an import is running while a process runs it, and stopped once that was ki
   })
   expect(resumed).toMatchObject({ status: 0, json: counted(1_000, 0, 0, 0, 0) })
   expect((await show()).status).toBe('done')
+})
+
+test('an import that creates its list does without MikroORM, which would take 23 MB until its end', async () => {
+  const hook = `import { registerHooks } from 'node:module'
+    registerHooks({ resolve: (name, context, next) => {
+      if (/^(pg|@mikro-orm)\\b/.test(name)) process.stderr.write('loads ' + name + '\\n')
+      return next(name, context)
+    } })`
+  const command = [process.execPath, '--import', `data:text/javascript,${encodeURIComponent(hook)}`]
+  const args = ['contacts', 'import', await file(people(2)), '--list', 'New', '--create-list', '--account', account.id]
+  const { status, stderr } = await svcProcess(t, args, { command })
+  expect([status, await contacts()]).toEqual([0, [{ status: 'active' }, { status: 'active' }]])
+  expect(stderr).toContain('loads pg')
+  expect(stderr).not.toContain('@mikro-orm')
 })
