@@ -84,8 +84,8 @@ const unlockMailbox = statement(
 const noteRead = statement(
   'note-mailbox-read',
   { parameters: { accountId: 'text', updatedAt: 'timestamptz', readAt: 'timestamptz', error: 'text?' } },
-  // One that was set meanwhile has not been read.
-  'update bounce_mailboxes set read_at = :readAt, error = :error where account_id = :accountId and updated_at = :updatedAt',
+  // One that was set meanwhile has not been read. The time that was read has milliseconds.
+  `update bounce_mailboxes set read_at = :readAt, error = :error where account_id = :accountId and date_trunc('milliseconds', updated_at) = :updatedAt`,
 )
 
 /**
