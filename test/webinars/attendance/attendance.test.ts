@@ -91,7 +91,7 @@ describe('a report of presence', () => {
     await work((w) => startWebinar(w, id))
     expect(await attendees(id)).toEqual([])
     for (const method of ['GET', 'GET'] as const) expect((await t.request(method, path)).status).toBe(200)
-    expect((await t.request('GET', `${path}/presence` as '/x')).status).toBe(404)
+    expect((await t.request('GET', `${path}/presence` as '/x')).status).toBe(405)
     expect(await attendees(id)).toEqual([])
     const startedAt = now()
     for (let i = 0; i < 3; i++) {
