@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { finished } from 'node:stream/promises'
 import type { Context } from '../cli/command.ts'
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, paged, present, text, unasked } from '../cli/flags.ts'
+import { absent, argument, changing, confirmed, paged, present, text, unasked } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { type Column, properties } from '../cli/output.ts'
 import { csvLine } from '../lib/csv.ts'
@@ -15,6 +15,9 @@ const columns: Column<SuppressionView>[] = [
   ...properties<SuppressionView>('email', 'reason', 'topic'),
   ['SINCE', (suppression) => new Date(suppression.createdAt)],
 ]
+
+/** Of the flags that only mean something for contacts. Scripts can pass one set of flags to both imports. */
+const sameFlags = 'accepted as by svc contacts import; without effect'
 
 const reasons = 'complained, bounced, manual or unsubscribed'
 const allReasons = async () => (await import('./suppressions.add.ts')).suppressionReasons
@@ -154,8 +157,12 @@ export const commands: CommandList = [
         of: async () => (await import('../contacts/contacts.ts')).productNames(),
       }),
       assumeSubscribed: present('with --from, take a file that does not say who has opted out'),
-      keepNames: present('accepted for the same flags as svc contacts import; without effect, as fields are not read'),
       rejects: text('<file>', 'write rejected rows to this file: line, email, reason'),
+      list: text('<id|name>', `${sameFlags}, as suppressions are the account's`),
+      createList: present(sameFlags),
+      onConflict: text('<upsert|skip>', `${sameFlags}: the first reason stays`, { of: ['upsert', 'skip'] }),
+      events: absent(`${sameFlags}: it fires no events`),
+      keepNames: present(`${sameFlags}, as fields are not read`),
       ...unasked('only count, and change nothing'),
     },
     run: async ({ out, work, progress, signal, exit }, given, { map, encoding, dryRun = false, ...flags }) => {

@@ -535,6 +535,19 @@ describe('svc suppressions import', () => {
     expect(await contacts()).toEqual([])
   })
 
+  test('takes every flag of svc contacts import: those about lists and events have no effect', async () => {
+    const help = async (...command: string[]) => (await run(...command, '--help')).stdout.split('Global Options')[0]!
+    const flagsOf = (text: string) => [...text.matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, flag]) => flag!)
+    const taken = flagsOf(await help('suppressions', 'import'))
+    expect(flagsOf(await help('contacts', 'import')).filter((flag) => !taken.includes(flag))).toEqual([])
+    const path = await file('email\nu@example.org\n')
+    const flags = ['--list', 'New', '--create-list', '--on-conflict', 'skip', '--no-events']
+    const ran = await run('suppressions', 'import', path, ...flags, '--json')
+    expect(ran).toMatchObject({ status: 0, json: { rows: 1, added: 1 } })
+    expect(await suppressions()).toHaveLength(1)
+    expect((await run('lists', 'list', '--json')).json.lists).toEqual([])
+  })
+
   test('a row with two reasons counts once', async () => {
     const columns = 'Email,Unsubscribed from all email,Email hard bounce reason\n'
     const path = await file(`${columns}a@example.org,true,UNKNOWN_USER\na@example.org,true,\nb@example.org,true,\n`)
