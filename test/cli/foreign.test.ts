@@ -102,6 +102,7 @@ const others: Record<string, string[]> = {
     'courses revoke --email',
   ],
   'the command continues after this contact': ['journeys trigger --after'],
+  'it has no effect': ['suppressions import --list'],
   'values of their own': ['accounts update --color', 'accounts update --timezone', 'accounts update --lang'],
   'a signed token names the account': ['liveview show <token>'],
   'events of lifecycle emails': ['bindings set <event>', 'bindings unset <event>'],
