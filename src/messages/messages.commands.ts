@@ -48,11 +48,13 @@ type SendFlags = FlagValues<typeof sendFlags>
 
 const headersOf = (lines: readonly string[]): Record<string, string> => {
   const headers: Record<string, string> = {}
+  const names = new Set<string>()
   for (const line of lines) {
     const at = line.indexOf(':')
     if (at < 1) throw new Problem('usage', `--header takes "Name: value", not ${shown(line)}`)
     const name = line.slice(0, at).trim()
-    if (Object.hasOwn(headers, name)) throw new Problem('usage', `--header names ${shown(name)} twice`)
+    if (names.has(name.toLowerCase())) throw new Problem('usage', `--header names ${shown(name)} twice`)
+    names.add(name.toLowerCase())
     headers[name] = line.slice(at + 1).trim()
   }
   return headers

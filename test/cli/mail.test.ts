@@ -148,7 +148,7 @@ test.each([
     ['--subject', 'Hi', '--text', 'Hi', '--to', 'bob@people.example'],
     'error: --to takes one recipient: send to each, or use --cc or --bcc\n  next: svc send --help\n',
   ],
-  [['--subject', 'Hi', '--text', 'Hi', '--header', 'X-A: 1', '--header', 'X-A: 2'], 'error: --header names X-A twice'],
+  [['--subject', 'Hi', '--text', 'Hi', '--header', 'X-A: 1', '--header', 'x-a: 2'], 'error: --header names x-a twice'],
 ])('send %j is exit 2', async (flags, error) => {
   await addSender()
   const ran = await run(['send', '--to', 'ada@people.example', ...flags])
