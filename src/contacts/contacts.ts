@@ -78,6 +78,10 @@ export const productNames = async (): Promise<readonly string[]> => (await impor
 export const checkRejectsFile = async (...given: Parameters<Rejects['checkRejectsFile']>): Promise<void> =>
   (await import('./imports/rejects.ts')).checkRejectsFile(...given)
 
+/** Calls `createReasonCounts` of contacts/imports/rejects.ts. */
+export const createReasonCounts = async (): Promise<ReturnType<Rejects['createReasonCounts']>> =>
+  (await import('./imports/rejects.ts')).createReasonCounts()
+
 /** Calls `rejectsText` of contacts/imports/rejects.ts. */
 export const rejectsText = async (...given: Parameters<Rejects['rejectsText']>): Promise<string> =>
   (await import('./imports/rejects.ts')).rejectsText(...given)

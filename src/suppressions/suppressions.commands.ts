@@ -16,13 +16,11 @@ const columns: Column<SuppressionView>[] = [
   ['SINCE', (suppression) => new Date(suppression.createdAt)],
 ]
 
-/** Of the flags that only mean something for contacts. Scripts can pass one set of flags to both imports. */
-const sameFlags = 'accepted as by svc contacts import; without effect'
+/** Describes flags that only mean something for contacts: scripts can pass the same flags to both imports. */
+const unused = 'accepted as by svc contacts import, but has no effect'
 
 const reasons = 'complained, bounced, manual or unsubscribed'
 const allReasons = async () => (await import('./suppressions.add.ts')).suppressionReasons
-/** The most reasons of rejects that are counted: a file that is not CSV can have a different one in each row. */
-const maxReasons = 1000
 /** Those of contacts/imports/vendors.ts. */
 const products = 'mailchimp, hubspot, brevo, listmonk, resend or plunk'
 
@@ -158,16 +156,18 @@ export const commands: CommandList = [
       }),
       assumeSubscribed: present('with --from, take a file that does not say who has opted out'),
       rejects: text('<file>', 'write rejected rows to this file: line, email, reason'),
-      list: text('<id|name>', `${sameFlags}, as suppressions are the account's`),
-      createList: present(sameFlags),
-      onConflict: text('<upsert|skip>', `${sameFlags}: the first reason stays`, { of: ['upsert', 'skip'] }),
-      events: absent(`${sameFlags}: it fires no events`),
-      keepNames: present(`${sameFlags}, as fields are not read`),
+      list: text('<id|name>', `${unused}: suppressions belong to the account`),
+      createList: present(unused),
+      onConflict: text('<upsert|skip>', `${unused}: no contact is changed`, { of: ['upsert', 'skip'] }),
+      events: absent(`${unused}: it fires no events`),
+      keepNames: present(`${unused}: fields are not read`),
       ...unasked('only count, and change nothing'),
     },
     run: async ({ out, work, progress, signal, exit }, given, { map, encoding, dryRun = false, ...flags }) => {
       const defaultReason = await parseReason(flags.reason)
-      const { checkRejectsFile, openTable, originOf } = await import('../contacts/contacts.ts')
+      const { checkRejectsFile, createReasonCounts, openTable, originOf, rejectsText } = await import(
+        '../contacts/contacts.ts'
+      )
       const { importSuppressions } = await import('./suppressions.import.ts')
       const file = given === '-' ? given : resolve(given)
       if (flags.rejects !== undefined && !dryRun) await checkRejectsFile(flags.rejects, file)
@@ -176,7 +176,7 @@ export const commands: CommandList = [
       const table = await openTable(file, { map, encoding, signal, origin })
       const rejects = flags.rejects === undefined || dryRun ? null : createWriteStream(flags.rejects)
       rejects?.write(csvLine(['line', 'email', 'reason']))
-      const reasons = new Map<string, number>()
+      const reasons = await createReasonCounts()
       const bar = progress('rows')
       const { size, bytesRead } = table.source
       const { counts, unknown } = await importSuppressions(work, table, {
@@ -186,7 +186,7 @@ export const commands: CommandList = [
         onRows: (rows) => bar.update({ rows, fraction: size ? Math.min(1, bytesRead() / size) : null }),
         onRejected: ({ line, email, reason }) => {
           rejects?.write(csvLine([line, email, reason]))
-          if (reasons.has(reason) || reasons.size < maxReasons) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
+          reasons.add(reason)
         },
       }).finally(() => {
         bar.stop()
@@ -199,9 +199,7 @@ export const commands: CommandList = [
       const shownCounts = { ...(dryRun && { dryRun }), ...counts }
       out.one({ ...shownCounts, warnings }, shownCounts)
       if (counts.rejected > 0 && out.isText) {
-        const { rejectsText } = await import('../contacts/contacts.ts')
-        const frequent = [...reasons].map(([reason, rows]) => ({ reason, rows })).sort((a, b) => b.rows - a.rows)
-        out.note(await rejectsText(counts.rejected, frequent.slice(0, 3)))
+        out.note(await rejectsText(counts.rejected, reasons.frequent()))
         if (!rejects) out.note('  next: the same with --rejects <file>, which gets each of these rows with its line')
       }
       if (dryRun) out.note('Nothing was changed.')

@@ -8,6 +8,7 @@ import type { ImportOptions } from './checkpoint.ts'
 import { addCounts, type Counts, countRows, noCounts } from './counts.ts'
 import { countOptedOut, type OptedOut } from './opted-out.ts'
 import type { Prepared } from './prepare.ts'
+import { createReasonCounts } from './rejects.ts'
 import type { OptOutReason } from './vendors.ts'
 
 type ContactEvent = 'contact.created' | 'contact.updated'
@@ -32,10 +33,8 @@ interface Preview extends Counts {
   names: ReadonlySet<string>
 }
 
-/** The most reasons that are counted: a file that is not CSV can have a different one in each row. */
-const maxReasons = 1000
-/** How many of them are reported. */
-const shownReasons = 3
+/** The most names of fields that are remembered. A list takes 40, so `requireColumns` refuses them all the same. */
+const maxNames = 1000
 
 interface Known {
   email: string
@@ -129,7 +128,7 @@ export const previewImport = async (
   let capacity = await readContactsLeft({ sql: app.sql, accountId })
   const connection = await app.database.connect()
   const suppressing = columns.read && (await app.suppressing())
-  const rejects = new Map<string, number>()
+  const reasons = createReasonCounts()
   const names = new Set<string>()
   const query: Query = async (text, params = []) => (await connection.query(text, params)).rows
   const result: Preview = {
@@ -156,14 +155,13 @@ export const previewImport = async (
       if (wanted['contact.updated']) result.events['contact.updated'] += tally(outcomes, 'updated')
       countOptedOut(batch, result.optedOut)
       for (const { fields } of batch.writes) {
-        if (suppressing) for (const name in fields) if (names.size <= maxReasons) names.add(name)
+        if (suppressing) for (const name in fields) if (names.size <= maxNames) names.add(name)
       }
       for (const [reason, rows] of batch.states?.suppressed ?? [])
         result.reasons[reason] = (result.reasons[reason] ?? 0) + rows
       for (const [topic, emails] of batch.states?.left ?? [])
         result.left[topic] = (result.left[topic] ?? 0) + emails.size
-      for (const { reason } of batch.rejects)
-        if (rejects.has(reason) || rejects.size < maxReasons) rejects.set(reason, (rejects.get(reason) ?? 0) + 1)
+      for (const { reason } of batch.rejects) reasons.add(reason)
       if (suppressing) {
         const added = written.map(({ email }) => email).filter((email) => outcomes.get(email) === 'created')
         const suppressed = await suppressing.suppressedOf({ sql: app.sql, accountId }, added)
@@ -172,8 +170,7 @@ export const previewImport = async (
       result.rows += batch.rows
       onBatch(result.rows)
     }
-    const frequent = [...rejects].sort(([, a], [, b]) => b - a).slice(0, shownReasons)
-    result.rejects = frequent.map(([reason, rows]) => ({ reason, rows }))
+    result.rejects = reasons.frequent()
     return result
   } finally {
     await connection.end()

@@ -39,15 +39,39 @@ const countReasons = statement(
    group by reason order by rows desc, reason limit :limit`,
 )
 
+interface ReasonCount {
+  reason: string
+  rows: number
+}
+
+/** How many reasons are shown. */
+const shownReasons = 3
+
 /** Returns the most frequent reasons with their numbers of rows. */
-export const reasonsOf = (
-  { sql, accountId }: Work,
-  id: string,
-  limit = 3,
-): Promise<{ reason: string; rows: number }[]> => sql(countReasons, { accountId, importId: id, limit })
+export const reasonsOf = ({ sql, accountId }: Work, id: string, limit = shownReasons): Promise<ReasonCount[]> =>
+  sql(countReasons, { accountId, importId: id, limit })
+
+/** The most reasons that are counted: a file that is not CSV can have a different one in each row. */
+const countedReasons = 1000
+
+/** Counts rejected rows by their reason, for an import that stores no rejects. */
+export const createReasonCounts = () => {
+  const counts = new Map<string, number>()
+  return {
+    add(reason: string): void {
+      if (counts.has(reason) || counts.size < countedReasons) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+    },
+    /** Returns the most frequent reasons with their numbers of rows. */
+    frequent: (): ReasonCount[] =>
+      [...counts]
+        .map(([reason, rows]) => ({ reason, rows }))
+        .sort((a, b) => b.rows - a.rows)
+        .slice(0, shownReasons),
+  }
+}
 
 /** Returns a sentence for people: how many rows were rejected, and the most frequent reasons. */
-export const rejectsText = (rejected: number, reasons: readonly { reason: string; rows: number }[]): string =>
+export const rejectsText = (rejected: number, reasons: readonly ReasonCount[]): string =>
   `Rejected ${quantity(rejected, 'row')}: ${reasons.map(({ reason, rows }) => `${reason} (${number(rows)})`).join('; ')}`
 
 type WorkOpener = <T>(run: (work: Work) => Promise<T>) => Promise<T>
