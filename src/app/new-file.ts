@@ -9,13 +9,16 @@ export const requireNoFile = (file: string): void => {
 
 interface NewFile {
   target: WriteStream
-  /** Gives the complete file its name, and returns its size. Throws Problem `conflict` if another command did so meanwhile. */
+  /** Renames the complete file to its final name, and returns its size in bytes. Throws Problem `conflict` if that name is taken by then. */
   publish(): number
-  /** Deletes what is not published. */
+  /** Deletes the temporary file. */
   discard(): void
 }
 
-/** Opens a file of this user alone that has its name once it is complete. Another command that writes one of that name has its own. */
+/**
+ * Opens a new file that only this user can read. Until `publish` it has a temporary name beside the final one, which is different for
+ * each command, so that two commands never write to the same file. Throws Problem `conflict` if there is a file of that name.
+ */
 export const openNewFile = (file: string): NewFile => {
   requireNoFile(file)
   const part = `${file}.${randomBytes(4).toString('hex')}.part`

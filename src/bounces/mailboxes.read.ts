@@ -84,7 +84,7 @@ const unlockMailbox = statement(
 const noteRead = statement(
   'note-mailbox-read',
   { parameters: { accountId: 'text', updatedAt: 'timestamptz', readAt: 'timestamptz', error: 'text?' } },
-  // One that was set meanwhile has not been read. The time that was read has milliseconds.
+  // A mailbox that was set meanwhile has not been read. Times in JavaScript have no microseconds.
   `update bounce_mailboxes set read_at = :readAt, error = :error where account_id = :accountId and date_trunc('milliseconds', updated_at) = :updatedAt`,
 )
 

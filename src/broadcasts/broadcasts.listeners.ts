@@ -1,9 +1,9 @@
 import { statement } from '../store/statement.ts'
 import type { Listener } from '../store/work.ts'
 
-// One that was sent, such as a scheduled one, keeps its version of the project.
+// A broadcast that was sent, also for a later time, keeps its version of the project.
 const countDrafts = statement(
-  'count-unsent-broadcasts-of-project',
+  'count-drafts-of-project',
   { row: { broadcasts: 'int8' }, parameters: { accountId: 'text', projectId: 'text' } },
   `select count(*) as broadcasts from broadcasts
    where account_id = :accountId and project_id = :projectId and status = 'draft'`,
@@ -25,8 +25,8 @@ const countUnsentOfTopic = statement(
 )
 
 /**
- * Counts the drafts of a project, the drafts and scheduled broadcasts of a segment, also one that a filter names, and of a topic also
- * those that are being sent.
+ * Counts the broadcasts that use something: of a project the drafts, of a segment the drafts and the scheduled ones, also if only their
+ * filter names it, and of a topic also those that are being sent.
  */
 export const countBroadcasts: Listener = {
   async projectUses({ sql, accountId }, projectId) {

@@ -359,7 +359,7 @@ export const runner =
       // The user interrupted the command, so this is not reported as an error.
       const isCut = interruption.fault !== null || (interruption.status !== null && isCausedByInterruption(error))
       const failure = isCut ? 0 : await report(context ? await explained(error, context, command, loadChoices) : error)
-      // A closed pipe alone is no failure; neither does it hide one.
+      // A closed pipe by itself is no failure, and it does not hide another failure.
       status = interruption.status || failure
     } finally {
       isClosed = await closeApp(app, status === statuses.unavailable)

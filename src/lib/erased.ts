@@ -10,7 +10,7 @@ export const erasedAddress = `'${erasedText}'`
 /** Whether a text can be recognised as an address inside other texts. A malformed address may be a word, which stands there as such. */
 export const isRecognisable = (email: string): boolean => /[^\s@]@[^\s@]/.test(email)
 
-/** It is found in no text. */
+/** A pattern that matches no text. */
 const nowhere = '(?!)'
 
 const literalOf = (email: string): string => email.replaceAll('"', '\\"').replace(/[.*+?^${}()|[\]\\]/g, '\\$&')

@@ -106,7 +106,7 @@ const open = (relay: RelayAccess, resolver: Pick<Resolver, 'addresses'>) => {
   const transport = createTransport({
     pool: true,
     ...connectionOptions(relay),
-    // It covers the greeting too. A relay that takes a connection and is slow to greet has given no verdict yet.
+    // nodemailer's limit covers the greeting too. A relay that takes a connection and is slow to greet has given no verdict yet.
     connectionTimeout: dialMs + greetingMs,
     ...(username !== null && { auth: { user: username, pass: password ?? '' } }),
     maxConnections: connectionsPerRelay,

@@ -302,8 +302,8 @@ const readVocabulary = async (work: Work) => {
 }
 
 /**
- * Runs an operation that takes a filter. A mistake that the filter has whatever list it is for takes precedence over what the
- * operation does not find, and over a conflict (docs/reference/api.md#order-of-checks).
+ * Runs an operation that takes a filter. If the operation throws Problem `not_found` or `conflict`, and the filter has a mistake that
+ * does not depend on the columns of a list, throws that mistake instead (docs/reference/api.md#order-of-checks).
  */
 export const mistakesFirst = async <Out>(
   work: Work,

@@ -175,7 +175,7 @@ export const verifyDomain = async (app: App, accountId: string, actor: string, t
   return app.work(accountId, actor, async (work) => {
     const [[em, { Domain }], { LockMode }] = await Promise.all([entitiesOf(work), import('@mikro-orm/postgresql')])
     const row = await em.findOne(Domain, { domain }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-    // If it was deleted and added again, its records are other ones.
+    // A domain that was deleted and added again has other records.
     if (!row || ownershipOf(row.token) !== ownership?.value) throw domainNotFound(domain)
     const isOwned = row.status === 'verified' || found.includes('ownership')
     row.status = found.includes('dkim') && isOwned ? 'verified' : 'pending'

@@ -20,7 +20,7 @@ export interface Clock {
   systemNow(): Date
   /** Calls `run` each time the clock of a development database has moved and `now` reflects it, until the returned function is called. */
   onMoved(run: () => void): () => void
-  /** Reads the clock of a development database again: what a statement finds due after a move can be ahead of the notice of it. */
+  /** Reads the clock of a development database again, because a statement can see a move of it before its notice arrives. */
   catchUp(): Promise<void>
   close(): Promise<void>
 }
@@ -195,7 +195,9 @@ const notDevelopment = () =>
     hint: 'svc dev makes one; name its data folder with SVC_DATA_DIR',
   })
 
-const view = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint + offset_ms as now, offset_ms as "offsetMs"`
+/** The time of the server in epoch ms. */
+const serverMs = 'floor(extract(epoch from clock_timestamp()) * 1000)::bigint'
+const view = `${serverMs} + offset_ms as now, offset_ms as "offsetMs"`
 const viewTypes = { now: 'int8', offsetMs: 'int8' } as const
 
 /** The last year that the clock can reach: ids and times in statements have years of four digits. */
@@ -225,7 +227,7 @@ const moving = <const Parameters extends TypeMap>(name: string, parameters: Para
     name,
     { row: viewTypes, parameters },
     `with moved as (update development_clock set offset_ms = ${offset}
-       where floor(extract(epoch from clock_timestamp()) * 1000)::bigint + ${offset} < ${endMs} returning offset_ms)
+       where ${serverMs} + ${offset} < ${endMs} returning offset_ms)
      select ${view} from moved`,
   )
 
@@ -234,8 +236,8 @@ const reset = moving('reset-clock', {}, '0')
 
 type Development = Pick<Database, 'sql' | 'notices'>
 
-const move = async ({ sql, notices }: Development, moving: Promise<readonly ClockView[]>): Promise<ClockView> => {
-  const [moved] = await moving
+const move = async ({ sql, notices }: Development, views: Promise<readonly ClockView[]>): Promise<ClockView> => {
+  const [moved] = await views
   if (!moved) {
     await showClock(sql)
     throw tooFar()

@@ -18,14 +18,14 @@ export const readFingerprint = async (sql: Sql): Promise<string | undefined> => 
 /** The comment on the table `installation` of a restored database, whatever its schema, until the erasures are repeated. */
 const restoredNote = 'restored; erasures to repeat since '
 
-/** Notes, in the transaction of restored rows, that erasures since `since` (epoch ms) are to be repeated. No other process starts before. */
+/** Notes, in the transaction of restored rows, that erasures since `since` (epoch ms) are to be repeated. Until then no other process starts. */
 export const noteRestored = async (sql: Sql, since: number): Promise<void> => {
   await sql(`comment on table installation is '${restoredNote}${since}'`)
 }
 
 const dropNote = statement('drop-note-of-restore', {}, 'comment on table installation is null')
 
-/** Notes that the erasures are repeated. */
+/** Notes that the erasures have been repeated. */
 export const noteErased = async (sql: Sql): Promise<void> => {
   await sql(dropNote)
 }
@@ -64,9 +64,13 @@ export const checkInstallation = async (sql: Sql, fingerprint: string): Promise<
       hint: 'start with the SVC_SECRET that it was first used with (embedded: the file secret in the data folder)',
     })
   if (kept.note?.startsWith(restoredNote))
-    throw new Problem('unavailable', 'The restore of this database is not complete: people are still erased again', {
-      hint: 'if it was interrupted, svc db restore <file> continues it',
-    })
+    throw new Problem(
+      'unavailable',
+      'The restore of this database is not complete: erasures since the backup are still to be repeated',
+      {
+        hint: 'if it was interrupted, svc db restore <file> continues it',
+      },
+    )
 }
 
 const publicUrl = statement('read-public-url', { row: { url: 'text?' } }, 'select public_url as url from installation')

@@ -19,8 +19,8 @@ let top: string
 let loading: Record<string, string>
 
 /**
- * Returns what has the processes of these users load modules as those of other tests do: from a copy of the tests' compile cache that
- * they can read. Without it, a command takes twice the CPU time.
+ * Returns an environment in which the processes of these users load modules from a copy of the tests' compile cache that they can read.
+ * Without it, a command takes twice the CPU time.
  */
 const shareCache = async (folder: string): Promise<Record<string, string>> => {
   const { HOME, NODE_COMPILE_CACHE: own, ...rest } = inherited()

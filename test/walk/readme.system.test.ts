@@ -28,12 +28,12 @@ const sizes = [
 ]
 
 const own = `${process.execPath} --no-warnings ${program}`
-/** Commands that are always a process of their own. */
-const alone = ['deals board', 'stats', ...Object.keys(goingOn).map((line) => line.replace('npx svc ', ''))]
+/** The beginnings of commands that are always a process of their own. */
+const inOwnProcess = ['deals board', 'stats', ...Object.keys(goingOn).map((line) => line.replace('npx svc ', ''))]
 
 /** Stand-ins for npm, which would take a second for each command. `hosted` is the program that runs the other commands. */
 const standIns = (hosted: string) => {
-  const svc = `case "$*" in ${alone.map((words) => `"${words}"*`).join('|')}) exec ${own} "$@";; esac\nexec ${hosted} "$@"\n`
+  const svc = `case "$*" in ${inOwnProcess.map((words) => `"${words}"*`).join('|')}) exec ${own} "$@";; esac\nexec ${hosted} "$@"\n`
   return {
     npx: `#!/bin/sh\nshift\nexport npm_command=exec\n${svc}`,
     npm: `#!/bin/sh\n[ "$1" = ci ] && exit\nexport npm_command=start\nexec ${own} dev\n`,

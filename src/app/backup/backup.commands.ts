@@ -111,7 +111,10 @@ const restore = async (
     isRestored = !dryRun
     const total = Object.values(rows).reduce((sum, count) => sum + count, 0)
     if (dryRun) out.note('The backup is complete and can be restored into this database. Nothing was changed.')
-    if (found) out.note('An interrupted restore had restored all rows, and is continued: people are erased again.')
+    if (found)
+      out.note(
+        'An interrupted restore had written all rows. It is continued: the erasures since the backup are repeated.',
+      )
     if (hold && !dryRun) out.note('All queues are paused: svc queues show, then svc queues resume')
     const { applyErasures } = await import('./erase-again.ts')
     const list = readList()
@@ -139,7 +142,7 @@ const restore = async (
       context,
       error,
       isRestored
-        ? 'Stopped: all rows are restored, and not everyone is erased again; run the command again.'
+        ? 'Stopped: all rows are restored, but not all erasures are repeated; run the command again.'
         : 'Stopped: nothing was restored; run the command again.',
     )
   } finally {

@@ -34,7 +34,7 @@ const dataDir = (): string => {
   return path
 }
 
-/** Returns the data folder of `svc dev`. Throws Problem `unavailable` if there is none: somewhere else are the emails. */
+/** Returns the data folder of `svc dev`. Throws Problem `unavailable` if there is none, because the emails are then in another one. */
 const existingDataDir = (): string => {
   const path = dataDir()
   if (!existsSync(path)) throw noCatcher(`No mail catcher ran here: there is no ${path}`)

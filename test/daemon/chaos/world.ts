@@ -75,7 +75,7 @@ const createDatabases = async (serverUrl: string): Promise<string> => {
     `insert into mail_domains (domain, finding, expires_at) values ('chaos.example', 'mx', now() + interval '10 years')`,
   )
   await fresh.close()
-  // Its clock is a table of its own, which no fault steps.
+  // The other installation has a clock of its own, which no fault moves.
   await server.sql(`create database ${awayDatabase} template ${database}`)
   await server.close()
   const own = openDatabase(url, { max: 1 })
