@@ -36,21 +36,33 @@ export const requireDatabase = (place: Place): void => {
   if (!hasDatabase(place)) throw noDatabase(place)
 }
 
-// The environment is read once: root, as the data folder's owner, could not read its files a second time.
-const readChecked = (check: (place: Place) => void): Config => {
-  const { secret, ...config } = inspectConfig()
-  check(config)
-  return { ...config, secret: secret ?? keptSecret(config.dataDir) }
+/**
+ * Returns the configuration of an existing database, whatever its schema, or null if there is none yet. Throws Problem
+ * `configuration` if there is one without a secret: a new secret could open nothing in it, and would look like its own.
+ */
+export const findDatabase = ({ secret, ...config }: ReturnType<typeof inspectConfig>): Config | null => {
+  if (!hasDatabase(config)) return null
+  if (secret !== null) return { ...config, secret }
+  throw new Problem('configuration', `SVC_SECRET is not set, and ${config.dataDir} has no file secret`, {
+    hint: 'set SVC_SECRET or SVC_SECRET_FILE as the daemon has it',
+  })
 }
 
 /** Returns the configuration of an existing database. Throws Problem `unavailable` if there is none. */
-export const readExisting = (): Config => readChecked(requireDatabase)
+export const readExisting = (): Config => {
+  const settings = inspectConfig()
+  const config = findDatabase(settings)
+  if (config) return config
+  throw noDatabase(settings)
+}
 
 /** Returns the configuration for `svc db restore`, which creates a database only if SVC_DATA_DIR is set or the data folder exists. */
-export const readRestoreTarget = (): Config =>
-  readChecked((place) => {
-    if (!process.env.SVC_DATA_DIR && !existsSync(place.dataDir)) requireDatabase(place)
-  })
+export const readRestoreTarget = (): Config => {
+  // The environment is read once: root, as the data folder's owner, could not read its files a second time.
+  const { secret, ...config } = inspectConfig()
+  if (!process.env.SVC_DATA_DIR && !existsSync(config.dataDir)) requireDatabase(config)
+  return { ...config, secret: secret ?? keptSecret(config.dataDir) }
+}
 
 /** Opens an existing database for a command. */
 export const openForCommand = async (): Promise<OpenApp> =>
@@ -59,10 +71,6 @@ export const openForCommand = async (): Promise<OpenApp> =>
     name: 'svc cli',
     links: { isGiven: Boolean(process.env.SVC_PUBLIC_URL) },
   })
-
-/** Returns the configuration of an existing database, whatever its schema, or null if the data folder has none yet. */
-export const findDatabase = ({ secret, ...config }: ReturnType<typeof inspectConfig>): Config | null =>
-  hasDatabase(config) && secret !== null ? { ...config, secret } : null
 
 /**
  * Opens an existing database, by default whatever its schema and secret. Throws Problem `unavailable` if the data folder has

@@ -46,9 +46,9 @@ export interface Database {
   connect(options?: { deadlineMs?: number }): Promise<pg.Client>
   /**
    * Rejects while the server's disk is full: from the first statement of this pool that failed because of it until the server can
-   * write a megabyte again.
+   * write a megabyte again. With `isSuspected` it tries that without such a statement.
    */
-  requireSpace(): Promise<void>
+  requireSpace(isSuspected?: boolean): Promise<void>
   /** Sends notices to the jobs of all processes, after commits. */
   readonly notices: Notices
   /** The connection class for another library's pool (migrations), so that its connections are watched too. */
@@ -284,8 +284,8 @@ export const openDatabase = (
   return {
     sql,
     notices,
-    async requireSpace() {
-      if (!isFull) return
+    async requireSpace(isSuspected = isFull) {
+      if (!isSuspected) return
       await transaction((run) => run(writeMegabyte))
       isFull = false
     },

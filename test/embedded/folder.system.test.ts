@@ -204,7 +204,9 @@ describe('root and the user that its database runs as', needsRoot, () => {
       const target = await file('private')
       await rm(join(dataDir, 'pgdata/PG_VERSION'))
       await make(target, join(dataDir, 'pgdata/PG_VERSION'))
-      const { status, stderr } = await svc(dataDir, ['accounts', 'list'])
+      const { status, stderr } = await svc(dataDir, ['accounts', 'list'], {
+        env: { SVC_SECRET: 'the secret of this cluster' },
+      })
       expect(stderr).toMatch(/^error: .*PG_VERSION/)
       expect(status).toBe(4)
     },

@@ -47,7 +47,8 @@ const user = (dir = dataDir, inside: string[] = []): User => {
 
 const svc = async (inside: string[], dir: string, args: string[]) => {
   const [first, ...others] = [...inside, process.execPath, program, ...args]
-  const child = spawnInTest(first!, others, { env: { ...inherited(), SVC_DATA_DIR: dir } })
+  const env = { ...inherited(), SVC_DATA_DIR: dir, SVC_SECRET: 'the secret of this cluster' }
+  const child = spawnInTest(first!, others, { env })
   children.push(child)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text) => {

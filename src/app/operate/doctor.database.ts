@@ -2,6 +2,7 @@ import { span } from '../../cli/output.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { secretFingerprint } from '../../lib/secrets.ts'
 import { readHeld } from '../../queue/holds.ts'
+import { isDiskFull, isReadOnly } from '../../store/faults.ts'
 import { readFingerprint, readRestored } from '../../store/installation.ts'
 import { schemaState } from '../../store/schema.ts'
 import { statement } from '../../store/statement.ts'
@@ -21,13 +22,26 @@ const readVersion = statement(
   `select current_setting('server_version') as version, current_setting('server_version_num')::int as number`,
 )
 
-const checkVersion = async (app: OpenApp): Promise<Check> => {
+const unwritable = async ({ database }: OpenApp): Promise<string | null> => {
+  try {
+    await database.requireSpace(true)
+    return null
+  } catch (error) {
+    if (isReadOnly(error)) return 'it accepts no writes: connect to the leader, or end its read-only state'
+    if (isDiskFull(error)) return 'its disk is full: free some space'
+    throw error
+  }
+}
+
+const checkServer = async (app: OpenApp): Promise<Check> => {
   const { sql } = app
   const [row] = await sql(readVersion)
   const { version, number } = row!
-  return number >= leastVersion * 10_000
-    ? ok('database', `PostgreSQL ${version}, ${databasePlace(app)}`)
-    : fail('database', `PostgreSQL ${version} is too old: svc needs ${leastVersion} or newer`)
+  if (number < leastVersion * 10_000)
+    return fail('database', `PostgreSQL ${version} is too old: svc needs ${leastVersion} or newer`)
+  const place = `PostgreSQL ${version}, ${databasePlace(app)}`
+  const fault = await unwritable(app)
+  return fault === null ? ok('database', place) : fail('database', `${place}: ${fault}`)
 }
 
 const readTimeouts = statement(
@@ -97,15 +111,15 @@ const checkSecret = async ({ sql, box, config }: OpenApp): Promise<Check> => {
 
 /** Checks the database: version, schema, clock, secret and an incomplete restore. */
 export const checkDatabase = async (app: OpenApp): Promise<Check[]> => {
-  const [version, schema, ...others] = await Promise.all([
-    checkVersion(app),
+  const [server, schema, ...others] = await Promise.all([
+    checkServer(app),
     checkSchema(app),
     checkTimeouts(app),
     checkRestore(app),
   ])
   const secret =
     schema.status === 'fail' ? warn('secret', 'not checked: the schema does not fit') : await checkSecret(app)
-  return [version, ...others.flat(), schema, checkClock(app), secret]
+  return [server, ...others.flat(), schema, checkClock(app), secret]
 }
 
 /** Warns of paused queues, from which nothing leaves. It says nothing if there are none. */

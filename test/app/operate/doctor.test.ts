@@ -164,6 +164,15 @@ test('an outdated schema fails, and so does a clock that is two minutes off', as
   expect(clock).toMatchObject({ status: 'fail', message: expect.stringContaining('ahead of') })
 })
 
+test('a server that accepts no writes fails', async () => {
+  const database = new URL(t.url).pathname.slice(1)
+  await t.app.sql(`alter database ${database} set default_transaction_read_only = on`)
+  const { of } = await examine()
+  await t.app.sql(`alter database ${database} reset default_transaction_read_only`)
+  expect(of('database')).toMatchObject({ status: 'fail', message: expect.stringContaining('accepts no writes') })
+  expect(of('schema')).toMatchObject({ status: 'ok' })
+})
+
 test('time limits of statements and transactions that the server sets are warnings', async () => {
   const database = new URL(t.url).pathname.slice(1)
   await t.app.sql(`alter database ${database} set statement_timeout = '90s'`)
@@ -196,6 +205,19 @@ test('a missing data folder is a warning and is not created; a secret that other
     status: 1,
     folder: { status: 'fail', message: expect.stringContaining('chmod 600') },
   })
+})
+
+test('a database without a secret in the folder and the environment fails, and no secret is created', async () => {
+  const dataDir = join(folder, 'of-a-service')
+  await mkdir(join(dataDir, 'pgdata'), { recursive: true })
+  const env = { SVC_LOG_LEVEL: 'silent', SVC_PORT: String(port), SVC_DATA_DIR: dataDir }
+  const ran = await svc({ env }, ['doctor', '--json'])
+  const message = `SVC_SECRET is not set, and ${dataDir} has no file secret`
+  expect(ran.status).toBe(1)
+  expect(ran.json.checks.at(-1)).toMatchObject({ status: 'fail', message: expect.stringContaining(message) })
+  const listed = await svc({ env }, ['lists', 'list'])
+  expect(listed).toMatchObject({ status: 4, stderr: expect.stringContaining(message) })
+  expect(existsSync(join(dataDir, 'secret'))).toBe(false)
 })
 
 test('invalid settings are one failure', async () => {
