@@ -188,10 +188,7 @@ export interface components {
             listName: string;
             /** @description Id of the address in the account, the same in every list */
             rowId: string;
-            /**
-             * Format: email
-             * @description The address, in lower case
-             */
+            /** @description The address, in lower case; a malformed one is kept too */
             email: string;
             /** @description Column name to value, at most 40 columns */
             fields: {
@@ -751,10 +748,7 @@ export interface components {
             listId: string;
             /** @description Id of the address of its contact */
             rowId: string;
-            /**
-             * Format: email
-             * @description The address of its contact
-             */
+            /** @description The address of its contact */
             email: string;
         };
         /** @description A journey: steps that a contact takes */
@@ -891,10 +885,7 @@ export interface components {
                 };
                 /** @description The recipient of the email */
                 recipient: {
-                    /**
-                     * Format: email
-                     * @description Address of the recipient
-                     */
+                    /** @description Address of the recipient */
                     email: string;
                     /** @description Id of the address in the account; null if the account has no such address */
                     rowId: string | null;
@@ -909,6 +900,11 @@ export interface components {
                     /** @description Id of the message, of the journey, or `<webinar or course id>:<event>` */
                     id: string;
                 };
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when somebody submits a signup form (`source` `signup-form`) or a form inside an email (`email-form`) */
@@ -944,6 +940,11 @@ export interface components {
                 contact: components["schemas"]["Contact"] | null;
                 /** @description When it was submitted, in epoch ms */
                 submittedAt: number;
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a contact is added to a list */
@@ -960,6 +961,11 @@ export interface components {
             /** @description What happened */
             data: {
                 contact: components["schemas"]["Contact"];
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a contact's fields change; identical data fires nothing */
@@ -982,6 +988,11 @@ export interface components {
                 previous: {
                     [key: string]: string;
                 };
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a lead score reaches the threshold from below */
@@ -1004,6 +1015,11 @@ export interface components {
                 previousScore: number;
                 /** @description The score from which a lead is hot, in points */
                 threshold: number;
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a new lead arrives by a signup form or by a form in an email */
@@ -1032,6 +1048,11 @@ export interface components {
                     /** @description Name of the form */
                     name: string;
                 };
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a time is booked */
@@ -1063,13 +1084,15 @@ export interface components {
                     attendee: {
                         /** @description Name of the attendee */
                         name: string;
-                        /**
-                         * Format: email
-                         * @description Address of the attendee
-                         */
+                        /** @description Address of the attendee */
                         email: string;
                     };
                 };
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a booking is cancelled; moving one fires neither booking event */
@@ -1101,10 +1124,7 @@ export interface components {
                     attendee: {
                         /** @description Name of the attendee */
                         name: string;
-                        /**
-                         * Format: email
-                         * @description Address of the attendee
-                         */
+                        /** @description Address of the attendee */
                         email: string;
                     };
                 };
@@ -1115,6 +1135,11 @@ export interface components {
                 cancelledBy: "attendee" | "host";
                 /** @description The reason that was given; null if none was */
                 reason: string | null;
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a deal is created, whatever its origin */
@@ -1131,6 +1156,11 @@ export interface components {
             /** @description What happened */
             data: {
                 deal: components["schemas"]["Deal"];
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a deal moves to another stage, won and lost included */
@@ -1149,6 +1179,11 @@ export interface components {
                 deal: components["schemas"]["Deal"];
                 /** @description Id of the stage before */
                 fromStageId: string;
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a recipient pays a checkout block */
@@ -1193,6 +1228,11 @@ export interface components {
                 };
                 /** @description The contact of the buyer; null if there is none */
                 contact: components["schemas"]["Contact"] | null;
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
         /** @description Fires when a contact reaches the end of a journey; an early exit does not count */
@@ -1222,6 +1262,11 @@ export interface components {
                 enteredAt: number;
                 /** @description When the contact reached its end, in epoch ms */
                 completedAt: number;
+                /**
+                 * @description Only in a test: what it says did not happen
+                 * @constant
+                 */
+                test?: true;
             };
         };
     };

@@ -7,8 +7,6 @@ import { newId } from '../lib/ids.ts'
  * and Deal are defined here because both the API and events show them (docs/reference/api.md#resources).
  */
 
-/** Not `z.email()`: malformed addresses are stored too, with their verification. */
-const email = (description: string) => z.string().meta({ format: 'email', description })
 const named = (what: string) =>
   z.strictObject({ id: z.string().describe(`Id of the ${what}`), name: z.string().describe(`Name of the ${what}`) })
 
@@ -25,7 +23,7 @@ export const ContactShape = z
     listId: z.string().describe('Id of the list'),
     listName: z.string().describe('Name of the list'),
     rowId: z.string().describe('Id of the address in the account, the same in every list'),
-    email: email('The address, in lower case'),
+    email: z.string().describe('The address, in lower case; a malformed one is kept too'),
     fields: z.record(z.string(), z.string()).describe('Column name to value, at most 40 columns'),
     status: z.enum(['active', 'pending']).describe('`pending` until the person confirms a signup with double opt-in'),
     verification: VerificationShape.nullable().describe(
@@ -50,7 +48,7 @@ export const DealShape = z
     source: z.enum(['manual', 'journey', 'booking', 'checkout', 'proposal', 'api']).describe('What created it'),
     listId: z.string().describe('Id of the list of its contact'),
     rowId: z.string().describe('Id of the address of its contact'),
-    email: email('The address of its contact'),
+    email: z.string().describe('The address of its contact'),
   })
   .meta({ id: 'Deal', description: 'A deal with a contact, in a stage of a pipeline' })
 export type Deal = z.infer<typeof DealShape>
@@ -80,7 +78,10 @@ const Booking = z.strictObject({
   endAt: epochMs('When the meeting ends'),
   timezone: z.string().describe('IANA time zone of the host, such as `Europe/Lisbon`'),
   attendee: z
-    .strictObject({ name: z.string().describe('Name of the attendee'), email: email('Address of the attendee') })
+    .strictObject({
+      name: z.string().describe('Name of the attendee'),
+      email: z.string().describe('Address of the attendee'),
+    })
     .describe('The person who booked'),
 })
 
@@ -170,7 +171,7 @@ export const events = [
         project: named('project').describe('The project of the email'),
         recipient: z
           .strictObject({
-            email: email('Address of the recipient'),
+            email: z.string().describe('Address of the recipient'),
             rowId: z
               .string()
               .nullable()

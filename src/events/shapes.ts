@@ -19,13 +19,15 @@ export const EventName = z
 export const eventSchemaName = (type: string): string =>
   `${type.replace(/(?:^|\W|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`
 
+const isTest = z.literal(true).optional().describe('Only in a test: what it says did not happen')
+
 const shapeOf = <T extends EventType>(type: T) =>
   z
     .strictObject({
       id: z.string().describe('Id of the event, the same for every subscription and every attempt'),
       type: z.literal(type).describe('The event type'),
       createdAt: epochMs('When it happened'),
-      data: dataShapes[type].describe('What happened'),
+      data: dataShapes[type].extend({ test: isTest }).describe('What happened'),
     })
     .meta({ id: eventSchemaName(type), description: `Fires when ${firesWhen[type]}` })
 

@@ -27,7 +27,8 @@ const limits = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as 
 export const headerRefs = ({ isOpen, mayReplay }: { isOpen: boolean; mayReplay: boolean }) =>
   refs(['X-Request-Id', ...(isOpen ? [] : limits), ...(mayReplay ? (['Idempotent-Replayed'] as const) : [])])
 
-const refusals: Record<string, [name: string, description: string, example: string, more?: readonly HeaderName[]]> = {
+/** The last element: its headers, if they are not those of the rate limit, which only calls with a key have. */
+const refusals: Record<string, [name: string, description: string, example: string, own?: readonly HeaderName[]]> = {
   400: ['Invalid', 'Malformed JSON, or a missing or invalid field; the error names it', 'email is required'],
   401: [
     'Unauthorized',
@@ -50,22 +51,22 @@ const refusals: Record<string, [name: string, description: string, example: stri
     'Rate limit exceeded',
     [...limits, 'Retry-After'],
   ],
-  502: ['Upstream', 'An upstream service did not answer', 'The payment provider did not answer'],
+  502: ['Upstream', 'An upstream service did not answer', 'The payment provider did not answer', []],
   '5XX': [
     'Fault',
     'Internal error, or (503) the service is stopping or its database is unavailable; try again',
     'The service is not available: try again in a moment',
-    ['Retry-After'],
+    [...limits, 'Retry-After'],
   ],
 }
 
 /** Components for the refusals, by name. */
 export const responses = Object.fromEntries(
-  Object.values(refusals).map(([name, description, error, more = []]) => [
+  Object.values(refusals).map(([name, description, error, own = limits]) => [
     name,
     {
       description,
-      headers: refs(['X-Request-Id', ...more]),
+      headers: refs(['X-Request-Id', ...own]),
       content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, example: { error } } },
     },
   ]),

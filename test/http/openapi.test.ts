@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { loadRoutes } from '../../src/app/features.ts'
 import { type EventType, eventTypes } from '../../src/events/events.ts'
+import { sampleEvent } from '../../src/events/samples.ts'
 import { eventShape } from '../../src/events/shapes.ts'
 import { sentence } from '../../src/lib/sentence.ts'
 import { ok, useApp } from '../support/app.ts'
@@ -203,7 +204,9 @@ test('refusals have a schema, routes with a body include 413 and 415, and 429 ha
     expect([status, schema, Object.keys(example)]).toEqual([status, { $ref: '#/components/schemas/Error' }, ['error']])
   }
   expect(Object.keys(components.responses.Limited.headers)).toContain('Retry-After')
-  expect(Object.keys(components.responses.Unauthorized.headers)).toContain('WWW-Authenticate')
+  expect(Object.keys(components.responses.Unauthorized.headers)).toEqual(['X-Request-Id', 'WWW-Authenticate'])
+  for (const name of ['Invalid', 'Forbidden', 'Missing', 'Conflict', 'TooLarge', 'NotJson', 'Limited', 'Fault'])
+    expect(Object.keys(components.responses[name].headers)).toContain('RateLimit-Remaining')
   expect(Object.keys(responses['201'].headers)).toContain('RateLimit-Remaining')
   const list = await operation('get', '/api/v1/lists')
   expect(Object.keys(list.responses)).toEqual(['200', '400', '401', '403', '429', '5XX'])
@@ -267,7 +270,8 @@ test('each event is a webhook with its signature headers, schema and a valid sam
       'X-Service-Idempotency-Key',
     ])
     const { schema, example } = post.requestBody.content['application/json']
-    expect(eventShape(type as EventType).safeParse(example).error).toBeUndefined()
+    for (const sent of [example, sampleEvent(type as EventType, { now: 0, test: true })])
+      expect(eventShape(type as EventType).safeParse(sent).error).toBeUndefined()
     const name: string = schema.$ref.split('/').at(-1)
     expect((body.components.schemas[name] as Schema).properties.type).toMatchObject({ const: type })
   }
@@ -282,6 +286,11 @@ test('each event has a component, and the type of a WebhookEvent says which one 
   expect(discriminator.mapping['deal.stage_changed']).toBe('#/components/schemas/DealStageChangedEvent')
   for (const [type, $ref] of Object.entries<string>(discriminator.mapping))
     expect(schemas[$ref.split('/').at(-1)!].properties.type.const).toBe(type)
+})
+
+test('no schema of an answer or event promises a well-formed address: malformed ones are stored too', async () => {
+  const { schemas } = (await ok(t.request('GET', '/openapi.json'))).body.components
+  expect(JSON.stringify(schemas).match(/"format":"[^"]*"/g)).toEqual(['"format":"uri"'])
 })
 
 test('operations have names such as createDeal', async () => {
