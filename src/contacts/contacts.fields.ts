@@ -3,6 +3,7 @@ import { emailMaxLength, normalizeEmail } from '../lib/email.ts'
 import { infiniteFault } from '../lib/infinite.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
+import { isLonger } from '../lib/strings.ts'
 import { notBlank, text } from '../lib/text.ts'
 
 export type Fields = Record<string, string>
@@ -37,7 +38,7 @@ const isStorable = (value: string) => !value.includes('\0') && value.isWellForme
 
 const nameFault = (name: string): string | null => {
   if (name === '') return 'has a field without a name'
-  if (name.length > nameMaxLength) return `has a field name of over ${nameMaxLength} characters`
+  if (isLonger(name, nameMaxLength)) return `has a field name of over ${nameMaxLength} characters`
   if (name === 'email') return 'has a field named email, which is the address itself'
   if (!isStorable(name)) return 'has a field name with characters that are not allowed'
   // Assigning `__proto__` would set an object's prototype. `constructor` and similar names are safe.
@@ -45,7 +46,7 @@ const nameFault = (name: string): string | null => {
 }
 
 const valueFault = (value: string): string | null => {
-  if (value.length > valueMaxLength) return 'must be at most 10,000 characters'
+  if (isLonger(value, valueMaxLength)) return 'must be at most 10,000 characters'
   return isStorable(value) ? null : 'must not contain NUL characters or broken Unicode'
 }
 

@@ -1,5 +1,6 @@
 import { domainToASCII, domainToUnicode } from 'node:url'
 import isEmail from 'validator/lib/isEmail.js'
+import { isLonger } from './strings.ts'
 
 /** Longer addresses are refused. Shorter ones are stored and verified (docs/reference/rules.md#email-addresses). */
 export const emailMaxLength = 320
@@ -23,7 +24,7 @@ const withUnicodeDomain = (email: string): string => {
  */
 export const normalizeEmail = (text: string): string => {
   const trimmed = text.trim()
-  return trimmed.length > emailMaxLength ? trimmed : withUnicodeDomain(trimmed.toLowerCase().normalize('NFC'))
+  return isLonger(trimmed, emailMaxLength) ? trimmed : withUnicodeDomain(trimmed.toLowerCase().normalize('NFC'))
 }
 
 /**

@@ -1,4 +1,5 @@
 import { invalid, type Problem } from './problem.ts'
+import { isLonger } from './strings.ts'
 
 /** Maximum characters of a filter. */
 export const filterMaxLength = 4_000
@@ -40,13 +41,12 @@ const tokenIn = ({ 0: whole, groups }: RegExpExecArray): Pick<Token, 'kind' | 't
  * long, or has a character that can't be stored.
  */
 export const tokensOf = (text: string): Token[] => {
-  // A character has one or two units: longer texts need no counting.
-  const characters = text.length > 2 * filterMaxLength ? [] : [...text]
-  if (characters.length > filterMaxLength || text.length > 2 * filterMaxLength)
+  if (isLonger(text, filterMaxLength))
     throw mistake(
       filterMaxLength + 1,
       `expected the end, as a filter has at most ${filterMaxLength.toLocaleString('en')} characters`,
     )
+  const characters = [...text]
   const broken = characters.findIndex((character) => unstorable.test(character))
   if (broken >= 0) throw mistake(broken + 1, 'the character is not allowed')
   let last = 0

@@ -2,6 +2,10 @@
 export const cut = (whole: string, maxLength: number): string =>
   whole.slice(0, maxLength).replace(/[\uD800-\uDBFF]$/, '')
 
+/** Returns whether a text has more than `max` characters: Unicode code points, which JSON Schema counts, too. */
+export const isLonger = (whole: string, max: number): boolean =>
+  whole.length > max && (whole.length > 2 * max || [...whole].length > max)
+
 /** A NUL, any other control character, or a line or paragraph separator. */
 const controls = /[\p{Cc}\p{Zl}\p{Zp}\s]+/gu
 

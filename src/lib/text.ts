@@ -5,7 +5,7 @@ import { shown } from './problem.ts'
 export const notBlank = '\\S'
 
 /**
- * Schema of a string that PostgreSQL can store, of at most `maxLength` UTF-16 units. It refuses NUL, which neither text nor jsonb
+ * Schema of a string that PostgreSQL can store, of at most `maxLength` characters (`isLonger`). It refuses NUL, which neither text nor jsonb
  * can contain, and lone surrogates, which would silently become U+FFFD. Every string from outside must pass it, including keys.
  */
 export const text = (maxLength: number) =>

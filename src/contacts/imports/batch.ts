@@ -1,6 +1,6 @@
 import { emailMaxLength, hasTwoAddresses, isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { Problem } from '../../lib/problem.ts'
-import { cut } from '../../lib/strings.ts'
+import { cut, isLonger } from '../../lib/strings.ts'
 import { type ContactWrite, type Fields, normalizeFields, requireStorable } from '../contacts.fields.ts'
 import type { Columns } from './columns.ts'
 import type { CsvRow } from './imports.csv.ts'
@@ -60,7 +60,7 @@ const reasons: readonly OptOutReason[] = ['complained', 'bounced', 'manual', 'un
 
 const faultOf = (values: readonly string[], email: string, columns: Columns): string | null => {
   if (email === '') return 'no address'
-  if (email.length > emailMaxLength) return `address over ${emailMaxLength} characters`
+  if (isLonger(email, emailMaxLength)) return `address over ${emailMaxLength} characters`
   if (email.includes('\0')) return 'address with a NUL character'
   if (hasTwoAddresses(email)) return 'two email addresses'
   if (values.slice(columns.fields.length).some((value) => value !== '')) {

@@ -53,6 +53,17 @@ describe('POST /contacts with one contact', () => {
     expect(body.contact.fields).toEqual({ s: 'x', n: '1.5', yes: 'true', none: '', padded: 'p' })
   })
 
+  test('an emoji is one character of an address, a name or a value', async () => {
+    const [name, value] = ['🎈'.repeat(100), '🎈'.repeat(10_000)]
+    const first = await app.post(account, { listId, email: `Ada ${'🎈'.repeat(316)}`, fields: { [name]: value } })
+    const second = await app.post(account, { listId, email: `ADA ${'🎈'.repeat(316)}` })
+    expect([first.status, second.status]).toEqual([201, 200])
+    expect(second.body.contact.fields).toEqual({ [name]: value })
+    expect(second.body.contact.email).toBe(`ada ${'🎈'.repeat(316)}`)
+    const more = await app.post(account, { listId, email: 'a@b.c', fields: { [`${name}🎈`]: '' } })
+    expect([more.status, more.body.error]).toEqual([400, 'fields has a field name of over 100 characters'])
+  })
+
   test.each([
     [
       'one contact',
