@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { deleteTarget, findProjectTarget } from '../deliveries/deliveries.ts'
 import { requireFiles } from '../lib/file-faults.ts'
 import { newId } from '../lib/ids.ts'
 import { lockKey } from '../lib/locks.ts'
@@ -98,9 +99,11 @@ export const planDeletion = async (work: Work, id: string): Promise<{ bindings: 
   return planned
 }
 
-/** Deletes a project by its id; sent emails keep their versions. Throws Problem `not_found`. */
+/** Deletes a project by its id, and its webhook; sent emails keep their versions. Throws Problem `not_found`. */
 export const deleteProject = async (work: Work, id: string): Promise<void> => {
   const [em, { Project }] = await entitiesOf(work)
   const deleted = await em.nativeUpdate(Project, { id, deletedAt: null }, { deletedAt: work.now })
   if (deleted === 0) throw noSuch('project', id, { hint: 'svc projects list' })
+  const webhook = await findProjectTarget(work, id, { lock: true })
+  if (webhook) await deleteTarget(work, webhook.id)
 }

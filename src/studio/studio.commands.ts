@@ -79,7 +79,7 @@ export const commandsOf = (readResults: ReadResults): CommandList => [
 
   command({
     path: 'projects delete',
-    summary: 'Delete a project; sent emails keep their content',
+    summary: 'Delete a project and its webhook; sent emails keep their content',
     examples: ['svc projects delete Welcome --dry-run', 'svc projects delete Welcome --yes'],
     arguments: [argument('<project>', 'id or name')],
     flags: confirmed('show what would be deleted'),

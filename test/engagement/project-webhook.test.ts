@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createList, eraseContact } from '../../src/contacts/contacts.ts'
 import { setProjectWebhook, testProjectWebhook, unsetProjectWebhook } from '../../src/engagement/engagement.webhook.ts'
+import { deleteProject } from '../../src/studio/studio.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'
 import {
@@ -75,6 +76,15 @@ test('the webhook has its own secret; setting it again keeps the id and changes 
   await t.app.work(account.id, 'cli:test', (work) => unsetProjectWebhook(work, 'Welcome'))
   await ok(answer(t, await sendProject(t, sink, account), 'colour', 'Red'))
   expect((await queued()).map((row) => row.url)).toEqual(['https://receiver.example/hook'])
+})
+
+test('a deleted project has no webhook: answers to its sent emails are not posted, and what was pending is cancelled', async () => {
+  await set('Welcome')
+  const mail = await sendProject(t, sink, account)
+  await ok(answer(t, mail, 'colour', 'Red'))
+  await t.app.work(account.id, 'cli:test', (work) => deleteProject(work, account.projectId))
+  await ok(answer(t, mail, 'colour', 'Blue'))
+  expect((await queued()).map((row) => row.url)).toEqual(Array(2).fill('https://receiver.example/hook'))
 })
 
 test('answers of an erased address stay counted, without the address and the texts', async () => {
