@@ -6,6 +6,7 @@
 
 import type { Socket } from 'node:net'
 import fastify, {
+  errorCodes,
   type FastifyBaseLogger,
   type FastifyInstance,
   type FastifyReply,
@@ -144,6 +145,15 @@ const admitOpen = (app: App, route: Route) => async (request: FastifyRequest) =>
   await requirePublicWrite(app.sql, { address: request.ip, token, limit: app.config.rateLimitPublic })
 }
 
+/** The router refuses a path with escapes that are no UTF-8, but takes those of a query literally. */
+const requireDecodable = async ({ url }: FastifyRequest) => {
+  try {
+    decodeURIComponent(url)
+  } catch {
+    throw new errorCodes.FST_ERR_BAD_URL(url)
+  }
+}
+
 const addRoute = (server: FastifyInstance, app: App, route: Route) => {
   const family = route.path.split('/')[1]!
   const { params, query, body } = route
@@ -164,6 +174,7 @@ const addRoute = (server: FastifyInstance, app: App, route: Route) => {
         : bodyLimits[route.body && route.takesLarge ? 'large' : 'keyed'],
     onRequest: route.isOpen ? admitOpen(app, route) : admissionHooks(app, route, family),
     ...(!route.isOpen && { onResponse: noteKeyUse(app) }),
+    preValidation: requireDecodable,
     handler: async (request, reply) => {
       // Open routes have no caller, and their handlers use neither `caller` nor `work`.
       const caller = request.caller!

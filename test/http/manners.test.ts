@@ -155,7 +155,9 @@ describe('every failure is { error } with one sentence', () => {
 
   test('a malformed URL is 400', async () => {
     expectError(await t.request('GET', '/api/v1/%ZZ'), 400)
-    expectError(await t.request('GET', '/api/v1/contacts?email=%ZZ', { key: account.key }), 400)
+    for (const query of ['contacts?email=%ZZ', 'contacts?email=%ff@example.com', 'journeys?trigger=%zz', 'lists?x=%'])
+      expectError(await t.request('GET', `/api/v1/${query}`, { key: account.key }), 400, 'URL')
+    expectError(await t.request('GET', '/api/v1/lists?x=%'), 401)
   })
 
   test('a browser gets an unknown path or a malformed URL as a page, outside the API', async () => {
