@@ -5,6 +5,7 @@ import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, Problem, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Operation } from '../store/work.ts'
@@ -54,23 +55,13 @@ export { noteUse } from './accounts.use.ts'
 
 const NewAccount = z.object({ name: text(200).trim().min(1, 'is required'), plan: text(100) })
 
-export interface AccountView {
-  id: string
-  name: string
-  slug: string | null
-  plan: string
-  contactCount: number
-  createdAt: number
-  state: AccountState
-}
-
 const accountColumns = columns(accounts, ['id', 'name', 'slug', 'plan', 'contactCount', 'createdAt', 'move'])
 
-const view = ({ createdAt, move, ...account }: RowOf<typeof accountColumns.types>): AccountView => ({
-  ...account,
-  createdAt: createdAt.getTime(),
-  state: stateOf(move),
-})
+type AccountRow = RowOf<typeof accountColumns.types>
+
+export type AccountView = InEpochMs<Omit<AccountRow, 'move'>> & { state: AccountState }
+
+const view = ({ move, ...account }: AccountRow): AccountView => ({ ...inEpochMs(account), state: stateOf(move) })
 
 // SQL instead of entities: every command of an account runs these first, and would otherwise have to load MikroORM.
 const selectAccounts = `select ${accountColumns.list} from accounts where deleted_at is null`

@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor, idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
+import { inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import { type BookingRow, type BookingView, bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
@@ -121,7 +122,7 @@ export const takenTimes = async (
     from: new Date(from),
     until: new Date(until),
   })
-  return rows.map(({ startAt, endAt }) => ({ startAt: startAt.getTime(), endAt: endAt.getTime() }))
+  return rows.map(inEpochMs)
 }
 
 const findMovable = preparedStatement(
@@ -142,5 +143,5 @@ export const movableBooking = async (
   now: Date,
 ): Promise<(TakenTime & { id: string }) | undefined> => {
   const [row] = await sql(findMovable, { accountId, messageId, blockId, now })
-  return row && { id: row.id, startAt: row.startAt.getTime(), endAt: row.endAt.getTime() }
+  return row && inEpochMs(row)
 }

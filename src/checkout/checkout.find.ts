@@ -4,6 +4,7 @@ import { toNumber } from '../lib/money.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { noSuch } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
@@ -30,22 +31,13 @@ const payment = columns(paymentOrders, [
 type Row = RowOf<typeof payment.types>
 
 /**
- * An order as `svc payments` shows it, with times in epoch ms. `amount` is the total of all items, that of an item the price of one. The
- * address is empty once the recipient was erased.
+ * An order as `svc payments` shows it. `amount` is the total of all items, that of an item the price of one. The address is empty once
+ * the recipient was erased.
  */
-export type PaymentView = Omit<Row, 'amount' | 'createdAt' | 'paidAt'> & {
-  amount: number
-  createdAt: number
-  paidAt: number | null
-}
+export type PaymentView = InEpochMs<Omit<Row, 'amount'> & { amount: number }>
 
-const viewOf = (row: Row): PaymentView => ({
-  ...row,
-  amount: toNumber(row.amount),
-  items: shownItems(row.items),
-  createdAt: row.createdAt.getTime(),
-  paidAt: row.paidAt?.getTime() ?? null,
-})
+const viewOf = (row: Row): PaymentView =>
+  inEpochMs({ ...row, amount: toNumber(row.amount), items: shownItems(row.items) })
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 

@@ -1,23 +1,17 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { accessLog } from './contacts.columns.ts'
 import type { Contact } from './contacts.view.ts'
 
-export interface AccessView {
-  id: string
-  /** epoch ms */
-  at: number
-  actor: string
-  email: string
-  listId: string | null
-  /** Number of contacts that the read returned. */
-  found: number
-}
+const shownColumns = columns(accessLog, ['id', 'actor', 'email', 'listId', 'found', 'at'])
 
-const shownColumns = columns(accessLog, ['id', 'at', 'actor', 'email', 'listId', 'found'])
+/** A read of contacts. `found` is the number of contacts that it returned. */
+export type AccessView = InEpochMs<RowOf<typeof shownColumns.types>>
 
 const readPage = statement(
   'list-access',
@@ -69,8 +63,5 @@ export const listAccess = async (
 ): Promise<Page<AccessView>> => {
   const before = cursor === undefined ? null : idOfCursor('log', cursor)
   const rows = await sql(readPage, { accountId, before, limit: limit + 1 })
-  return pageOf(
-    rows.map(({ at, ...entry }) => ({ ...entry, at: at.getTime() })),
-    limit,
-  )
+  return pageOf(rows.map(inEpochMs), limit)
 }

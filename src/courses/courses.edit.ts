@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { text } from '../lib/text.ts'
+import { inEpochMs } from '../store/epoch-ms.ts'
 import type { Work } from '../store/work.ts'
-import { type CourseView, findCourseNamed, noSuchCourse, viewCourse } from './courses.find.ts'
+import { type CourseView, findCourseNamed, noSuchCourse } from './courses.find.ts'
 
 export const Title = text(200).trim().min(1, 'is required')
 
@@ -18,9 +19,10 @@ export const createCourse = async (work: Work, input: z.input<typeof NewCourse>)
   const { accountId, now } = work
   const [em, { Course }] = await entitiesOf(work)
   const id = newId('crs', now.getTime())
-  const course = em.create(Course, { accountId, id, title, published, lessonCount: 0, createdAt: now, updatedAt: now })
+  const course = { id, title, published, lessonCount: 0, createdAt: now, updatedAt: now }
+  em.create(Course, { accountId, ...course })
   await em.flush()
-  return viewCourse(course)
+  return inEpochMs(course)
 }
 
 /** Changes a course. Throws Problem `not_found` if it was deleted after it was read. */

@@ -1,21 +1,12 @@
 import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { courses, lessons } from './courses.columns.ts'
 
 export type Reader = Pick<Work, 'sql' | 'accountId'>
-
-/** A course as the terminal shows it; times in epoch ms. */
-export interface CourseView {
-  id: string
-  title: string
-  published: boolean
-  lessonCount: number
-  createdAt: number
-  updatedAt: number
-}
 
 export interface LessonView {
   id: string
@@ -28,22 +19,17 @@ export interface LessonView {
   position: number
 }
 
-const plain = columns(courses, ['id', 'title', 'published', 'createdAt', 'updatedAt'], 'c')
+const plain = columns(courses, ['id', 'title', 'published'], 'c')
+const times = columns(courses, ['createdAt', 'updatedAt'], 'c')
 
 const courseColumns = `${plain.list},
-  (select count(*) from lessons l where l.account_id = c.account_id and l.course_id = c.id) as "lessonCount"`
-const courseTypes = { ...plain.types, lessonCount: 'int8' } as const
+  (select count(*) from lessons l where l.account_id = c.account_id and l.course_id = c.id) as "lessonCount", ${times.list}`
+const courseTypes = { ...plain.types, lessonCount: 'int8', ...times.types } as const
 
 type Row = RowOf<typeof courseTypes>
 
-export const viewCourse = ({ id, title, published, lessonCount, createdAt, updatedAt }: Row): CourseView => ({
-  id,
-  title,
-  published,
-  lessonCount,
-  createdAt: createdAt.getTime(),
-  updatedAt: updatedAt.getTime(),
-})
+/** A course as the terminal shows it. */
+export type CourseView = InEpochMs<Row>
 
 const readCourses = statement(
   'list-courses',
@@ -54,7 +40,7 @@ const readCourses = statement(
 /** Returns all courses, newest first. */
 export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseView[]> => {
   const rows = await sql(readCourses, { accountId })
-  return rows.map(viewCourse)
+  return rows.map(inEpochMs)
 }
 
 const selectCourse = (name: string, lock = '') =>
@@ -70,7 +56,7 @@ const holdCourseRow = selectCourse('hold-course', 'for key share of c')
 /** Returns null for an unknown id and for another account's course. */
 export const courseById = async ({ sql, accountId }: Reader, id: string): Promise<CourseView | null> => {
   const [row] = await sql(readCourse, { accountId, id })
-  return row ? viewCourse(row) : null
+  return row ? inEpochMs(row) : null
 }
 
 export const noSuchCourse = () => notFound('There is no such course')
@@ -86,7 +72,7 @@ export const findCourse = async (reader: Reader, id: string): Promise<CourseView
 export const holdCourse = async ({ sql, accountId }: Reader, id: string): Promise<CourseView> => {
   const [row] = await sql(holdCourseRow, { accountId, id })
   if (!row) throw noSuchCourse()
-  return viewCourse(row)
+  return inEpochMs(row)
 }
 
 /**
@@ -112,7 +98,7 @@ const readNamed = statement(
 /** Finds a course by its id or unique title. Throws Problem `not_found`, or `conflict` if several courses have the title. */
 export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): Promise<CourseView> => {
   const rows = await sql(readNamed, { accountId, ref })
-  return viewCourse(theCourse(rows, ref))
+  return inEpochMs(theCourse(rows, ref))
 }
 
 const lessonColumns = columns(lessons, ['id', 'title', 'content', 'videoUrl', 'position'], 'l')

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { emailAddress } from '../lib/address.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { holdCourse, isEntitled, type LessonView, lessonsOf, opens, type Reader } from './courses.find.ts'
@@ -83,20 +85,6 @@ export const enrolMember = async (
   return { subscriberId: memberId, active }
 }
 
-/** A member who has or had a course's key. Times in epoch ms. */
-export interface MemberView {
-  subscriberId: string
-  email: string
-  /** Whether this course's key is active. */
-  active: boolean
-  /** Whether any of the member's keys is active. */
-  entitled: boolean
-  /** Number of finished lessons of this course. */
-  completedLessons: number
-  completedAt: number | null
-  enrolledAt: number
-}
-
 const countMembers = statement(
   'members-of-course',
   { row: { members: 'int8', completed: 'int8' }, parameters: { accountId: 'text', courseId: 'text' } },
@@ -128,20 +116,25 @@ export const progressOfCourse = async (
   return { ...counts!, lessons: lessons.map((lesson) => ({ ...lesson, finished: finished.get(lesson.id) ?? 0 })) }
 }
 
+const memberTypes = {
+  subscriberId: 'text',
+  email: 'text',
+  /** Whether this course's key is active. */
+  active: 'bool',
+  /** Whether any of the member's keys is active. */
+  entitled: 'bool',
+  /** Number of finished lessons of this course. */
+  completedLessons: 'int8',
+  completedAt: 'timestamptz?',
+  enrolledAt: 'timestamptz',
+} as const
+
+/** A member who has or had a course's key. */
+export type MemberView = InEpochMs<RowOf<typeof memberTypes>>
+
 const readMembers = statement(
   'list-members',
-  {
-    row: {
-      subscriberId: 'text',
-      email: 'text',
-      active: 'bool',
-      entitled: 'bool',
-      completedLessons: 'int8',
-      completedAt: 'timestamptz?',
-      enrolledAt: 'timestamptz',
-    },
-    parameters: { accountId: 'text', courseId: 'text', after: 'text', limit: 'int8' },
-  },
+  { row: memberTypes, parameters: { accountId: 'text', courseId: 'text', after: 'text', limit: 'int8' } },
   `select m.id as "subscriberId", m.email, e.active,
      exists (select from enrolments o where o.account_id = :accountId and o.member_id = m.id and o.active and ${opens('o')}) as entitled,
      (select count(*) from finished_lessons f
@@ -160,10 +153,6 @@ export const listMembers = async (
 ): Promise<Page<MemberView>> => {
   const [after = ''] = cursor === undefined ? [] : decodeCursor(cursor, 1)
   const rows = await sql(readMembers, { accountId, courseId, after, limit: limit + 1 })
-  const page = rows.slice(0, limit).map(({ completedAt, enrolledAt, ...member }) => ({
-    ...member,
-    completedAt: completedAt?.getTime() ?? null,
-    enrolledAt: enrolledAt.getTime(),
-  }))
+  const page = rows.slice(0, limit).map(inEpochMs)
   return { rows: page, nextCursor: rows.length > limit ? encodeCursor([page.at(-1)!.subscriberId]) : null }
 }

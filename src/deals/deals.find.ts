@@ -1,5 +1,7 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { toNumber } from '../lib/money.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
@@ -47,23 +49,14 @@ export const listDeals = async (
   return pageOf(rows.map(viewDeal), limit)
 }
 
-/**
- * One move of a deal, with the ids of its stages; `from` is null for its creation. `at` is in epoch ms
- * (docs/reference/rules.md#deals).
- */
-export interface DealMoveView {
-  actor: string
-  from: string | null
-  to: string
-  at: number
-}
+const moveTypes = { actor: 'text', from: 'text?', to: 'text', at: 'timestamptz' } as const
+
+/** One move of a deal, with the ids of its stages; `from` is null for its creation (docs/reference/rules.md#deals). */
+export type DealMoveView = InEpochMs<RowOf<typeof moveTypes>>
 
 const readMoves = statement(
   'deal-moves',
-  {
-    row: { actor: 'text', from: 'text?', to: 'text', at: 'timestamptz' },
-    parameters: { accountId: 'text', id: 'text' },
-  },
+  { row: moveTypes, parameters: { accountId: 'text', id: 'text' } },
   `select actor, from_stage_id as "from", to_stage_id as "to", at from deal_history
    where account_id = :accountId and deal_id = :id order by number`,
 )
@@ -72,7 +65,7 @@ const readMoves = statement(
 export const dealHistory = async (work: Work, id: string): Promise<DealMoveView[]> => {
   await showDeal(work, id)
   const rows = await work.sql(readMoves, { accountId: work.accountId, id })
-  return rows.map((row) => ({ ...row, at: row.at.getTime() }))
+  return rows.map(inEpochMs)
 }
 
 const readDealOf = preparedStatement(

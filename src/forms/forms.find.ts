@@ -4,36 +4,21 @@ import { isList } from '../contacts/contacts.rows.ts'
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import type { FormField } from '../studio/studio.ts'
 import { forms } from './forms.columns.ts'
 
-/** A signup form; times in epoch ms. */
-export interface Form {
-  id: string
-  name: string
-  listId: string
-  fields: FormField[]
-  doubleOptIn: boolean
-  origins: string[]
-  createdAt: number
-  updatedAt: number
-}
+const form = columns(forms, ['id', 'name', 'listId', 'fields', 'doubleOptIn', 'origins', 'createdAt', 'updatedAt'], 'f')
+
+/** A signup form. */
+export type Form = InEpochMs<RowOf<typeof form.types>>
 
 /** A form with the URL of its hosted page. */
 export interface FormView extends Form {
   url: string
 }
-
-const form = columns(forms, ['id', 'name', 'listId', 'fields', 'doubleOptIn', 'origins', 'createdAt', 'updatedAt'], 'f')
-
-const formOf = ({ createdAt, updatedAt, ...shown }: RowOf<typeof form.types>): Form => ({
-  ...shown,
-  createdAt: createdAt.getTime(),
-  updatedAt: updatedAt.getTime(),
-})
 
 /** Returns a form with the URL of its page; `publicUrl` is the daemon's. */
 export const viewForm = (
@@ -49,7 +34,7 @@ const readForms = statement(
 
 /** Returns the account's forms, ordered by name. */
 export const listForms = async ({ sql, accountId }: Work): Promise<Form[]> =>
-  (await sql(readForms, { accountId })).sort(byName('name')).map(formOf)
+  (await sql(readForms, { accountId })).sort(byName('name')).map(inEpochMs)
 
 const findNamedForms = preparedStatement(
   'forms-named',
@@ -61,7 +46,7 @@ const findNamedForms = preparedStatement(
 export const formsNamed = async (
   { sql, accountId }: Work,
   { id, name }: { id: string | null; name: string },
-): Promise<Form[]> => (await sql(findNamedForms, { accountId, id, name })).map(formOf)
+): Promise<Form[]> => (await sql(findNamedForms, { accountId, id, name })).map(inEpochMs)
 
 const formNotFound = (ref: string) => noSuch('form', ref, { hint: 'svc forms list' })
 
@@ -82,7 +67,7 @@ const readFormRow = preparedStatement(
 export const readForm = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<Form> => {
   const [row] = await sql(readFormRow, { accountId, id })
   if (!row) throw formNotFound(id)
-  return formOf(row)
+  return inEpochMs(row)
 }
 
 /** A form that was found by its public URL, without knowing its account. */
@@ -106,5 +91,5 @@ export const findPublicForm = async (app: Pick<App, 'sql' | 'database'>, id: str
   if (!/^frm_[0-9a-z]{26}$/.test(id)) return null
   const [row] = await app.sql(findPublic, { id })
   if (row) await requireHere(app, row.accountId)
-  return row ? { ...formOf(row), accountId: row.accountId } : null
+  return row ? inEpochMs(row) : null
 }

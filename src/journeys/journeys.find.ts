@@ -3,6 +3,7 @@ import { epochMs } from '../lib/common-shapes.ts'
 import { lockKey } from '../lib/locks.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
+import { inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
@@ -32,15 +33,6 @@ export interface JourneyDetail extends JourneyView {
 
 const shown = columns(journeys, ['id', 'name', 'enabled', 'triggerKind', 'createdAt', 'updatedAt'], 'j')
 
-const view = ({ id, name, enabled, triggerKind, createdAt, updatedAt }: RowOf<typeof shown.types>): JourneyView => ({
-  id,
-  name,
-  enabled,
-  triggerKind,
-  createdAt: createdAt.getTime(),
-  updatedAt: updatedAt.getTime(),
-})
-
 const readJourneys = preparedStatement(
   'list-journeys',
   { row: shown.types, parameters: { accountId: 'text', triggerKind: 'text?' } },
@@ -50,7 +42,7 @@ const readJourneys = preparedStatement(
 
 /** Returns the journeys, most recently updated first, optionally only those of one trigger kind (GET /journeys). */
 export const listJourneys = async ({ sql, accountId }: Reader, triggerKind?: string): Promise<JourneyView[]> =>
-  (await sql(readJourneys, { accountId, triggerKind: triggerKind ?? null })).map(view)
+  (await sql(readJourneys, { accountId, triggerKind: triggerKind ?? null })).map(inEpochMs)
 
 const readName = preparedStatement(
   'journey-name',
@@ -79,7 +71,7 @@ export const journeysNamed = async (
   { id, name }: { id: string | null; name: string },
 ): Promise<JourneyDetail[]> => {
   const rows = await sql(readNamed, { accountId, id, name })
-  return rows.map((row) => ({ ...view(row), version: row.version, definition: row.definition }))
+  return rows.map(inEpochMs)
 }
 
 /** Returns a journey by id, else by name. Throws Problem `not_found`. */

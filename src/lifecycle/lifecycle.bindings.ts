@@ -3,6 +3,7 @@ import { Problem } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { requireSender } from '../senders/senders.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
@@ -38,8 +39,8 @@ const shown = {
   /** It is null if the project was deleted. */
   projectName: 'text?',
 } as const
-/** A binding as commands show it, with times in epoch ms. */
-export type BindingView = Omit<RowOf<typeof shown>, 'updatedAt'> & { updatedAt: number }
+/** A binding as commands show it. */
+export type BindingView = InEpochMs<RowOf<typeof shown>>
 
 /** Parses `course:<id>` or `webinar:<id>`. Throws Problem `usage` for anything else. */
 const parseSubject = (ref: string): Subject => {
@@ -66,7 +67,7 @@ const readBindings = statement(
 /** Returns the account's bindings, ordered by subject, then by event. */
 export const listBindings = async ({ sql, accountId }: Work): Promise<BindingView[]> => {
   const rows = await sql(readBindings, { accountId })
-  return rows.map((row) => ({ ...row, updatedAt: row.updatedAt.getTime() }))
+  return rows.map(inEpochMs)
 }
 
 const readBoundEvents = statement(

@@ -1,6 +1,7 @@
 import { createCache } from '../lib/cache.ts'
 import { noSuch } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
@@ -9,30 +10,15 @@ import { projects, projectVersions } from './studio.columns.ts'
 
 type Reader = Pick<Work, 'sql' | 'accountId'>
 
-/** A project as the terminal shows it; times in epoch ms. */
-export interface ProjectView {
-  id: string
-  name: string
-  /** The newest version, which new emails use. */
-  version: number
-  createdAt: number
-  updatedAt: number
-}
+const shownColumns = columns(projects, ['id', 'name', 'version', 'createdAt', 'updatedAt'], 'p')
+
+/** A project as the terminal shows it. `version` is the newest one, which new emails use. */
+export type ProjectView = InEpochMs<RowOf<typeof shownColumns.types>>
 
 /** A project with the content of its newest version. */
 export interface ProjectDetail extends ProjectView {
   content: Content
 }
-
-const shownColumns = columns(projects, ['id', 'name', 'version', 'createdAt', 'updatedAt'], 'p')
-
-const view = ({ id, name, version, createdAt, updatedAt }: RowOf<typeof shownColumns.types>): ProjectView => ({
-  id,
-  name,
-  version,
-  createdAt: createdAt.getTime(),
-  updatedAt: updatedAt.getTime(),
-})
 
 /** Returns the SQL expression of the name of a project. It is null if the project was deleted. */
 export const projectNameOf = (account: string, id: string): string =>
@@ -47,7 +33,7 @@ const readProjects = statement(
 
 /** Returns the account's projects, most recently updated first. */
 export const listProjects = async ({ sql, accountId }: Reader): Promise<ProjectView[]> =>
-  (await sql(readProjects, { accountId })).map(view)
+  (await sql(readProjects, { accountId })).map(inEpochMs)
 
 const readNamed = preparedStatement(
   'projects-named',
@@ -66,7 +52,7 @@ export const projectsNamed = async (
   { id, name }: { id: string | null; name: string },
 ): Promise<ProjectDetail[]> => {
   const rows = await sql(readNamed, { accountId, id, name })
-  return rows.map((row) => ({ ...view(row), content: row.content }))
+  return rows.map(inEpochMs)
 }
 
 const noProject = (ref: string) => noSuch('project', ref, { hint: 'svc projects list' })
@@ -89,7 +75,7 @@ const readProject = preparedStatement(
 export const findProject = async ({ sql, accountId }: Reader, ref: string): Promise<ProjectView> => {
   const [row] = await sql(readProject, { accountId, ref })
   if (!row) throw noProject(ref)
-  return view(row)
+  return inEpochMs(row)
 }
 
 const lockRow = statement(

@@ -3,6 +3,7 @@ import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { shown } from '../lib/problem.ts'
 import { shellWord } from '../lib/shell.ts'
+import { inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
@@ -93,7 +94,7 @@ export const listSuppressions = async (
   const [end] = reason !== null && email === null && reads ? await sql(readEnd, { ...after, skipped: reads - 1 }) : []
   const until = { endEmail: end?.email ?? null, endReason: end?.reason ?? null, endTopicId: end?.topicId ?? null }
   const found = await sql(readPage, { ...after, ...until, reason, email, topicId, limit: limit + 1 })
-  const rows = found.slice(0, limit).map((row) => ({ ...row, createdAt: row.createdAt.getTime() }))
+  const rows = found.slice(0, limit).map(inEpochMs)
   const last = found.length > limit ? rows.at(-1) : end
   return { rows, nextCursor: last ? encodeCursor([last.email, last.reason, last.topicId ?? '']) : null }
 }

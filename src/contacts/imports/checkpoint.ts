@@ -5,6 +5,7 @@ import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict, noSuch, Problem } from '../../lib/problem.ts'
 import { type RowOf, typed } from '../../store/column-types.ts'
 import { sqlOn } from '../../store/database.ts'
+import { inEpochMs } from '../../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
@@ -47,18 +48,18 @@ export interface OpenImport extends ImportView {
   options: ImportOptions
 }
 
+const shown = columns(imports, ['id', 'listId', 'file', 'fileSha256', 'status'])
 const counted = columns(imports, ['created', 'updated', 'unchanged', 'skipped', 'rejected', 'suppressed'])
-const shown = columns(imports, ['id', 'listId', 'file', 'fileSha256', 'status', 'startedAt', 'finishedAt'])
+const times = columns(imports, ['startedAt', 'finishedAt'])
 
-const columnsOfImport = `${shown.list}, options, rows_done as rows, ${counted.list}`
+const columnsOfImport = `${shown.list}, options, rows_done as rows, ${counted.list}, ${times.list}`
 const typesOfImport = {
   ...shown.types,
   ...counted.types,
+  ...times.types,
   options: typed<ImportOptions>('jsonb'),
   rows: imports.columns.rowsDone,
 } as const
-
-type Row = RowOf<typeof typesOfImport>
 
 const lockOf = `${lockClasses.importer}, hashtext(:id)`
 
@@ -86,14 +87,8 @@ const isHeld = `status = 'running' and exists (
 
 const typesOfHeld = { ...typesOfImport, isHeld: 'bool' } as const
 
-const openOf = ({ startedAt, finishedAt, ...row }: Row): OpenImport => ({
-  ...row,
-  startedAt: startedAt.getTime(),
-  finishedAt: finishedAt?.getTime() ?? null,
-})
-
 const viewOf = ({ isHeld, ...row }: RowOf<typeof typesOfHeld>): ImportView => {
-  const { fileSha256, options, ...view } = openOf(row)
+  const { fileSha256, options, ...view } = inEpochMs(row)
   return view.status === 'running' && !isHeld ? { ...view, status: 'stopped' } : view
 }
 
@@ -128,7 +123,7 @@ const findImport = async ({ sql, accountId }: Work, id: string): Promise<RowOf<t
 /** Throws Problem `not_found`. */
 export const openImport = async (work: Work, id: string): Promise<OpenImport> => {
   const { isHeld, ...row } = await findImport(work, id)
-  return openOf(row)
+  return inEpochMs(row)
 }
 
 /** Throws Problem `not_found`. */
@@ -163,7 +158,7 @@ export const startImport = async (
     options: JSON.stringify(options),
     now,
   })
-  return openOf(row!)
+  return inEpochMs(row!)
 }
 
 const readRowsDone = statement(

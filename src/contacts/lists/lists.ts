@@ -6,6 +6,7 @@ import { conflict, invalid, noSuch, notFound, shown } from '../../lib/problem.ts
 import { text } from '../../lib/text.ts'
 import type { RowOf } from '../../store/column-types.ts'
 import { isDuplicate } from '../../store/database.ts'
+import { type InEpochMs, inEpochMs } from '../../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
@@ -14,39 +15,16 @@ import { maxColumns, normalizeFields, tooManyColumns } from '../contacts.fields.
 
 export const NewList = z.object({ name: text(200), fields: z.array(text(1_000)).optional() })
 
-/** ContactList (docs/reference/api.md#contactlist); times in epoch ms. */
-export interface ContactListView {
-  id: string
-  name: string
-  fields: string[]
-  rowCount: number
-  createdAt: number
-  updatedAt: number
-}
-
 const shownColumns = columns(contactLists, ['id', 'name', 'fields', 'rowCount', 'createdAt', 'updatedAt'])
+
+/** ContactList (docs/reference/api.md#contactlist). */
+export type ContactListView = InEpochMs<RowOf<typeof shownColumns.types>>
 
 const readLists = preparedStatement(
   'list-lists',
   { row: shownColumns.types, parameters: { accountId: 'text' } },
   `select ${shownColumns.list} from contact_lists where account_id = :accountId order by id`,
 )
-
-const view = ({
-  id,
-  name,
-  fields,
-  rowCount,
-  createdAt,
-  updatedAt,
-}: RowOf<typeof shownColumns.types>): ContactListView => ({
-  id,
-  name,
-  fields,
-  rowCount,
-  createdAt: createdAt.getTime(),
-  updatedAt: updatedAt.getTime(),
-})
 
 /**
  * Returns `fields` with new names appended. Throws Problem `invalid` above 40 columns (docs/reference/limits.md#field-sizes),
@@ -62,7 +40,7 @@ export const extendColumns = (fields: readonly string[], names: Iterable<string>
 
 /** Returns every list of the account, ordered by name. */
 export const listLists = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<ContactListView[]> =>
-  (await sql(readLists, { accountId })).sort(byName('name')).map(view)
+  (await sql(readLists, { accountId })).sort(byName('name')).map(inEpochMs)
 
 const readListById = preparedStatement(
   'require-list',
@@ -94,7 +72,7 @@ export const findList = async (
 ): Promise<ContactListView> => {
   const [list] = await sql(readList, { accountId, ref })
   if (!list) throw noSuch('list', ref, { hint: 'svc lists list' })
-  return view(list)
+  return inEpochMs(list)
 }
 
 const countActiveOf = statement(
@@ -166,7 +144,7 @@ export const createList = async (work: Work, input: z.output<typeof NewList>): P
   const list = { id: newId('lst', now.getTime()), name, fields, rowCount: 0, createdAt: now, updatedAt: now }
   const [inserted] = await sql(insertList, { ...list, accountId })
   if (!inserted) throw nameTaken(name)
-  return view(list)
+  return inEpochMs(list)
 }
 
 /** Throws Problem `not_found`, or `conflict` if the name is taken. */

@@ -1,5 +1,7 @@
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import { invalid } from '../../lib/problem.ts'
+import type { RowOf } from '../../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../../store/epoch-ms.ts'
 import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
@@ -21,28 +23,24 @@ export const lastSeen = (registration: string): string => `upper(${registration}
 export const minutesSeen = (registration: string): string =>
   `(select round(sum(extract(epoch from upper(s) - lower(s)) - 60) / 60)::int4 from unnest(${registration}.seen) s)`
 
-/** A person who attended a webinar, in the terminal. Times in epoch ms. */
-export interface AttendeeView {
-  email: string
-  name: string
-  firstSeenAt: number
-  lastSeenAt: number
-  minutes: number
-}
+const attendeeTypes = {
+  ...types(webinarRegistrations, 'email', 'name'),
+  minutes: 'int4',
+  firstSeenAt: 'timestamptz',
+  lastSeenAt: 'timestamptz',
+} as const
+
+/** A person who attended a webinar, in the terminal. */
+export type AttendeeView = InEpochMs<RowOf<typeof attendeeTypes>>
 
 const readAttendees = statement(
   'list-attendees',
   {
-    row: {
-      ...types(webinarRegistrations, 'number', 'email', 'name'),
-      firstSeenAt: 'timestamptz',
-      lastSeenAt: 'timestamptz',
-      minutes: 'int4',
-    },
+    row: { ...attendeeTypes, number: 'int4' },
     parameters: { accountId: 'text', webinarId: 'text', after: 'int4', limit: 'int8' },
   },
-  `select r.number, r.email, r.name, ${firstSeen('r')} as "firstSeenAt", ${lastSeen('r')} as "lastSeenAt",
-     ${minutesSeen('r')} as minutes
+  `select r.number, r.email, r.name, ${minutesSeen('r')} as minutes,
+     ${firstSeen('r')} as "firstSeenAt", ${lastSeen('r')} as "lastSeenAt"
    from webinar_registrations r
    where r.account_id = :accountId and r.webinar_id = :webinarId and r.number > :after
      and r.seen is not null and r.email <> ''
@@ -63,11 +61,7 @@ export const listAttendees = async (
   const rows = await sql(readAttendees, { accountId, webinarId, after: Number(after), limit: limit + 1 })
   const page = rows.slice(0, limit)
   return {
-    rows: page.map(({ number: _, firstSeenAt, lastSeenAt, ...attendee }) => ({
-      ...attendee,
-      firstSeenAt: firstSeenAt.getTime(),
-      lastSeenAt: lastSeenAt.getTime(),
-    })),
+    rows: page.map(({ number: _, ...attendee }) => inEpochMs(attendee)),
     nextCursor: rows.length > limit ? encodeCursor([String(page.at(-1)!.number)]) : null,
   }
 }
