@@ -1,5 +1,5 @@
 import { preparedStatement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 
 /* The number of contacts of an account and the limit of its plan. Parameters such as `account` are SQL expressions. */
 
@@ -25,7 +25,7 @@ const readLeft = preparedStatement(
 )
 
 /** Returns how many new contacts the account's plan allows, or `Infinity` if it has no limit. */
-export const readContactsLeft = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<number> => {
+export const readContactsLeft = async ({ sql, accountId }: AccountSql): Promise<number> => {
   const [row] = await sql(readLeft, { accountId })
   return Math.max(0, row?.left ?? Number.POSITIVE_INFINITY)
 }

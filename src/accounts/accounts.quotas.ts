@@ -2,7 +2,7 @@ import { notFound, Problem } from '../lib/problem.ts'
 import { typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columnOf, columns, types } from '../store/tables.ts'
-import type { App, Operation, Work } from '../store/work.ts'
+import type { AccountSql, App, Operation, Work } from '../store/work.ts'
 import { accounts, plans } from './accounts.columns.ts'
 import { showPlan } from './accounts.plans.ts'
 
@@ -102,7 +102,7 @@ const readWebinarCourses = statement(
 )
 
 /** Returns whether the account's plan allows a course in a webinar. */
-export const allowsWebinarCourses = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<boolean> => {
+export const allowsWebinarCourses = async ({ sql, accountId }: AccountSql): Promise<boolean> => {
   const [plan] = await sql(readWebinarCourses, { accountId })
   return plan?.webinarCourses ?? false
 }
@@ -185,11 +185,7 @@ export const nearLimits = ({ sql, now }: Pick<Operation, 'sql' | 'now'>, share: 
   sql(readNearLimits, { month: month(now), share, most })
 
 /** Returns the units left of a monthly quota in the month of `at`, or null if the plan has no limit. */
-export const quotaLeft = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  quota: Quota,
-  at: Date,
-): Promise<number | null> => {
+export const quotaLeft = async ({ sql, accountId }: AccountSql, quota: Quota, at: Date): Promise<number | null> => {
   const [plan] = await sql(readQuota, { accountId, quota, month: month(at) })
   return plan && plan.limit !== null ? Math.max(plan.limit - plan.used, 0) : null
 }
@@ -221,7 +217,7 @@ const subtractUse = statement(
 
 /** Returns unused units to the quota of a month (`2026-11-01`). Call it last in a unit of work. */
 export const returnQuota = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   quota: Quota,
   ofMonth: string,
   units: number,

@@ -1,7 +1,7 @@
 import { notFound } from '../lib/problem.ts'
 import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 
 /**
  * The SQL from item of the accounts that are neither being deleted nor exported, with `id` and `name`. The planner merges it into
@@ -48,7 +48,7 @@ const lockRow = statement(
  * Locks the account's row until the end of the transaction: the second of two concurrent calls waits, and then sees what the
  * first one wrote. Throws Problem `not_found`.
  */
-export const lockAccount = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<void> => {
+export const lockAccount = async ({ sql, accountId }: AccountSql): Promise<void> => {
   const locked = await sql(lockRow, { accountId })
   if (locked.length === 0) throw notFound('There is no such account')
 }
@@ -81,7 +81,5 @@ const lockApiKey = statement(
  * Locks a key against revocation until the end of the transaction, and returns whether it is active: a concurrent revocation waits
  * and then sees what this transaction wrote.
  */
-export const lockActiveKey = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  id: string,
-): Promise<boolean> => (await sql(lockApiKey, { accountId, id })).length > 0
+export const lockActiveKey = async ({ sql, accountId }: AccountSql, id: string): Promise<boolean> =>
+  (await sql(lockApiKey, { accountId, id })).length > 0

@@ -1,7 +1,7 @@
 import { lockKey } from '../lib/locks.ts'
 import { conflict, invalid, notFound, shown } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
-import type { App, Operation, Work } from '../store/work.ts'
+import type { AccountSql, App, Operation } from '../store/work.ts'
 import { requireHere } from './accounts.move.ts'
 
 const pattern = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
@@ -53,7 +53,7 @@ const readSlug = preparedStatement(
 )
 
 /** Returns the account's slug, or null if it has claimed none. Throws Problem `not_found` if the account is gone. */
-export const slugOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<string | null> => {
+export const slugOf = async ({ sql, accountId }: AccountSql): Promise<string | null> => {
   const [account] = await sql(readSlug, { accountId })
   if (!account) throw notFound('There is no such account')
   return account.slug

@@ -10,7 +10,7 @@ import { conflict, notFound } from '../lib/problem.ts'
 import { idText } from '../lib/text.ts'
 import { isSharedFailure, SerializationConflict } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
 
 /** The body of POST /events. */
 export const ActivityReport = z
@@ -54,10 +54,8 @@ const readKeys = preparedStatement(
   `select k.key, k.activity_id as id, k.journeys from activity_keys k where k.account_id = :accountId and k.key = any(:repeated)`,
 )
 
-type Reader = Pick<Work, 'sql' | 'accountId'>
-
 /** Returns the result of the first call with an idempotency key, or null if there was none. */
-export const resultOfKey = async ({ sql, accountId }: Reader, key: string): Promise<Recorded | null> => {
+export const resultOfKey = async ({ sql, accountId }: AccountSql, key: string): Promise<Recorded | null> => {
   const [row] = await sql(readKeys, { accountId, repeated: [key] })
   return row ? { id: row.id, journeys: row.journeys } : null
 }

@@ -3,7 +3,7 @@ import type { PageRequest } from '../lib/page-request.ts'
 import { invalid, noSuch } from '../lib/problem.ts'
 import { inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import { type BookingRow, type BookingView, bookingColumns, bookingTypes, viewBooking } from './bookings.view.ts'
 
 interface BookingFilter {
@@ -77,13 +77,11 @@ const readBooking = statement(
 )
 
 /** Returns a booking by its id, or null if there is none. */
-export const findBooking = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  id: string,
-): Promise<BookingRow | null> => (await sql(readBooking, { accountId, id }))[0] ?? null
+export const findBooking = async ({ sql, accountId }: AccountSql, id: string): Promise<BookingRow | null> =>
+  (await sql(readBooking, { accountId, id }))[0] ?? null
 
 /** Returns a booking by its id. Throws Problem `not_found`. */
-export const showBooking = async (reader: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<BookingView> => {
+export const showBooking = async (reader: AccountSql, id: string): Promise<BookingView> => {
   const row = await findBooking(reader, id)
   if (!row) throw noSuch('booking', id, { hint: 'svc bookings list' })
   return viewBooking(row)
@@ -110,7 +108,7 @@ const readTakenTimes = preparedStatement(
 
 /** Returns the taken times of a calendar between `from` and `until` (epoch ms), in order and without overlaps. */
 export const takenTimes = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   { projectId, blockId }: { projectId: string; blockId: string },
   from: number,
   until: number,
@@ -137,7 +135,7 @@ const findMovable = preparedStatement(
 
 /** Returns the recipient's booking of a block that has not ended, or undefined if there is none. */
 export const movableBooking = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   messageId: string,
   blockId: string,
   now: Date,

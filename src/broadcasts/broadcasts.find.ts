@@ -8,7 +8,7 @@ import { senderShown } from '../senders/senders.rows.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
 import { projectNameOf } from '../studio/studio.ts'
 import { inputOf } from './broadcasts.audience.ts'
 import { broadcasts } from './broadcasts.columns.ts'
@@ -169,10 +169,7 @@ const readNamed = statement(
  * Returns the id of a broadcast (id or unique name). Throws Problem `not_found`, or `conflict` if several broadcasts
  * have the name.
  */
-export const idOfBroadcast = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  ref: string,
-): Promise<string> => {
+export const idOfBroadcast = async ({ sql, accountId }: AccountSql, ref: string): Promise<string> => {
   const [first, second] = await sql(readNamed, { accountId, ref })
   if (!first) throw noSuch('broadcast', ref, { hint: 'svc broadcasts list' })
   if (first.id !== ref && second)

@@ -1,6 +1,6 @@
 import { type MailStats, resultsOf } from '../results/results.ts'
 import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 
 const parts = ['opened', 'clicked', 'answered', 'unsubscribed', 'bounced', 'complained'] as const
 
@@ -40,10 +40,7 @@ const readFormer = statement(
 )
 
 /** Returns the results of a broadcast (id), and the average of the last five before it that have ended. */
-export const resultsOfBroadcast = async (
-  work: Pick<Work, 'sql' | 'accountId'>,
-  id: string,
-): Promise<BroadcastResults> => {
+export const resultsOfBroadcast = async (work: AccountSql, id: string): Promise<BroadcastResults> => {
   const stats = await resultsOf(work, id)
   const former: Rates[] = []
   for (const { id: other } of await work.sql(readFormer, { accountId: work.accountId, id }))

@@ -7,7 +7,7 @@ import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 import { paymentOrders } from './checkout.columns.ts'
 import { type Order, shownItems } from './checkout.orders.ts'
 
@@ -39,8 +39,6 @@ export type PaymentView = InEpochMs<Omit<Row, 'amount'> & { amount: number }>
 const viewOf = (row: Row): PaymentView =>
   inEpochMs({ ...row, amount: toNumber(row.amount), items: shownItems(row.items) })
 
-type Reader = Pick<Work, 'sql' | 'accountId'>
-
 const readPage = statement(
   'list-payments',
   { row: payment.types, parameters: { accountId: 'text', before: 'text?', status: 'text?', limit: 'int8' } },
@@ -51,7 +49,7 @@ const readPage = statement(
 
 /** Returns a page of the account's payments, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listPayments = async (
-  { sql, accountId }: Reader,
+  { sql, accountId }: AccountSql,
   { status }: { status: PaymentView['status'] | null },
   { limit, cursor }: PageRequest,
 ): Promise<Page<PaymentView>> => {
@@ -67,7 +65,7 @@ const readPaymentsOf = statement(
 )
 
 /** Returns all payments of a normalised address, and those whose items name it, oldest first. */
-export const paymentsOf = async ({ sql, accountId }: Reader, email: string): Promise<PaymentView[]> =>
+export const paymentsOf = async ({ sql, accountId }: AccountSql, email: string): Promise<PaymentView[]> =>
   (await sql(readPaymentsOf, { accountId, email, pattern: addressPattern(email) })).map(viewOf)
 
 const readPayment = statement(
@@ -77,7 +75,7 @@ const readPayment = statement(
 )
 
 /** Returns a payment by its id. Throws Problem `not_found`. */
-export const showPayment = async ({ sql, accountId }: Reader, id: string): Promise<PaymentView> => {
+export const showPayment = async ({ sql, accountId }: AccountSql, id: string): Promise<PaymentView> => {
   const [row] = await sql(readPayment, { accountId, id })
   if (!row) throw noSuch('payment', id, { hint: 'svc payments list' })
   return viewOf(row)

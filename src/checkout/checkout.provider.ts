@@ -2,7 +2,7 @@ import { invalid, notFound, Problem } from '../lib/problem.ts'
 import { isDevelopment } from '../store/clock.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
 import { paymentProviders } from './checkout.columns.ts'
 
 /*
@@ -24,7 +24,7 @@ interface ProviderView {
   webhookUrl: string | null
 }
 
-type Unit = Pick<Work, 'sql' | 'accountId'>
+type Unit = AccountSql
 
 const readProvider = preparedStatement(
   'payment-provider',

@@ -4,7 +4,7 @@ import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import { accessLog } from './contacts.columns.ts'
 import type { Contact } from './contacts.view.ts'
 
@@ -58,7 +58,7 @@ export const recordReads = async (
 
 /** Returns a page of the account's access log, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listAccess = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page<AccessView>> => {
   const before = cursor === undefined ? null : idOfCursor('log', cursor)

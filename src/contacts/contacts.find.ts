@@ -7,7 +7,7 @@ import { type RowOf, type TypeMap, typed, type ValuesOf } from '../store/column-
 import { forceIndexOrder, isSharedFailure, type Sql } from '../store/database.ts'
 import { compiled, preparedStatement, type Statement, statement } from '../store/statement.ts'
 import { type Row, types } from '../store/tables.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
 import { contacts } from './contacts.columns.ts'
 import type { ContactCondition } from './contacts.rows.ts'
 import {
@@ -120,7 +120,7 @@ const selectContacts = preparedStatement(
  * not recorded.
  */
 export const readContacts = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   email: string,
   listId: string | null = null,
 ): Promise<Contact[]> => {
@@ -136,10 +136,7 @@ const selectContactsOf = preparedStatement(
 )
 
 /** Returns the contacts of many addresses in all lists, most recently updated first. The access is not recorded. */
-export const readContactsOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  emails: readonly string[],
-): Promise<Contact[]> => {
+export const readContactsOf = async ({ sql, accountId }: AccountSql, emails: readonly string[]): Promise<Contact[]> => {
   const rows = await sql(selectContactsOf, { accountId, emails })
   return rows.map(viewContact)
 }
@@ -161,7 +158,7 @@ const selectMembers = preparedStatement(
  * the end of the unit of work. The read is not recorded.
  */
 export const readMembers = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   listId: string,
   emails: readonly string[],
   columns: readonly string[],
@@ -182,7 +179,7 @@ const selectMemberEmails = preparedStatement(
 
 /** Returns the addresses that are in the list. */
 export const findMembers = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   listId: string,
   emails: readonly string[],
 ): Promise<string[]> => {
@@ -192,7 +189,7 @@ export const findMembers = async (
 }
 
 /** Returns the contacts of an address, one for each list. Throws Problem `not_found` if the address is in no list. */
-export const showContact = async (work: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<Contact[]> => {
+export const showContact = async (work: AccountSql, email: string): Promise<Contact[]> => {
   const contacts = await readContacts(work, email)
   if (contacts.length === 0) throw noSuch('contact', email, { hint: 'svc contacts list' })
   return contacts
@@ -280,7 +277,7 @@ const pageOfRows = (
  * Problem `not_found`, or `invalid` for a bad cursor.
  */
 export const listContacts = async (
-  work: Pick<Work, 'sql' | 'accountId'>,
+  work: AccountSql,
   {
     list,
     cursor,
@@ -335,7 +332,7 @@ const readNextRecipients = narrowable(
  * `condition`. The access is not recorded.
  */
 export const readRecipients = (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   listId: string,
   { after, at, limit, condition }: { after: string; at: Date; limit: number; condition?: ContactCondition | undefined },
 ): Promise<Recipient[]> => readNextRecipients(sql, { accountId, listId, after, at, limit }, condition)
@@ -361,7 +358,7 @@ const selectRecipientsIn = preparedStatement(
  * recorded.
  */
 export const readRecipientsIn = (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   listIds: readonly string[] | null,
   rowIds: readonly string[],
 ): Promise<Recipient[]> => sql(selectRecipientsIn, { accountId, listIds, rowIds })
@@ -410,7 +407,7 @@ export interface ShownContact extends Contact {
 /** Returns contacts with the reasons why their addresses get no marketing. */
 export const withSuppression = async (
   app: Pick<App, 'suppressing'>,
-  reader: Pick<Work, 'sql' | 'accountId'>,
+  reader: AccountSql,
   contacts: readonly Contact[],
 ): Promise<ShownContact[]> => {
   const doubtful = contacts.filter(

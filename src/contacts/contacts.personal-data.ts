@@ -1,7 +1,7 @@
 import { notFound, shown } from '../lib/problem.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
-import type { App, PersonalDataPart, Work } from '../store/work.ts'
+import type { AccountSql, App, PersonalDataPart } from '../store/work.ts'
 import { readContacts } from './contacts.find.ts'
 import type { Contact } from './contacts.view.ts'
 
@@ -60,7 +60,7 @@ export type Person = {
 /** Returns all personal data about a normalised address. Throws Problem `not_found` if there is none. */
 export const readPerson = async (
   { personalData }: Pick<App, 'personalData'>,
-  work: Pick<Work, 'sql' | 'accountId'>,
+  work: AccountSql,
   email: string,
 ): Promise<Person> => {
   const contacts = await readContacts(work, email)
@@ -78,7 +78,7 @@ export const readPerson = async (
 /** Returns whether any part has rows that an erasure of the address would blank or remove. */
 export const hasPersonalData = async (
   parts: readonly PersonalDataPart[],
-  work: Pick<Work, 'sql' | 'accountId'>,
+  work: AccountSql,
   email: string,
 ): Promise<boolean> => {
   for (const { read, staysAtErasure } of parts) if (!staysAtErasure && (await read(work, email)).length > 0) return true
@@ -88,7 +88,7 @@ export const hasPersonalData = async (
 /** Counts the rows of each part that an erasure of the address would blank or remove. */
 export const countPersonalData = async (
   parts: readonly PersonalDataPart[],
-  work: Pick<Work, 'sql' | 'accountId'>,
+  work: AccountSql,
   email: string,
 ): Promise<Record<string, number>> => {
   const counts: Record<string, number> = {}

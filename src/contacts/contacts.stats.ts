@@ -1,6 +1,6 @@
 import { statement } from '../store/statement.ts'
 import { readDayCounts, tallying, utcDay } from '../store/tallies.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 
 /*
  * Addresses by day: how many joined the account, and how many left it, unsubscribed or were suppressed. An address that leaves in several
@@ -39,7 +39,7 @@ const lockLeavingAddresses = statement(
  * first, so that of two causes at once the second sees the first.
  */
 export const lockLeaving = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   emails: readonly string[],
 ): Promise<ReadonlySet<string>> =>
   new Set((await sql(lockLeavingAddresses, { accountId, emails })).map(({ email }) => email))
@@ -68,7 +68,7 @@ export interface ContactSpan {
  * Returns how many addresses joined the account on the UTC day `from` (`2026-11-23`) or later, and how many left it, unsubscribed or were
  * suppressed: each once, on the first of these days. An address that was removed and comes back counts again.
  */
-export const contactsByDay = async (work: Pick<Work, 'sql' | 'accountId'>, from: string): Promise<ContactSpan> => {
+export const contactsByDay = async (work: AccountSql, from: string): Promise<ContactSpan> => {
   const isFirst = (name: string) => name === 'left' || (leftAgain.exec(name)?.[1] ?? from) < from
   const days = (await readDayCounts(work, subject, from))
     .map(({ day, counts }) => ({

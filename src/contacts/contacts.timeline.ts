@@ -2,7 +2,7 @@ import { midnightOf } from '../lib/days.ts'
 import { noSuch } from '../lib/problem.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App } from '../store/work.ts'
 import { readContacts } from './contacts.find.ts'
 import type { Contact } from './contacts.view.ts'
 
@@ -17,12 +17,10 @@ export interface TimelineEntry {
   id: string
 }
 
-type Reader = Pick<Work, 'sql' | 'accountId'>
-
 /** The entries of one feature. */
 export interface TimelinePart {
   /** Returns the newest `limit` entries of a normalised address, in the order of the timeline. */
-  read(reader: Reader, email: string, limit: number): Promise<readonly TimelineEntry[]>
+  read(reader: AccountSql, email: string, limit: number): Promise<readonly TimelineEntry[]>
 }
 
 /**
@@ -67,7 +65,7 @@ const entriesOf = (contact: Contact): TimelineEntry[] => [
  */
 export const readTimeline = async (
   { timelineParts }: Pick<App, 'timelineParts'>,
-  work: Reader,
+  work: AccountSql,
   email: string,
   limit: number,
 ): Promise<{ contacts: Contact[]; timeline: TimelineEntry[] }> => {

@@ -4,7 +4,7 @@
  * contacts.rows.ts has what the SQL of other features needs. The adapters of this folder import its files themselves.
  */
 
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import type { TimelinePart } from './contacts.timeline.ts'
 import type { OptOut } from './imports/batch.ts'
 
@@ -93,13 +93,13 @@ export interface Suppressing {
   /** Addresses leave kinds of email, by the name of each kind. */
   leave(work: Work, left: ReadonlyMap<string, ReadonlySet<string>>): Promise<void>
   /** Returns those of the normalised addresses that are suppressed for any reason, except those that have only left topics. */
-  suppressedOf(reader: Pick<Work, 'sql' | 'accountId'>, emails: readonly string[]): Promise<ReadonlySet<string>>
+  suppressedOf(reader: AccountSql, emails: readonly string[]): Promise<ReadonlySet<string>>
   /**
    * Returns why normalised addresses get no marketing. `doubtful` are those of them that verification rejected, or that may be
    * active in no list.
    */
   reasonsOf(
-    reader: Pick<Work, 'sql' | 'accountId'>,
+    reader: AccountSql,
     emails: readonly string[],
     doubtful: readonly string[],
   ): Promise<ReadonlyMap<string, string>>

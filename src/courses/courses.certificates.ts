@@ -5,8 +5,7 @@ import { parse } from '../lib/parse.ts'
 import { notFound } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { statement } from '../store/statement.ts'
-import type { App, Work } from '../store/work.ts'
-import type { Reader } from './courses.find.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
 import { certificateUrlOf, type Holder } from './courses.links.ts'
 import type { MemberView } from './courses.members.ts'
 
@@ -22,7 +21,7 @@ export interface Certificate {
 /** Adds their certificates to members of a course, unless the account has no slug. */
 export const withCertificates = async (
   signer: Pick<App, 'config' | 'tokens'>,
-  work: Reader,
+  work: AccountSql,
   courseId: string,
   members: readonly MemberView[],
 ): Promise<(MemberView & { certificateUrl?: string })[]> => {
@@ -50,7 +49,7 @@ const readRow = statement(
 
 /** Returns null if the member has not completed the course, or one of them was deleted. */
 export const findCertificate = async (
-  { sql, accountId }: Reader,
+  { sql, accountId }: AccountSql,
   { memberId, courseId }: Holder,
 ): Promise<Certificate | null> => (await sql(readRow, { accountId, memberId, courseId }))[0] ?? null
 

@@ -2,8 +2,8 @@ import { activeAccounts } from '../accounts/accounts.rows.ts'
 import { deleteBindings } from '../lifecycle/lifecycle.ts'
 import { continueDeletions, type Deletion, defineJob, inBatches } from '../store/background.ts'
 import { statement } from '../store/statement.ts'
-import type { App, Work } from '../store/work.ts'
-import { noSuchCourse, type Reader } from './courses.find.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
+import { noSuchCourse } from './courses.find.ts'
 
 /*
  * A course may have a million finished lessons. The first transaction deletes the course with its lessons and bindings: its keys no
@@ -30,7 +30,7 @@ const countDependants = statement(
 )
 
 /** Counts what the deletion of a course (by id) would delete with it. Locks nothing. */
-export const countCourseRemoval = async ({ sql, accountId }: Reader, id: string): Promise<CourseRemoval> =>
+export const countCourseRemoval = async ({ sql, accountId }: AccountSql, id: string): Promise<CourseRemoval> =>
   (await sql(countDependants, { accountId, id }))[0]!
 
 /** Deletes a course with its lessons and bindings, and records that its keys remain to be deleted. Returns the number of its lessons. */

@@ -3,10 +3,8 @@ import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 import { courses, lessons } from './courses.columns.ts'
-
-export type Reader = Pick<Work, 'sql' | 'accountId'>
 
 export interface LessonView {
   id: string
@@ -38,7 +36,7 @@ const readCourses = statement(
 )
 
 /** Returns all courses, newest first. */
-export const listCourses = async ({ sql, accountId }: Reader): Promise<CourseView[]> => {
+export const listCourses = async ({ sql, accountId }: AccountSql): Promise<CourseView[]> => {
   const rows = await sql(readCourses, { accountId })
   return rows.map(inEpochMs)
 }
@@ -54,7 +52,7 @@ const readCourse = selectCourse('course-by-id')
 const holdCourseRow = selectCourse('hold-course', 'for key share of c')
 
 /** Returns null for an unknown id and for another account's course. */
-export const courseById = async ({ sql, accountId }: Reader, id: string): Promise<CourseView | null> => {
+export const courseById = async ({ sql, accountId }: AccountSql, id: string): Promise<CourseView | null> => {
   const [row] = await sql(readCourse, { accountId, id })
   return row ? inEpochMs(row) : null
 }
@@ -62,14 +60,14 @@ export const courseById = async ({ sql, accountId }: Reader, id: string): Promis
 export const noSuchCourse = () => notFound('There is no such course')
 
 /** Throws Problem `not_found` for an unknown id and for another account's course (docs/reference/api.md#authentication). */
-export const findCourse = async (reader: Reader, id: string): Promise<CourseView> => {
+export const findCourse = async (reader: AccountSql, id: string): Promise<CourseView> => {
   const course = await courseById(reader, id)
   if (!course) throw noSuchCourse()
   return course
 }
 
 /** Returns a course, and keeps it from being deleted until the end of the transaction. Throws Problem `not_found`. */
-export const holdCourse = async ({ sql, accountId }: Reader, id: string): Promise<CourseView> => {
+export const holdCourse = async ({ sql, accountId }: AccountSql, id: string): Promise<CourseView> => {
   const [row] = await sql(holdCourseRow, { accountId, id })
   if (!row) throw noSuchCourse()
   return inEpochMs(row)
@@ -96,7 +94,7 @@ const readNamed = statement(
 )
 
 /** Finds a course by its id or unique title. Throws Problem `not_found`, or `conflict` if several courses have the title. */
-export const findCourseNamed = async ({ sql, accountId }: Reader, ref: string): Promise<CourseView> => {
+export const findCourseNamed = async ({ sql, accountId }: AccountSql, ref: string): Promise<CourseView> => {
   const rows = await sql(readNamed, { accountId, ref })
   return inEpochMs(theCourse(rows, ref))
 }
@@ -116,7 +114,7 @@ const readLessons = preparedStatement(
 )
 
 /** Returns the lessons in order. */
-export const lessonsOf = async ({ sql, accountId }: Reader, courseId: string): Promise<LessonView[]> =>
+export const lessonsOf = async ({ sql, accountId }: AccountSql, courseId: string): Promise<LessonView[]> =>
   (await sql(readLessons, { accountId, courseId })).map(viewLesson)
 
 const readAllLessons = statement(
@@ -127,7 +125,7 @@ const readAllLessons = statement(
 )
 
 /** Returns the lessons of all courses with the titles of their courses, newest course first. */
-export const listLessons = ({ sql, accountId }: Reader): Promise<{ id: string; title: string; course: string }[]> =>
+export const listLessons = ({ sql, accountId }: AccountSql): Promise<{ id: string; title: string; course: string }[]> =>
   sql(readAllLessons, { accountId })
 
 /**
@@ -144,5 +142,5 @@ const readActiveKey = preparedStatement(
 )
 
 /** Whether any of the member's keys is active. */
-export const isEntitled = async ({ sql, accountId }: Reader, memberId: string): Promise<boolean> =>
+export const isEntitled = async ({ sql, accountId }: AccountSql, memberId: string): Promise<boolean> =>
   (await sql(readActiveKey, { accountId, memberId })).length > 0

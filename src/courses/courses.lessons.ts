@@ -5,9 +5,9 @@ import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { VideoUrl } from '../lib/video.ts'
 import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import { Title } from './courses.edit.ts'
-import { findCourseNamed, type LessonView, lessonsOf, noSuchCourse, type Reader, viewLesson } from './courses.find.ts'
+import { findCourseNamed, type LessonView, lessonsOf, noSuchCourse, viewLesson } from './courses.find.ts'
 import { renderMarkdown } from './courses.markdown.ts'
 
 /*
@@ -134,7 +134,7 @@ const countOfLesson = statement(
 )
 
 /** Returns how many members have finished a lesson (by id). Locks nothing. */
-export const countFinished = async ({ sql, accountId }: Reader, courseId: string, id: string): Promise<number> =>
+export const countFinished = async ({ sql, accountId }: AccountSql, courseId: string, id: string): Promise<number> =>
   (await sql(countOfLesson, { accountId, courseId, id }))[0]!.finished
 
 /**

@@ -7,8 +7,8 @@
 import { slugOf } from '../accounts/accounts.ts'
 import { conflict, notFound, Problem } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
-import type { App, Work } from '../store/work.ts'
-import { findCourse, isEntitled, type Reader } from './courses.find.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
+import { findCourse, isEntitled } from './courses.find.ts'
 
 /*
  * The portal has two tokens. A link's token signs in: it contains account, member and course, and expires. The session's token
@@ -112,7 +112,7 @@ export const openSession = (
 /** Returns the course's portal URL without a token, or null if the account has no slug. */
 export const portalPage = async (
   { config }: Pick<App, 'config'>,
-  work: Pick<Work, 'sql' | 'accountId'>,
+  work: AccountSql,
   courseId: string,
 ): Promise<string | null> => {
   const slug = await slugOf(work)
@@ -139,7 +139,7 @@ export const certificateUrlOf = (
 ): string => `${config.publicUrl}/${slug}/${holder.courseId}/${certificatePath({ tokens }, accountId, holder)}`
 
 /** Returns the URL of a certificate, or an empty text if the account has no slug. */
-export const certificateUrl = async (signer: Signer, work: Reader, holder: Holder): Promise<string> => {
+export const certificateUrl = async (signer: Signer, work: AccountSql, holder: Holder): Promise<string> => {
   const slug = await slugOf(work)
   return slug === null ? '' : certificateUrlOf(signer, { slug, accountId: work.accountId }, holder)
 }

@@ -5,8 +5,8 @@ import { newId } from '../lib/ids.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
-import type { App, Work } from '../store/work.ts'
-import { holdCourse, isEntitled, type LessonView, lessonsOf, opens, type Reader } from './courses.find.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
+import { holdCourse, isEntitled, type LessonView, lessonsOf, opens } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
 /** Schema of a member's address. Its message is that of a registration (docs/reference/api.md#errors). */
@@ -104,7 +104,7 @@ export type LessonProgress = LessonView & { finished: number }
 
 /** Counts a course's members with an active key and those who have completed it, and for each lesson those who have finished it. */
 export const progressOfCourse = async (
-  reader: Reader,
+  reader: AccountSql,
   courseId: string,
 ): Promise<{ members: number; completed: number; lessons: LessonProgress[] }> => {
   const { sql, accountId } = reader
@@ -147,7 +147,7 @@ const readMembers = statement(
 
 /** Returns a page of the members who have or had the course's key, oldest first. Throws Problem `invalid` for a bad cursor. */
 export const listMembers = async (
-  { sql, accountId }: Reader,
+  { sql, accountId }: AccountSql,
   courseId: string,
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page<MemberView>> => {

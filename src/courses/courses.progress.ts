@@ -3,9 +3,9 @@ import { notFound, Problem } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
 import { lessons } from './courses.columns.ts'
-import { type CourseView, courseById, isEntitled, type Reader } from './courses.find.ts'
+import { type CourseView, courseById, isEntitled } from './courses.find.ts'
 import { mailMember } from './courses.mails.ts'
 
 const lessonColumns = columns(lessons, ['id', 'title', 'videoUrl', 'position'], 'l')
@@ -22,7 +22,7 @@ export interface Progress {
 }
 
 /** Returns null for an unknown, foreign or unpublished course. */
-const publishedCourse = async (reader: Reader, courseId: string): Promise<CourseView | null> => {
+const publishedCourse = async (reader: AccountSql, courseId: string): Promise<CourseView | null> => {
   const course = await courseById(reader, courseId)
   return course?.published ? course : null
 }
@@ -34,7 +34,7 @@ const readEmail = statement(
 )
 
 /** Returns the member's address, or null if the member is not entitled or was erased. */
-export const entitledEmail = async (reader: Reader, memberId: string): Promise<string | null> => {
+export const entitledEmail = async (reader: AccountSql, memberId: string): Promise<string | null> => {
   const [member] = await reader.sql(readEmail, { accountId: reader.accountId, memberId })
   return member && (await isEntitled(reader, memberId)) ? member.email : null
 }
@@ -58,7 +58,11 @@ const readCompletion = statement(
 )
 
 /** Returns a course with the member's progress, or null for an unknown, foreign or unpublished course. */
-export const readProgress = async (reader: Reader, memberId: string, courseId: string): Promise<Progress | null> => {
+export const readProgress = async (
+  reader: AccountSql,
+  memberId: string,
+  courseId: string,
+): Promise<Progress | null> => {
   const { sql, accountId } = reader
   const course = await publishedCourse(reader, courseId)
   if (!course) return null
@@ -74,7 +78,7 @@ const readHtml = preparedStatement(
 )
 
 /** Returns the content of a lesson as sanitised HTML. */
-export const lessonHtml = async ({ sql, accountId }: Reader, courseId: string, id: string): Promise<string> =>
+export const lessonHtml = async ({ sql, accountId }: AccountSql, courseId: string, id: string): Promise<string> =>
   (await sql(readHtml, { accountId, courseId, id }))[0]?.html ?? ''
 
 const readPublished = statement(
@@ -84,7 +88,7 @@ const readPublished = statement(
 )
 
 /** Returns the published courses by title. */
-export const publishedCourses = async ({ sql, accountId }: Reader): Promise<{ id: string; title: string }[]> =>
+export const publishedCourses = async ({ sql, accountId }: AccountSql): Promise<{ id: string; title: string }[]> =>
   (await sql(readPublished, { accountId })).sort(byName('title'))
 
 // Locks the member: of two concurrent calls exactly one completes the course, and after a revocation none succeeds.

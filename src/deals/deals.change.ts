@@ -3,7 +3,7 @@ import { invalid, noSuch, notFound } from '../lib/problem.ts'
 import { typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import { onSharedBoard } from './deals.board.ts'
 import { deals } from './deals.columns.ts'
 import {
@@ -53,7 +53,7 @@ const readDeal = preparedStatement(
 )
 
 /** Returns a deal. Throws Problem `not_found`. */
-export const showDeal = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<Deal> => {
+export const showDeal = async ({ sql, accountId }: AccountSql, id: string): Promise<Deal> => {
   const [row] = await sql(readDeal, { accountId, id })
   if (!row) throw noSuch('deal', id, { hint: 'svc deals list' })
   return viewDeal(row)

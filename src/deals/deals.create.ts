@@ -5,7 +5,7 @@ import { newId } from '../lib/ids.ts'
 import { notFound } from '../lib/problem.ts'
 import { preparedStatement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import { deals } from './deals.columns.ts'
 import { changeableColumns, type Deal, dealColumns, dealTypes, type NewDeal, viewDeal } from './deals.shapes.ts'
 import { tallyingDeals } from './deals.stats.ts'
@@ -24,10 +24,7 @@ const readDealOfKey = preparedStatement(
 )
 
 /** Returns the current state of the deal that was created with the idempotency key, or null if there is none. */
-export const dealOfKey = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  key: string,
-): Promise<Deal | null> => {
+export const dealOfKey = async ({ sql, accountId }: AccountSql, key: string): Promise<Deal | null> => {
   const [row] = await sql(readDealOfKey, { accountId, key })
   return row ? viewDeal(row) : null
 }

@@ -1,5 +1,5 @@
 import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 
 /*
  * Deals by day, counted by each statement that writes them: how many became won and lost, and by how much the number and the value of
@@ -53,7 +53,7 @@ const named = (counts: Readonly<Record<string, number>>, kind: string): [currenc
  * Returns how many deals the account has open now, their value, and how many became won and lost on the UTC day `from` (`2026-11-23`) or
  * later. A deal that becomes won twice counts twice.
  */
-export const dealsByDay = async (work: Pick<Work, 'sql' | 'accountId'>, from: string): Promise<DealSpan> => {
+export const dealsByDay = async (work: AccountSql, from: string): Promise<DealSpan> => {
   const all = await readDayCounts(work, subject, null)
   const sums = sumCounts(all)
   const days = all

@@ -9,7 +9,7 @@ import { addressPattern, isRecognisable } from '../lib/erased.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import { cancelled, notifyEnded } from './deliveries.cancel.ts'
 import { events, pendingDeliveries } from './deliveries.columns.ts'
 import { announceTargetsChanged } from './deliveries.notices.ts'
@@ -28,8 +28,6 @@ export const isErased = `coalesce(d.body = '${erasedData}', exists (
   select from events e where e.account_id = d.account_id and e.id = d.key and right(e.payload, ${erasedEnd.length}) = '${erasedEnd}'
 ))`
 
-type Reader = Pick<Work, 'sql' | 'accountId'>
-
 /** All event builders write the address of a contact, deal, recipient or attendee in this form. Texts in events, such as titles, may name it, too. */
 const naming = (email: string): string => `"email":${JSON.stringify(email)}`
 
@@ -46,7 +44,10 @@ const findEventsNaming = statement(
 )
 
 /** Returns the account's events that contain a normalised address, oldest first. */
-export const eventsNaming = ({ sql, accountId }: Reader, email: string): Promise<{ id: string; payload: string }[]> =>
+export const eventsNaming = (
+  { sql, accountId }: AccountSql,
+  email: string,
+): Promise<{ id: string; payload: string }[]> =>
   sql(findEventsNaming, {
     accountId,
     naming: naming(email),
@@ -94,11 +95,11 @@ const exportOfEvents = exportDeliveries('export-deliveries-of-events', ofEvents(
 const exportOfCallers = exportDeliveries('export-deliveries-of-callers', ofCallers('deliveries'))
 
 /** Returns the deliveries of events, as `svc contacts export --email` shows them. */
-export const deliveriesOfEvents = ({ sql, accountId }: Reader, ids: readonly string[]): Promise<object[]> =>
+export const deliveriesOfEvents = ({ sql, accountId }: AccountSql, ids: readonly string[]): Promise<object[]> =>
   sql(exportOfEvents, { accountId, ids })
 
 /** Returns the deliveries of callers (their keys begin with the caller's id and a colon), in the same form. */
-export const deliveriesOfCallers = ({ sql, accountId }: Reader, ids: readonly string[]): Promise<object[]> =>
+export const deliveriesOfCallers = ({ sql, accountId }: AccountSql, ids: readonly string[]): Promise<object[]> =>
   sql(exportOfCallers, { accountId, ids })
 
 const blankAttempts = `(

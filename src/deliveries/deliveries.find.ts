@@ -11,7 +11,7 @@ import { type RowOf, typed } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import { pendingDeliveries } from './deliveries.columns.ts'
 import type { DeliveryAttempt } from './deliveries.entities.ts'
 import { probeType } from './deliveries.insert.ts'
@@ -175,10 +175,7 @@ const readLastError = statement(
 )
 
 /** Returns why the last attempt of a delivery failed, or null if it did not fail, or there is no such delivery or attempt. */
-export const findLastError = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  id: string,
-): Promise<string | null> => {
+export const findLastError = async ({ sql, accountId }: AccountSql, id: string): Promise<string | null> => {
   const [row] = await sql(readLastError, { accountId, id })
   return row?.error ?? null
 }

@@ -1,7 +1,7 @@
 import { defineJob, inBatches } from '../store/background.ts'
 import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App } from '../store/work.ts'
 
 /*
  * Rows without references are deleted in two steps. One statement locks them; a later one, whose snapshot is younger than the
@@ -168,7 +168,7 @@ const deletePending = deletionFrom('pending_deliveries')
 const deleteEnded = deletionFrom('ended_deliveries')
 
 /** Deletes a probe. If its attempt is being recorded at this moment, the first statement waits and the second one deletes it. */
-export const removeProbe = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<void> => {
+export const removeProbe = async ({ sql, accountId }: AccountSql, id: string): Promise<void> => {
   await sql(deletePending, { accountId, id })
   await sql(deleteEnded, { accountId, id })
 }

@@ -1,5 +1,5 @@
 import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 import { probeType } from './deliveries.insert.ts'
 
 /*
@@ -60,7 +60,7 @@ const percentile = (buckets: readonly (readonly [number, number])[], share: numb
 }
 
 /** Returns the account's deliveries that ended on the UTC day `from` (`2026-11-23`) or later. A replayed one counts each time it ends. */
-export const deliveriesByDay = async (work: Pick<Work, 'sql' | 'accountId'>, from: string): Promise<DeliverySpan> => {
+export const deliveriesByDay = async (work: AccountSql, from: string): Promise<DeliverySpan> => {
   const days = await readDayCounts(work, subject, from)
   const all = bucketsOf(sumCounts(days))
   const of = ({ day, counts }: (typeof days)[number]): DeliveryDay => ({

@@ -3,7 +3,7 @@ import { newId } from '../lib/ids.ts'
 import { Problem } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
 import { formConsents } from './forms.columns.ts'
 
@@ -79,10 +79,7 @@ const readConsents = statement(
 )
 
 /** Returns the consents of a normalised address, oldest first. */
-export const consentsOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  email: string,
-): Promise<ConsentView[]> =>
+export const consentsOf = async ({ sql, accountId }: AccountSql, email: string): Promise<ConsentView[]> =>
   (await sql(readConsents, { accountId, email })).map(({ address, ...consent }) => ({
     ...consent,
     ...(address !== null && { address }),
@@ -95,9 +92,6 @@ const deleteConsents = statement(
 )
 
 /** Deletes the consents of an erased address. */
-export const eraseConsents = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  email: string,
-): Promise<void> => {
+export const eraseConsents = async ({ sql, accountId }: AccountSql, email: string): Promise<void> => {
   await sql(deleteConsents, { accountId, email })
 }

@@ -7,7 +7,7 @@ import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
 import { forms } from './forms.columns.ts'
 
 const form = columns(forms, ['id', 'name', 'listId', 'fields', 'doubleOptIn', 'origins', 'createdAt', 'updatedAt'], 'f')
@@ -64,7 +64,7 @@ const readFormRow = preparedStatement(
 )
 
 /** Finds the form of a submission by its id. Throws Problem `not_found`. */
-export const readForm = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<Form> => {
+export const readForm = async ({ sql, accountId }: AccountSql, id: string): Promise<Form> => {
   const [row] = await sql(readFormRow, { accountId, id })
   if (!row) throw formNotFound(id)
   return inEpochMs(row)

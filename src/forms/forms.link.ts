@@ -7,7 +7,7 @@ import { type RowOf, typed } from '../store/column-types.ts'
 import { isUnavailable } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
 import type { FormField } from '../studio/studio.ts'
 import { formSignups } from './forms.columns.ts'
 import { confirmMail } from './forms.mails.ts'
@@ -209,8 +209,7 @@ const readSignupsOf = statement(
 )
 
 /** Returns the unconfirmed signups of a normalised address, ordered by list. Times are in epoch ms. */
-export const signupsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, email: string) =>
-  sql(readSignupsOf, { accountId, email })
+export const signupsOf = ({ sql, accountId }: AccountSql, email: string) => sql(readSignupsOf, { accountId, email })
 
 export const jobs = [
   defineJob('signup links', {

@@ -4,7 +4,7 @@ import { defineJob, inBatches } from '../store/background.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
 import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
-import type { App, Work } from '../store/work.ts'
+import type { AccountSql, App, Work } from '../store/work.ts'
 import { formSignups } from './forms.columns.ts'
 
 /*
@@ -69,10 +69,7 @@ const deletePerson = statement(
 )
 
 /** Deletes an erased address from the people of forms. Its submissions stay counted. */
-export const eraseFormPerson = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  email: string,
-): Promise<void> => {
+export const eraseFormPerson = async ({ sql, accountId }: AccountSql, email: string): Promise<void> => {
   await sql(deletePerson, { accountId, email })
 }
 
@@ -84,8 +81,7 @@ const readForms = statement(
 )
 
 /** Returns the forms that a normalised address submitted, each with its first submission in epoch ms. */
-export const formsOf = ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, email: string) =>
-  sql(readForms, { accountId, email })
+export const formsOf = ({ sql, accountId }: AccountSql, email: string) => sql(readForms, { accountId, email })
 
 const batchSize = 1000
 
@@ -159,7 +155,7 @@ const numbersOf = ({ submissions = 0, confirmed = 0, people = 0 }: Readonly<Reco
 })
 
 /** Returns the numbers of a form, by its id. */
-export const formStats = async (work: Pick<Work, 'sql' | 'accountId'>, formId: string): Promise<FormStats> => {
+export const formStats = async (work: AccountSql, formId: string): Promise<FormStats> => {
   const counted = await readDayCounts(work, formId, null)
   const total = numbersOf(sumCounts(counted))
   if (counted.length === 0) return { ...total, days: [] }

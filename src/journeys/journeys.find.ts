@@ -6,11 +6,9 @@ import { type RowOf, typed } from '../store/column-types.ts'
 import { inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import type { Definition, TriggerKind } from './definition/definition.schema.ts'
 import { journeys, journeyVersions } from './journeys.columns.ts'
-
-type Reader = Pick<Work, 'sql' | 'accountId'>
 
 /** Journey (docs/reference/api.md#journey); times in epoch ms. */
 export const JourneyShape = z
@@ -41,7 +39,7 @@ const readJourneys = preparedStatement(
 )
 
 /** Returns the journeys, most recently updated first, optionally only those of one trigger kind (GET /journeys). */
-export const listJourneys = async ({ sql, accountId }: Reader, triggerKind?: string): Promise<JourneyView[]> =>
+export const listJourneys = async ({ sql, accountId }: AccountSql, triggerKind?: string): Promise<JourneyView[]> =>
   (await sql(readJourneys, { accountId, triggerKind: triggerKind ?? null })).map(inEpochMs)
 
 const readName = preparedStatement(
@@ -51,7 +49,7 @@ const readName = preparedStatement(
 )
 
 /** Returns the name of a journey, or an empty text if it was deleted. */
-export const nameOfJourney = async ({ sql, accountId }: Reader, id: string): Promise<string> =>
+export const nameOfJourney = async ({ sql, accountId }: AccountSql, id: string): Promise<string> =>
   (await sql(readName, { accountId, id }))[0]?.name ?? ''
 
 const readNamed = statement(
@@ -67,7 +65,7 @@ const readNamed = statement(
 
 /** Returns the journey with the id, then the journey with the name: at most two. */
 export const journeysNamed = async (
-  { sql, accountId }: Reader,
+  { sql, accountId }: AccountSql,
   { id, name }: { id: string | null; name: string },
 ): Promise<JourneyDetail[]> => {
   const rows = await sql(readNamed, { accountId, id, name })
@@ -75,7 +73,7 @@ export const journeysNamed = async (
 }
 
 /** Returns a journey by id, else by name. Throws Problem `not_found`. */
-export const findJourney = async (reader: Reader, ref: string): Promise<JourneyDetail> => {
+export const findJourney = async (reader: AccountSql, ref: string): Promise<JourneyDetail> => {
   const [journey] = await journeysNamed(reader, { id: ref, name: ref })
   if (!journey) throw noSuch('journey', ref, { hint: 'svc journeys list' })
   return journey
@@ -101,7 +99,7 @@ const lockVersion = preparedStatement(
 )
 
 /** Locks a journey in share mode and returns it. Throws Problem `not_found`, also for a journey of another account. */
-export const lockJourney = async ({ sql, accountId }: Reader, id: string): Promise<OpenJourney> => {
+export const lockJourney = async ({ sql, accountId }: AccountSql, id: string): Promise<OpenJourney> => {
   const [journey] = await sql(lockVersion, { accountId, id })
   if (!journey) throw notFound('There is no such journey')
   return journey

@@ -5,7 +5,7 @@ import type { RowOf } from '../store/column-types.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 import { runStatuses } from './definition/definition.schema.ts'
 import { pathOf } from './definition/walk.ts'
 import { journeyRuns, journeyStepLog } from './journeys.columns.ts'
@@ -74,7 +74,7 @@ const readPage = statement(
 
 /** Returns a page of the runs of a journey, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listRuns = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   { journeyId, status, limit, cursor }: z.output<typeof RunRequest>,
 ): Promise<Page<RunView>> => {
   const before = cursor === undefined ? null : idOfCursor('run', cursor)
@@ -93,7 +93,7 @@ const readRunsOf = statement(
 
 /** Returns all runs of an address, oldest first, each with its context. */
 export const runsOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   email: string,
 ): Promise<(RunView & { context: unknown })[]> => {
   const rows = await sql(readRunsOf, { accountId, email })
@@ -117,11 +117,7 @@ const readLog = statement(
 )
 
 /** Returns a run of a journey with its completed steps. Throws Problem `not_found`. */
-export const showRun = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  journeyId: string,
-  id: string,
-): Promise<RunDetail> => {
+export const showRun = async ({ sql, accountId }: AccountSql, journeyId: string, id: string): Promise<RunDetail> => {
   const [run] = await sql(readRun, { accountId, id, journeyId })
   if (!run) throw notFound(`There is no run ${shown(id)} of this journey`, { hint: `svc journeys runs ${journeyId}` })
   return { ...view(run), log: await sql(readLog, { accountId, runId: id }) }
@@ -136,7 +132,7 @@ const readAwaiting = statement(
 
 /** Returns the names of the journeys in which an address (row id) waits for events of the type. */
 export const journeysAwaiting = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   rowId: string,
   type: string,
 ): Promise<string[]> => (await sql(readAwaiting, { accountId, rowId, type })).map(({ name }) => name)

@@ -3,7 +3,7 @@ import { pathText } from '../lib/file-faults.ts'
 import { messageOfKey } from '../messages/messages.rows.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 import type { Step } from './definition/definition.schema.ts'
 import type { Side } from './definition/walk.ts'
 import { stepsOf } from './files/files.ts'
@@ -73,11 +73,8 @@ const countRunsUpTo = statement(
 export const countedRuns = 20_000
 
 /** Returns whether a journey has more runs than its sides are counted in. */
-export const hasMoreRuns = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  id: string,
-  most = countedRuns,
-): Promise<boolean> => (await sql(countRunsUpTo, { accountId, id, most: most + 1 }))[0]!.runs > most
+export const hasMoreRuns = async ({ sql, accountId }: AccountSql, id: string, most = countedRuns): Promise<boolean> =>
+  (await sql(countRunsUpTo, { accountId, id, most: most + 1 }))[0]!.runs > most
 
 const sidesOfKind = { branch: ['then', 'else'], 'wait-for': ['then', 'else'], split: ['a', 'b'] } as const
 const isForkKind = (kind: Step['kind']): kind is Fork['kind'] => Object.hasOwn(sidesOfKind, kind)
@@ -89,7 +86,7 @@ const none = { runs: 0, sent: 0, opened: 0, clicked: 0, answered: 0 }
  * versions that runs have passed. Counts the `most` newest runs.
  */
 export const sidesOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   { id, version, definition }: JourneyDetail,
   most = countedRuns,
 ): Promise<SideResults[]> => {

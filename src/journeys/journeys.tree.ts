@@ -3,7 +3,7 @@ import { listPipelines } from '../deals/deals.ts'
 import { pathText } from '../lib/file-faults.ts'
 import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import type { Definition, Step } from './definition/definition.schema.ts'
 import { type Cursor, pathOf, type Side } from './definition/walk.ts'
 import { stepsOf } from './files/files.ts'
@@ -82,7 +82,7 @@ export const summaryOf = (step: Step): string => {
  * next step it is: the newest version first, a step before the steps in its sides.
  */
 export const treeOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   { id, version: newest, definition }: JourneyDetail,
 ): Promise<TreeStep[]> => {
   const counts = await sql(countAtSteps, { accountId, journeyId: id })

@@ -10,7 +10,7 @@ import type { Sql } from '../store/database.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, type Row, types } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import { type messageAttachments, messages } from './messages.columns.ts'
 import { causeOf } from './messages.ended.ts'
 import type { Message } from './messages.entities.ts'
@@ -92,10 +92,7 @@ const readStatus = preparedStatement(
 )
 
 /** Returns a message's status, or null if the account has no such message. */
-export const statusOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  id: string,
-): Promise<Status | null> => {
+export const statusOf = async ({ sql, accountId }: AccountSql, id: string): Promise<Status | null> => {
   const [row] = await sql(readStatus, { accountId, id })
   return row?.status ?? null
 }
@@ -107,10 +104,7 @@ const readTopicId = statement(
 )
 
 /** Returns the topic of a message, which may be deleted, or null if it has none, or does not exist. */
-export const topicOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  id: string,
-): Promise<string | null> => {
+export const topicOf = async ({ sql, accountId }: AccountSql, id: string): Promise<string | null> => {
   const [row] = await sql(readTopicId, { accountId, id })
   return row?.topicId ?? null
 }

@@ -1,5 +1,5 @@
 import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 
 /*
  * Opens and clicks of machines, apart from those of people. They are counted by day for the account, the project, and the broadcast or
@@ -36,7 +36,7 @@ export const besideResults = (machines: MachineActions): BesideResults =>
  * `from` (`2026-11-23`) or later; null counts all days.
  */
 export const machineActions = async (
-  work: Pick<Work, 'sql' | 'accountId'>,
+  work: AccountSql,
   id: string | null,
   from: string | null = null,
 ): Promise<BesideResults> => {

@@ -1,7 +1,7 @@
 import { dateOf, datesBetween } from '../lib/days.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 import { type MessageMetric, type PersonMetric, personMetrics } from './results.rows.ts'
 
 type Metric = MessageMetric | PersonMetric
@@ -102,7 +102,7 @@ const statsOf = (rows: readonly Result[], from?: string, to?: string): MailStats
 }
 
 /** Returns the results of a project, a broadcast or a journey, by its id. All numbers of an unknown id are 0. */
-export const resultsOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<MailStats> =>
+export const resultsOf = async ({ sql, accountId }: AccountSql, id: string): Promise<MailStats> =>
   statsOf(await sql(readResults, { accountId, scope: id, from: '-infinity', to: 'infinity', first: id, last: id }))
 
 /**
@@ -110,7 +110,7 @@ export const resultsOf = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountI
  * of these days.
  */
 export const mailStats = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   { from, to }: { from: Date; to: Date },
 ): Promise<MailStats> => {
   const [first, last] = [dateOf(from.getTime()), dateOf(to.getTime())]

@@ -1,4 +1,4 @@
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 import { otherScopes } from './results.rows.ts'
 
 /** Emails that were sent, and the people who opened, clicked or answered them. */
@@ -9,14 +9,12 @@ export interface VariantCounts {
   answered: number
 }
 
-type Reader = Pick<Work, 'sql' | 'accountId'>
-
 /**
  * Counts the people who did something with the emails of a batch, by variant, as `countSentByVariant`. Only those with changes that
  * are not added up yet are looked up twice: grouping all people takes twice as long, and spills to disk.
  */
 export const countPeopleByVariant = async (
-  { sql, accountId }: Reader,
+  { sql, accountId }: AccountSql,
   batch: string,
   variant: (email: string) => string,
 ): Promise<Map<number, Omit<VariantCounts, 'sent'>>> => {

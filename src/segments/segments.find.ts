@@ -4,7 +4,7 @@ import { noSuch, notFound } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 
 /** A segment (docs/reference/segments.md); times in epoch ms. */
 export interface SegmentView {
@@ -34,7 +34,7 @@ const readSegments = statement(
 )
 
 /** Returns the account's segments, by name. */
-export const listSegments = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<SegmentView[]> =>
+export const listSegments = async ({ sql, accountId }: AccountSql): Promise<SegmentView[]> =>
   (await sql(readSegments, { accountId })).map(view).sort(byName('name'))
 
 const readSegment = statement(
@@ -45,17 +45,14 @@ const readSegment = statement(
 
 // SQL instead of the entity: commands of other features begin with this lookup, and would otherwise load MikroORM.
 /** Finds a segment by id, else by name. Throws Problem `not_found`. */
-export const findSegment = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  ref: string,
-): Promise<SegmentView> => {
+export const findSegment = async ({ sql, accountId }: AccountSql, ref: string): Promise<SegmentView> => {
   const [segment] = await sql(readSegment, { accountId, ref })
   if (!segment) throw noSuch('segment', ref, { hint: 'svc segments list' })
   return view(segment)
 }
 
 /** Finds a segment by id. Throws Problem `not_found`. */
-export const findSegmentById = async (work: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<SegmentView> => {
+export const findSegmentById = async (work: AccountSql, id: string): Promise<SegmentView> => {
   const segment = await findSegment(work, id)
   if (segment.id !== id) throw notFound('There is no such segment')
   return segment
@@ -68,7 +65,7 @@ const lockSegment = statement(
 )
 
 /** Finds a segment by id, else by name, and keeps it from being deleted until the end of the transaction. Throws Problem `not_found`. */
-export const keepSegment = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<SegmentView> => {
+export const keepSegment = async (work: AccountSql, ref: string): Promise<SegmentView> => {
   const segment = await findSegment(work, ref)
   const locked = await work.sql(lockSegment, { accountId: work.accountId, id: segment.id })
   return locked.length > 0 ? segment : findSegment(work, ref)

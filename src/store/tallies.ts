@@ -1,7 +1,7 @@
 import { defineJob, inBatches } from './background.ts'
 import { typed } from './column-types.ts'
 import { statement } from './statement.ts'
-import type { App, Work } from './work.ts'
+import type { AccountSql, App } from './work.ts'
 
 /*
  * Counts by UTC day. A statement that changes something inserts a row with what it has changed (`tallying`); the housekeeping adds these
@@ -48,7 +48,7 @@ const readTallies = statement(
  * out.
  */
 export const readDayCounts = (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   subject: string,
   from: string | null,
 ): Promise<DayCounts[]> => sql(readTallies, { accountId, subject, from })
@@ -74,10 +74,7 @@ const forgetDayCounts = statement(
 )
 
 /** Deletes the counts of a subject that is deleted. */
-export const forgetCounts = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  subject: string,
-): Promise<void> => {
+export const forgetCounts = async ({ sql, accountId }: AccountSql, subject: string): Promise<void> => {
   // In this order, as `addUpTallies` locks them. The second statement sees the rows that the first one has waited for.
   await sql(forgetDayTallies, { accountId, subject })
   await sql(forgetDayCounts, { accountId, subject })

@@ -50,6 +50,9 @@ export interface Work extends Operation {
   state<T>(key: StateKey<T>): T
 }
 
+/** What a statement of one account needs. A unit of work has it, and reads without one pass it. */
+export type AccountSql = Pick<Work, 'sql' | 'accountId'>
+
 /** Names what one owner keeps in a unit of work, such as rows that it has read. Other code cannot reach it. */
 export interface StateKey<T> {
   readonly create: (work: Work) => T
@@ -69,7 +72,7 @@ export interface PersonalDataPart {
   /** Erasing the address keeps this part; the feature gives the reason. */
   staysAtErasure?: boolean
   /** Returns the rows about a normalised address as they are exported: times in epoch ms. */
-  read(reader: Pick<Work, 'sql' | 'accountId'>, email: string): Promise<readonly object[]>
+  read(reader: AccountSql, email: string): Promise<readonly object[]>
 }
 
 /** Reports an unexpected error to the operator. `about` identifies the affected objects by ids: no secrets, no addresses. */

@@ -4,11 +4,9 @@ import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 import type { Content } from './studio.blocks.ts'
 import { projects, projectVersions } from './studio.columns.ts'
-
-type Reader = Pick<Work, 'sql' | 'accountId'>
 
 const shownColumns = columns(projects, ['id', 'name', 'version', 'createdAt', 'updatedAt'], 'p')
 
@@ -32,7 +30,7 @@ const readProjects = statement(
 )
 
 /** Returns the account's projects, most recently updated first. */
-export const listProjects = async ({ sql, accountId }: Reader): Promise<ProjectView[]> =>
+export const listProjects = async ({ sql, accountId }: AccountSql): Promise<ProjectView[]> =>
   (await sql(readProjects, { accountId })).map(inEpochMs)
 
 const readNamed = preparedStatement(
@@ -48,7 +46,7 @@ const readNamed = preparedStatement(
 
 /** Returns the projects with the id or the name: at most two, the one with the id first. */
 export const projectsNamed = async (
-  { sql, accountId }: Reader,
+  { sql, accountId }: AccountSql,
   { id, name }: { id: string | null; name: string },
 ): Promise<ProjectDetail[]> => {
   const rows = await sql(readNamed, { accountId, id, name })
@@ -58,7 +56,7 @@ export const projectsNamed = async (
 const noProject = (ref: string) => noSuch('project', ref, { hint: 'svc projects list' })
 
 /** Returns a project by id, else by name, with its content. Throws Problem `not_found`, also for a project of another account. */
-export const loadProject = async (reader: Reader, ref: string): Promise<ProjectDetail> => {
+export const loadProject = async (reader: AccountSql, ref: string): Promise<ProjectDetail> => {
   const [project] = await projectsNamed(reader, { id: ref, name: ref })
   if (!project) throw noProject(ref)
   return project
@@ -72,7 +70,7 @@ const readProject = preparedStatement(
 )
 
 /** Returns a project by id, else by name. Throws Problem `not_found`. */
-export const findProject = async ({ sql, accountId }: Reader, ref: string): Promise<ProjectView> => {
+export const findProject = async ({ sql, accountId }: AccountSql, ref: string): Promise<ProjectView> => {
   const [row] = await sql(readProject, { accountId, ref })
   if (!row) throw noProject(ref)
   return inEpochMs(row)
@@ -85,7 +83,7 @@ const lockRow = statement(
 )
 
 /** Locks a project against other changes until the end of the transaction. */
-export const lockProject = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<void> => {
+export const lockProject = async ({ sql, accountId }: AccountSql, id: string): Promise<void> => {
   await sql(lockRow, { accountId, id })
 }
 
@@ -98,7 +96,7 @@ const readVersion = preparedStatement(
 )
 
 /** Returns the content of a version, even if its project was deleted. Throws Problem `not_found`. */
-export const loadVersion = ({ sql, accountId }: Reader, id: string, version: number): Promise<Content> =>
+export const loadVersion = ({ sql, accountId }: AccountSql, id: string, version: number): Promise<Content> =>
   versions(JSON.stringify([accountId, id, version]), async () => {
     const [row] = await sql(readVersion, { accountId, projectId: id, version })
     if (!row) throw noProject(id)

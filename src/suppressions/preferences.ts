@@ -1,6 +1,6 @@
 import { byName } from '../lib/names.ts'
 import { statement } from '../store/statement.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import { leaveMail, lockRecipient, returnToMail } from './suppressions.add.ts'
 import { isSuppressed } from './suppressions.read.ts'
 import { hasTopicId } from './topics.find.ts'
@@ -48,7 +48,7 @@ const readChoices = statement(
 )
 
 export const readPreferences = async (
-  work: Pick<Work, 'sql' | 'accountId'>,
+  work: AccountSql,
   { email, topicId }: Pick<Recipient, 'email'> & Subject,
 ): Promise<Preferences> => {
   const topics = (await work.sql(readChoices, { accountId: work.accountId, email, topicId })).sort(byName('name'))

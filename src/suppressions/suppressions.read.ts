@@ -6,7 +6,7 @@ import { shellWord } from '../lib/shell.ts'
 import { inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql, Work } from '../store/work.ts'
 import type { SuppressionReason } from './suppressions.add.ts'
 import { suppressions } from './suppressions.columns.ts'
 import { findTopic } from './topics.find.ts'
@@ -28,7 +28,7 @@ const findReason = preparedStatement(
 
 /** Returns whether a normalised address is suppressed for a reason; for `unsubscribed`: whether it left everything. */
 export const isSuppressed = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   email: string,
   reason: SuppressionReason,
 ): Promise<boolean> => (await sql(findReason, { accountId, email, reason })).length > 0

@@ -3,7 +3,7 @@ import { noSuch } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
-import type { Work } from '../store/work.ts'
+import type { AccountSql } from '../store/work.ts'
 import { topics } from './suppressions.columns.ts'
 import { isTopic } from './suppressions.rows.ts'
 
@@ -21,7 +21,7 @@ const readTopics = statement(
 )
 
 /** Returns the account's topics, by name. */
-export const listTopics = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<TopicView[]> =>
+export const listTopics = async ({ sql, accountId }: AccountSql): Promise<TopicView[]> =>
   (await sql(readTopics, { accountId })).sort(byName('name'))
 
 const readTopic = statement(
@@ -33,10 +33,7 @@ const readTopic = statement(
 
 // SQL instead of the entity: commands of other features begin with this lookup, and would otherwise load MikroORM.
 /** Finds a topic by id, else by name. Throws Problem `not_found`. */
-export const findTopic = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  ref: string,
-): Promise<TopicView> => {
+export const findTopic = async ({ sql, accountId }: AccountSql, ref: string): Promise<TopicView> => {
   const [topic] = await sql(readTopic, { accountId, ref })
   if (!topic) throw noSuch('topic', ref, { hint: 'svc topics list' })
   return topic
@@ -49,7 +46,7 @@ const lockTopic = statement(
 )
 
 /** Finds a topic by id, else by name, and keeps it from being deleted until the end of the transaction. Throws Problem `not_found`. */
-export const keepTopic = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<TopicView> => {
+export const keepTopic = async (work: AccountSql, ref: string): Promise<TopicView> => {
   const topic = await findTopic(work, ref)
   const locked = await work.sql(lockTopic, { accountId: work.accountId, id: topic.id })
   return locked.length > 0 ? topic : findTopic(work, ref)
@@ -62,5 +59,5 @@ const readId = preparedStatement(
 )
 
 /** Returns whether the account has the topic with this id. */
-export const hasTopicId = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<boolean> =>
+export const hasTopicId = async ({ sql, accountId }: AccountSql, id: string): Promise<boolean> =>
   (await sql(readId, { accountId, id })).length > 0

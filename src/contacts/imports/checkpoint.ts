@@ -8,7 +8,7 @@ import { sqlOn } from '../../store/database.ts'
 import { inEpochMs } from '../../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
-import type { App, Work } from '../../store/work.ts'
+import type { AccountSql, App, Work } from '../../store/work.ts'
 import { imports } from '../contacts.columns.ts'
 import { findMembers } from '../contacts.find.ts'
 import type { VerificationResult } from '../verification/result.ts'
@@ -168,11 +168,7 @@ const readRowsDone = statement(
 )
 
 /** Returns why the checkpoint is not where this process left it: another process advanced it, or a crash of the database reset it. */
-const checkpointConflict = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  id: string,
-  rowsDone: number,
-): Promise<Problem> => {
+const checkpointConflict = async ({ sql, accountId }: AccountSql, id: string, rowsDone: number): Promise<Problem> => {
   const [row] = await sql(readRowsDone, { accountId, id })
   if (row && row.rows < rowsDone)
     return new Problem(

@@ -9,7 +9,7 @@ import { isDuplicate } from '../../store/database.ts'
 import { type InEpochMs, inEpochMs } from '../../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql, Work } from '../../store/work.ts'
 import { contactLists } from '../contacts.columns.ts'
 import { maxColumns, normalizeFields, tooManyColumns } from '../contacts.fields.ts'
 
@@ -39,7 +39,7 @@ export const extendColumns = (fields: readonly string[], names: Iterable<string>
 }
 
 /** Returns every list of the account, ordered by name. */
-export const listLists = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>): Promise<ContactListView[]> =>
+export const listLists = async ({ sql, accountId }: AccountSql): Promise<ContactListView[]> =>
   (await sql(readLists, { accountId })).sort(byName('name')).map(inEpochMs)
 
 const readListById = preparedStatement(
@@ -50,7 +50,7 @@ const readListById = preparedStatement(
 
 /** Returns the list. Throws Problem `not_found`, also for a list of another account (docs/reference/api.md#authentication). */
 export const requireList = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   id: string,
 ): Promise<{ name: string; fields: string[] }> => {
   const [list] = await sql(readListById, { accountId, id })
@@ -66,10 +66,7 @@ const readList = statement(
 
 // SQL instead of the entity: imports and commands of other features begin with this lookup, and would otherwise load MikroORM.
 /** Finds a list by id, else by name. Throws Problem `not_found`. */
-export const findList = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  ref: string,
-): Promise<ContactListView> => {
+export const findList = async ({ sql, accountId }: AccountSql, ref: string): Promise<ContactListView> => {
   const [list] = await sql(readList, { accountId, ref })
   if (!list) throw noSuch('list', ref, { hint: 'svc lists list' })
   return inEpochMs(list)
@@ -83,10 +80,7 @@ const countActiveOf = statement(
 )
 
 /** Counts the active contacts of a list. Returns null if the account has no such list, for example because it was deleted. */
-export const countActive = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  listId: string,
-): Promise<number | null> => {
+export const countActive = async ({ sql, accountId }: AccountSql, listId: string): Promise<number | null> => {
   const [row] = await sql(countActiveOf, { accountId, listId })
   return row!.hasList ? row!.count : null
 }

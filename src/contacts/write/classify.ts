@@ -1,7 +1,7 @@
 import { contactsLeft, readContactsLeft } from '../../accounts/accounts.ts'
 import { notFound } from '../../lib/problem.ts'
 import { preparedStatement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql, Work } from '../../store/work.ts'
 import type { ContactWrite } from '../contacts.fields.ts'
 import { isInconclusive, resultOf, type VerificationResult } from '../verification/result.ts'
 import { withSignals } from '../verification/signals.ts'
@@ -37,7 +37,7 @@ const readOpenList = preparedStatement(
  * Reads a list to write contacts into. Does not lock it: if it is deleted meanwhile, counting its rows fails
  * (contacts/write/write.count.ts). Throws Problem `not_found`, as `requireList`.
  */
-export const openList = async ({ sql, accountId }: Pick<Work, 'sql' | 'accountId'>, id: string): Promise<OpenList> => {
+export const openList = async ({ sql, accountId }: AccountSql, id: string): Promise<OpenList> => {
   const [list] = await sql(readOpenList, { accountId, id })
   if (!list) throw notFound('There is no such list')
   return list

@@ -3,7 +3,7 @@ import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { continueDeletions, type Deletion, defineJob } from '../../store/background.ts'
 import { forceIndexOrder } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
-import type { App, Work } from '../../store/work.ts'
+import type { AccountSql, App, Work } from '../../store/work.ts'
 import { notifyLeft } from '../contacts.stats.ts'
 import { findList } from '../lists/lists.ts'
 import { notifyLeaving, notifyLeftList, notifyRemoved, type Removal } from './remove.ts'
@@ -36,7 +36,7 @@ const findDeleted = statement(
 )
 
 /** Finds a list by id, else by name, also one whose deletion has begun. Throws Problem `not_found`. */
-export const findDeletable = async (work: Pick<Work, 'sql' | 'accountId'>, ref: string): Promise<DeletedList> => {
+export const findDeletable = async (work: AccountSql, ref: string): Promise<DeletedList> => {
   const [deleted] = await work.sql(findDeleted, { accountId: work.accountId, ref })
   if (deleted) return deleted
   const { id, name } = await findList(work, ref)
@@ -56,10 +56,7 @@ const countRemoved = statement(
  * Counts what the deletion of a list would remove. `offset 0` makes PostgreSQL look up each contact by key: if it takes the list for
  * empty, because its statistics are older than the account, it would compare all its contacts with each other.
  */
-export const countRemoval = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  listId: string,
-): Promise<Removal> => {
+export const countRemoval = async ({ sql, accountId }: AccountSql, listId: string): Promise<Removal> => {
   const [removal] = await sql(countRemoved, { accountId, listId })
   return removal!
 }

@@ -1,6 +1,6 @@
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { type Row, types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql, Work } from '../../store/work.ts'
 import { contacts } from '../contacts.columns.ts'
 import { type ContactName, contactAt, located, locating, locatingBy, locatingParameters } from '../contacts.rows.ts'
 import type { Contact } from '../contacts.view.ts'
@@ -14,7 +14,7 @@ const locates = { row: locate('row'), email: locate('email') }
 
 /** Returns the matching contact; without `listId`, from the list where the address was changed last. Returns null if none matches. */
 export const locateContact = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   name: ContactName,
 ): Promise<ContactPlace | null> => {
   const { kind, values } = locatingBy(accountId, name)
@@ -51,7 +51,7 @@ const lockEntrants = preparedStatement(
 
 /** Locks contacts against changes, in the order of their addresses. */
 export const lockContacts = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   contacts: readonly { email: string; listId: string }[],
 ): Promise<void> => {
   const emails = contacts.map(({ email }) => email)
@@ -66,7 +66,7 @@ const readRowIds = preparedStatement(
 
 /** Returns the row id of each of the normalised addresses that the account has. */
 export const rowIdsOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   emails: readonly string[],
 ): Promise<Map<string, string>> => {
   if (emails.length === 0) return new Map()
@@ -86,7 +86,7 @@ const findNewestLists = statement(
 
 /** Returns, for each of the normalised addresses that is in a list, the list where it was changed last. */
 export const newestListsOf = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   emails: readonly string[],
 ): Promise<Map<string, string>> => {
   if (emails.length === 0) return new Map()

@@ -1,7 +1,7 @@
 import { type RowOf, typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql, Work } from '../../store/work.ts'
 import { deliveryTargets } from '../deliveries.columns.ts'
 
 /** Returns the SQL join of the target `t` of each row of `owner`, which has the target's account and id. */
@@ -62,7 +62,7 @@ const readState = statement(
 
 /** Returns the state of a target, or null if it does not exist or is deleted. */
 export const readTargetState = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   id: string,
   overdueSince: Date,
 ): Promise<TargetState | null> => {

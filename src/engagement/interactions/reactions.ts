@@ -1,6 +1,6 @@
 import type { RowOf } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql } from '../../store/work.ts'
 
 const reactionTypes = { opened: 'bool', clicked: 'bool' } as const
 
@@ -19,7 +19,7 @@ const readOfMessages = statement(
 
 /** Returns what the recipients of messages did, by message id. Machines do not count. */
 export const readReactions = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   ids: readonly string[],
 ): Promise<Map<string, Reactions>> => {
   const reactions = new Map(ids.map((id) => [id, { opened: false, clicked: false }]))

@@ -3,7 +3,7 @@ import { lockContacts } from '../../contacts/contacts.ts'
 import { idAt } from '../../lib/ids.ts'
 import { typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql, Work } from '../../store/work.ts'
 import type { Definition, TriggerKind } from '../definition/definition.schema.ts'
 import { firstCursor } from '../definition/walk.ts'
 import { causeFor, journeyStateOf, maxDepth, maxRunsPerRoot } from '../journeys.cause.ts'
@@ -44,7 +44,7 @@ const readEnabled = preparedStatement(
 
 /** Returns the account's enabled journeys with the trigger kind that are bound to one of the keys or to none. */
 export const enabledJourneys = (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   kind: TriggerKind,
   keys: readonly string[],
 ): Promise<EnterableJourney[]> => sql(readEnabled, { accountId, kind, keys })

@@ -1,6 +1,6 @@
 import { isAddress, listIdsOf } from '../../contacts/contacts.rows.ts'
 import { statement } from '../../store/statement.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql, Work } from '../../store/work.ts'
 
 /*
  * Which contacts have been in which journeys, for runs that are already purged (journeys.purge.ts). The rows of a person are
@@ -20,7 +20,7 @@ const readEntries = statement(
 
 /** Returns the purged entries of an address, by its row id. */
 export const pastEntriesOf = (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   rowId: string,
 ): Promise<{ journeyId: string; listId: string }[]> => sql(readEntries, { accountId, rowId })
 

@@ -3,7 +3,7 @@ import { countEnded } from '../../results/results.rows.ts'
 import { scanList } from '../../segments/segments.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql, Work } from '../../store/work.ts'
 import { leftOf } from '../../suppressions/suppressions.rows.ts'
 import { messageQueue, messageTallies } from '../messages.columns.ts'
 import { endedColumns } from '../messages.ended.ts'
@@ -173,7 +173,7 @@ export const failDropped = async (
  * an SQL expression of the variant's number for an address. Erased people are left out. Reads all messages of the batch.
  */
 export const countSentByVariant = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   prefix: string,
   variant: (email: string) => string,
 ): Promise<Map<number, number>> => {

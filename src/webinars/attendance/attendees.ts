@@ -4,7 +4,7 @@ import type { RowOf } from '../../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../../store/epoch-ms.ts'
 import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql } from '../../store/work.ts'
 import { webinarRegistrations } from '../webinars.columns.ts'
 
 /*
@@ -52,7 +52,7 @@ const readAttendees = statement(
  * bad cursor.
  */
 export const listAttendees = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
+  { sql, accountId }: AccountSql,
   webinarId: string,
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page<AttendeeView>> => {

@@ -2,7 +2,7 @@ import { datesBetween } from '../../lib/days.ts'
 import type { RowOf } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import { utcDay } from '../../store/tallies.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql } from '../../store/work.ts'
 
 /** Numbers of registrations by their status now. `registrations` is the sum of the others. */
 const statuses = ['registrations', 'confirmed', 'waitlisted', 'cancelled'] as const
@@ -52,10 +52,7 @@ const statsOf = <Name extends keyof Row>(
 }
 
 /** Counts the registrations of a webinar, by the day on which they were made. */
-export const webinarStats = async (
-  { sql, accountId }: Pick<Work, 'sql' | 'accountId'>,
-  webinarId: string,
-): Promise<WebinarStats> => {
+export const webinarStats = async ({ sql, accountId }: AccountSql, webinarId: string): Promise<WebinarStats> => {
   const rows = await sql(countRegistrationsByDay, { accountId, webinarId })
   return rows[0]?.hasStarted ? statsOf(rows, started) : statsOf(rows, statuses)
 }

@@ -2,7 +2,7 @@ import { imageFacts } from '../../lib/image.ts'
 import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql, Work } from '../../store/work.ts'
 import { webinars } from '../webinars.columns.ts'
 
 /** The maximum size of a cover in bytes. */
@@ -33,10 +33,8 @@ const readContent = preparedStatement(
    where account_id = :accountId and id = :id and cover is not null`,
 )
 
-type Reader = Pick<Work, 'sql' | 'accountId'>
-
 /** Returns the picture of a webinar, or null if it has none. */
-export const coverOf = async ({ sql, accountId }: Reader, id: string) => {
+export const coverOf = async ({ sql, accountId }: AccountSql, id: string) => {
   const [cover = null] = await sql(readContent, { accountId, id })
   return cover
 }
@@ -57,7 +55,7 @@ const readShown = preparedStatement(
 )
 
 /** Returns the path of a webinar's picture, or null if it has none. */
-export const findCover = async ({ sql, accountId }: Reader, id: string): Promise<string | null> => {
+export const findCover = async ({ sql, accountId }: AccountSql, id: string): Promise<string | null> => {
   const [row] = await sql(readShown, { accountId, id })
   return row?.coverHash ? coverPath(accountId, id, row.coverHash) : null
 }

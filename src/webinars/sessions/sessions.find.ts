@@ -8,7 +8,7 @@ import { conflict, noSuch, notFound, shown } from '../../lib/problem.ts'
 import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
-import type { Work } from '../../store/work.ts'
+import type { AccountSql } from '../../store/work.ts'
 import { webinars } from '../webinars.columns.ts'
 import type { Webinar } from '../webinars.entities.ts'
 import type { WebinarView } from './sessions.shapes.ts'
@@ -58,8 +58,6 @@ export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
 /** What the operator sees beside the public view. */
 export type WebinarDetails = Pick<WebinarRow, 'durationMinutes' | 'timezone' | 'description'>
 
-type Reader = Pick<Work, 'sql' | 'accountId'>
-
 const webinarId = types(webinars, 'accountId', 'id')
 
 const readWebinars = statement(
@@ -71,7 +69,7 @@ const readWebinars = statement(
 
 /** Returns the webinars, optionally of one access mode, newest first. */
 export const listWebinars = async (
-  { sql, accountId }: Reader,
+  { sql, accountId }: AccountSql,
   { accessMode }: { accessMode?: WebinarView['accessMode'] } = {},
 ): Promise<WebinarView[]> => (await sql(readWebinars, { accountId, accessMode: accessMode ?? null })).map(viewWebinar)
 
@@ -83,7 +81,7 @@ const readNamed = statement(
 )
 
 /** Finds a webinar by its id or unique title. Throws Problem `not_found`, or `conflict` if several webinars have the title. */
-export const findWebinar = async ({ sql, accountId }: Reader, ref: string): Promise<WebinarView> => {
+export const findWebinar = async ({ sql, accountId }: AccountSql, ref: string): Promise<WebinarView> => {
   const rows = await sql(readNamed, { accountId, ref })
   const [first] = rows
   if (!first) throw noSuch('webinar', ref, { hint: 'svc webinars list' })
@@ -100,7 +98,7 @@ const urlOf = (name: string, column: string) => {
     { row: { url: 'text?' }, parameters: webinarId },
     `select ${column} as url from webinars where account_id = :accountId and id = :id`,
   )
-  return async ({ sql, accountId }: Reader, id: string): Promise<string | null> =>
+  return async ({ sql, accountId }: AccountSql, id: string): Promise<string | null> =>
     (await sql(readUrl, { accountId, id }))[0]?.url ?? null
 }
 
@@ -111,7 +109,7 @@ export const findStream = urlOf('read-stream-url', 'stream_url')
 export const findReplay = urlOf('read-replay-url', 'replay_url')
 
 /** Returns what the operator sees beside the public view. Throws Problem `not_found`. */
-export const readDetails = async (reader: Reader, id: string): Promise<WebinarDetails> => {
+export const readDetails = async (reader: AccountSql, id: string): Promise<WebinarDetails> => {
   const { durationMinutes, timezone, description } = await readWebinar(reader, id)
   return { durationMinutes, timezone, description }
 }
@@ -142,7 +140,7 @@ const readOne = statement(
 )
 
 /** Returns the webinar as it is now, without a lock: for plans. Throws Problem `not_found` for an unknown or foreign webinar. */
-export const readWebinar = async ({ sql, accountId }: Reader, id: string): Promise<WebinarRow> =>
+export const readWebinar = async ({ sql, accountId }: AccountSql, id: string): Promise<WebinarRow> =>
   required(await sql(readOne, { accountId, id }))
 
 /**
@@ -150,7 +148,7 @@ export const readWebinar = async ({ sql, accountId }: Reader, id: string): Promi
  * `not_found` for an unknown or foreign webinar.
  */
 export const lockWebinar = async (
-  { sql, accountId }: Reader,
+  { sql, accountId }: AccountSql,
   id: string,
   purpose: keyof typeof lockFor = 'change',
 ): Promise<WebinarRow> => required(await sql(lockFor[purpose], { accountId, id }))
