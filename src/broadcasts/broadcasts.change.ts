@@ -10,10 +10,11 @@ import { audienceColumns, audienceOf, countAudience } from './broadcasts.audienc
 import { broadcasts } from './broadcasts.columns.ts'
 import { type BroadcastChanges, valuesOf } from './broadcasts.create.ts'
 import type { Broadcast } from './broadcasts.entities.ts'
-import { type BroadcastView, idOfBroadcast, showBroadcast } from './broadcasts.find.ts'
+import { idOfBroadcast, showBroadcast } from './broadcasts.find.ts'
 import { choiceColumns } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
 import { dropRecipients } from './broadcasts.recipients.ts'
+import type { BroadcastView } from './broadcasts.shapes.ts'
 
 const lockedTypes = { ...types(broadcasts, 'status'), hasBegun: 'bool', isEnded: 'bool' } as const
 

@@ -17,7 +17,8 @@ import {
   inputOf,
 } from './broadcasts.audience.ts'
 import type { Audience, Variants } from './broadcasts.entities.ts'
-import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
+import { showBroadcast } from './broadcasts.find.ts'
+import type { BroadcastView } from './broadcasts.shapes.ts'
 import { variantsOf, winners } from './broadcasts.variants.ts'
 
 const mostRefs = 100

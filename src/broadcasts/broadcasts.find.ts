@@ -13,58 +13,7 @@ import { projectNameOf } from '../studio/studio.ts'
 import { inputOf } from './broadcasts.audience.ts'
 import { broadcasts } from './broadcasts.columns.ts'
 import type { Audience } from './broadcasts.entities.ts'
-
-/**
- * A broadcast (docs/reference/mail.md#broadcasts); times in epoch ms. `queued`, `sent`, `failed` and `suppressed` count its messages
- * by their current state.
- */
-export interface BroadcastView {
-  id: string
-  name: string
-  status: 'draft' | 'scheduled' | 'sending' | 'paused' | 'done' | 'cancelled'
-  /** The list, or the first one that was named. It is null for every address. */
-  listId: string | null
-  /** It is absent if it was created for a list. */
-  segmentId?: string
-  /** The filter of its recipients. It is absent for the whole list. */
-  where?: string
-  /** These are set for any other audience than one list or segment: its lists and segments, and those that are excluded. */
-  all?: true
-  listIds?: string[]
-  segmentIds?: string[]
-  excludeListIds?: string[]
-  excludeSegmentIds?: string[]
-  projectId: string
-  /** It is null if it has not been sent, and will use the newest version. */
-  projectVersion: number | null
-  /**
-   * The subject with unfilled merge tags. A draft has the one that it would be sent with now; it is null if its project was
-   * deleted.
-   */
-  subject: string | null
-  /** The sender. A draft has the one that it would be sent with now; it is null if the account has none. */
-  from: { email: string; name: string } | null
-  replyTo: string | null
-  /** The maximum messages per minute. It is null if there is none. */
-  rate: number | null
-  /** It is absent if its emails have no topic. */
-  topicId?: string
-  /** It is null if it begins when it is sent. */
-  scheduledAt: number | null
-  recipients: number
-  /** The number of its emails that have not ended yet. */
-  queued: number
-  sent: number
-  failed: number
-  suppressed: number
-  createdAt: number
-  /** When its first messages were queued. */
-  startedAt: number | null
-  /** When the last of its messages had ended. */
-  endedAt: number | null
-  /** Why it was cancelled, if no operator cancelled it. */
-  reason?: string
-}
+import type { BroadcastView } from './broadcasts.shapes.ts'
 
 type AudienceView = Pick<
   BroadcastView,

@@ -10,9 +10,10 @@ import { audienceColumns, audienceOf, countAudience, isOneList } from './broadca
 import { lockBroadcast, setBroadcast } from './broadcasts.change.ts'
 import { broadcasts } from './broadcasts.columns.ts'
 import type { Audience, Letter, Variants } from './broadcasts.entities.ts'
-import { type BroadcastView, showBroadcast } from './broadcasts.find.ts'
+import { showBroadcast } from './broadcasts.find.ts'
 import { choiceColumns, composeLetter } from './broadcasts.letter.ts'
 import { broadcastsChannel } from './broadcasts.loop.ts'
+import type { BroadcastView } from './broadcasts.shapes.ts'
 
 const audienceProperties = [
   'listId',

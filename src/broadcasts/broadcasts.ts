@@ -14,7 +14,6 @@ export {
 } from './broadcasts.change.ts'
 export { BroadcastChanges, createBroadcast, NewBroadcast, requireFuture } from './broadcasts.create.ts'
 export {
-  type BroadcastView,
   findBatches,
   findBroadcastById,
   isMailJobRunning,
@@ -24,5 +23,6 @@ export {
 export { queueBroadcast } from './broadcasts.queue.ts'
 export { type BroadcastResults, resultsOfBroadcast } from './broadcasts.results.ts'
 export { type Plan, planBroadcast, sendBroadcast } from './broadcasts.send.ts'
+export type { BroadcastView } from './broadcasts.shapes.ts'
 export { testBroadcast } from './broadcasts.trial.ts'
 export { type BroadcastDetail, openContestOf, showBroadcastInDetail } from './broadcasts.variants.ts'

@@ -7,7 +7,8 @@ import { typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { Variants, Winner } from './broadcasts.entities.ts'
-import { type BroadcastView, keyPrefix, showBroadcast } from './broadcasts.find.ts'
+import { keyPrefix, showBroadcast } from './broadcasts.find.ts'
+import type { BroadcastView } from './broadcasts.shapes.ts'
 
 /*
  * A broadcast with several subjects. Which one a recipient gets follows from a hash of the address: its first 32 bits choose the

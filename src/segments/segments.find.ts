@@ -6,23 +6,17 @@ import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { AccountSql } from '../store/work.ts'
 
-/** A segment (docs/reference/segments.md); times in epoch ms. */
-export interface SegmentView {
-  id: string
-  name: string
-  listId: string
-  where: string
-  createdAt: number
-  /** Its list was deleted, so it can only be deleted too. It is absent otherwise. */
-  listDeleted?: true
-}
-
 const columns = `id, name, list_id as "listId", filter as "where", ${epochMs('created_at')} as "createdAt",
   ${isList('list_id')} as "hasList"`
 
 const types = { id: 'text', name: 'text', listId: 'text', where: 'text', createdAt: 'int8', hasList: 'bool' } as const
 
-const view = ({ hasList, ...segment }: RowOf<typeof types>): SegmentView => ({
+type Row = RowOf<typeof types>
+
+/** A segment (docs/reference/segments.md). If its list was deleted, it can only be deleted too. */
+export type SegmentView = Omit<Row, 'hasList'> & { listDeleted?: true }
+
+const view = ({ hasList, ...segment }: Row): SegmentView => ({
   ...segment,
   ...(!hasList && { listDeleted: true }),
 })
