@@ -1,6 +1,7 @@
 import type { EventData } from '../events/shapes.ts'
 import { formatOf } from '../lib/dates.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { columns } from '../store/tables.ts'
 import { bookings } from './bookings.columns.ts'
 import type { Booking as Entity } from './bookings.entities.ts'
@@ -40,10 +41,8 @@ const plain = columns(bookings, [
   'reason',
 ])
 
-const ms = (column: string, name: string) => `(extract(epoch from ${column}) * 1000)::int8 as "${name}"`
-
-export const bookingColumns = `${plain.list}, ${ms('start_at', 'startAt')}, ${ms('end_at', 'endAt')},
-  ${ms('cancelled_at', 'cancelledAt')}, ${ms('created_at', 'createdAt')}, ${ms('updated_at', 'updatedAt')}`
+export const bookingColumns = `${plain.list}, ${epochMs('start_at')} as "startAt", ${epochMs('end_at')} as "endAt",
+  ${epochMs('cancelled_at')} as "cancelledAt", ${epochMs('created_at')} as "createdAt", ${epochMs('updated_at')} as "updatedAt"`
 
 export const bookingTypes = {
   ...plain.types,

@@ -6,6 +6,7 @@ import { batchCounts } from '../messages/outbox/batches.rows.ts'
 import { filterOfSegment } from '../segments/segments.rows.ts'
 import { senderShown } from '../senders/senders.rows.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
 import type { AccountSql, App, Work } from '../store/work.ts'
@@ -41,10 +42,10 @@ const selecting = `
     coalesce(b.letter ->> 'subject', b.subject, ${projectNameOf('b.account_id', 'b.project_id')}) as subject,
     case when b.letter is null then ${senderShown('b.account_id', 'b.sender')} else (b.letter -> 'from')::json end as shown,
     case when b.letter is null then b.reply_to else b.letter ->> 'replyTo' end as "replyTo", b.rate,
-    (extract(epoch from b.scheduled_at) * 1000)::int8 as "scheduledAt", b.recipients,
+    ${epochMs('b.scheduled_at')} as "scheduledAt", b.recipients,
     b.queued - t.sent - t.failed - t.suppressed as queued, b.sent + t.sent as sent, b.failed + t.failed as failed,
-    b.suppressed + t.suppressed as suppressed, (extract(epoch from b.created_at) * 1000)::int8 as "createdAt",
-    (extract(epoch from b.started_at) * 1000)::int8 as "startedAt", (extract(epoch from b.finished_at) * 1000)::int8 as "endedAt",
+    b.suppressed + t.suppressed as suppressed, ${epochMs('b.created_at')} as "createdAt",
+    ${epochMs('b.started_at')} as "startedAt", ${epochMs('b.finished_at')} as "endedAt",
     b.reason
   from broadcasts b cross join lateral ${batchCounts('b.account_id', 'b.id')} t`
 

@@ -1,6 +1,7 @@
 import { addColumns, requireList } from '../contacts/contacts.ts'
 import { newId } from '../lib/ids.ts'
 import { Problem } from '../lib/problem.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { AccountSql, Work } from '../store/work.ts'
@@ -74,7 +75,7 @@ const readConsents = statement(
     row: { ...types(formConsents, 'formId', 'fields', 'address'), form: 'text', at: 'int8' },
     parameters: { accountId: 'text', email: 'text' },
   },
-  `select form_id as "formId", form_name as form, (extract(epoch from at) * 1000)::int8 as at, fields, address
+  `select form_id as "formId", form_name as form, ${epochMs('at')} as at, fields, address
    from form_consents where account_id = :accountId and email = :email order by id`,
 )
 

@@ -5,6 +5,7 @@ import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
 import { defineJob, inBatches } from '../store/background.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
 import { isUnavailable } from '../store/database.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { AccountSql, App, Work } from '../store/work.ts'
@@ -203,7 +204,7 @@ const readSignupsOf = statement(
     row: { ...types(formSignups, 'listId', 'formId', 'fields'), mailedAt: 'int8' },
     parameters: { accountId: 'text', email: 'text' },
   },
-  `select s.list_id as "listId", s.form_id as "formId", s.fields, (extract(epoch from s.mailed_at) * 1000)::int8 as "mailedAt"
+  `select s.list_id as "listId", s.form_id as "formId", s.fields, ${epochMs('s.mailed_at')} as "mailedAt"
    from form_signups s join ${contactsOf(':accountId', ':email')} c on c.list_id = s.list_id and c.row_id = s.row_id
    where s.account_id = :accountId order by s.list_id`,
 )

@@ -1,6 +1,7 @@
 import { contactAt } from '../contacts/contacts.rows.ts'
 import { datesBetween } from '../lib/days.ts'
 import { defineJob, inBatches } from '../store/background.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
 import { readDayCounts, sumCounts, tallying, utcDay } from '../store/tallies.ts'
@@ -76,7 +77,7 @@ export const eraseFormPerson = async ({ sql, accountId }: AccountSql, email: str
 const readForms = statement(
   'forms-of-address',
   { row: { formId: 'text', submittedAt: 'int8' }, parameters: { accountId: 'text', email: 'text' } },
-  `select form_id as "formId", (extract(epoch from submitted_at) * 1000)::int8 as "submittedAt"
+  `select form_id as "formId", ${epochMs('submitted_at')} as "submittedAt"
    from form_people where account_id = :accountId and email = :email order by form_id`,
 )
 

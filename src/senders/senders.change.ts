@@ -6,8 +6,12 @@ import { newId } from '../lib/ids.ts'
 import { parse } from '../lib/parse.ts'
 import { conflict, noSuch, shown } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
+import { senders } from './senders.columns.ts'
 
 const nameMaxLength = 200
 
@@ -16,26 +20,17 @@ export const DisplayName = text(nameMaxLength).transform((name) => name.replace(
 
 const NewSender = z.object({ email: emailAddress(), name: DisplayName, replyTo: emailAddress().optional() })
 
-export interface SenderView {
-  id: string
-  email: string
-  name: string
-  replyTo: string | null
-  isDefault: boolean
-  createdAt: number
-}
-
 const entitiesOf = (work: Work) => work.em(import('./senders.entities.ts'))
+
+const own = columns(senders, ['id', 'email', 'name', 'replyTo', 'isDefault'])
+const viewTypes = { ...own.types, createdAt: 'int8' } as const
+
+export type SenderView = RowOf<typeof viewTypes>
 
 const readSenders = statement(
   'read-senders',
-  {
-    row: { id: 'text', email: 'text', name: 'text', replyTo: 'text?', isDefault: 'bool', createdAt: 'int8' },
-    parameters: { accountId: 'text' },
-  },
-  `select id, email, name, reply_to as "replyTo", is_default as "isDefault",
-     (extract(epoch from created_at) * 1000)::int8 as "createdAt"
-   from senders where account_id = :accountId order by id`,
+  { row: viewTypes, parameters: { accountId: 'text' } },
+  `select ${own.list}, ${epochMs('created_at')} as "createdAt" from senders where account_id = :accountId order by id`,
 )
 
 /** Returns the account's senders, oldest first. */

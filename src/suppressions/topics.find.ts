@@ -1,6 +1,7 @@
 import { byName } from '../lib/names.ts'
 import { noSuch } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
+import { epochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { AccountSql } from '../store/work.ts'
@@ -8,7 +9,7 @@ import { topics } from './suppressions.columns.ts'
 import { isTopic } from './suppressions.rows.ts'
 
 const viewColumns = columns(topics, ['id', 'name', 'description'])
-const viewList = `${viewColumns.list}, (extract(epoch from created_at) * 1000)::int8 as "createdAt"`
+const viewList = `${viewColumns.list}, ${epochMs('created_at')} as "createdAt"`
 const viewTypes = { ...viewColumns.types, createdAt: 'int8' } as const
 
 /** A topic (docs/reference/mail.md#topics). `description` is empty if it has none; times in epoch ms. */

@@ -3,40 +3,30 @@ import { daysBefore } from '../../lib/days.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { joinMessage, sourceOfMessage } from '../../messages/messages.ts'
 import { defineJob, inBatches } from '../../store/background.ts'
-import { typed } from '../../store/column-types.ts'
+import { type RowOf, typed } from '../../store/column-types.ts'
 import { epochMs } from '../../store/epoch-ms.ts'
 import { statement } from '../../store/statement.ts'
 import type { App, Work } from '../../store/work.ts'
 import { findProject, leavesOf, loadProject } from '../../studio/studio.ts'
 import type { InteractionKind } from './interactions.record.ts'
 
+const responseTypes = {
+  id: 'text',
+  kind: typed<InteractionKind>('text'),
+  blockId: 'text?',
+  value: typed<unknown>('jsonb'),
+  email: 'text',
+  messageId: 'text',
+  source: typed<{ kind: string; id: string }>('json'),
+  at: 'int8',
+} as const
+
 /** One interaction of a recipient; `source` is what caused its email. `at` in epoch ms. */
-export interface ResponseView {
-  id: string
-  kind: InteractionKind
-  blockId: string | null
-  value: unknown
-  email: string
-  messageId: string
-  source: { kind: string; id: string }
-  at: number
-}
+export type ResponseView = RowOf<typeof responseTypes>
 
 const readResponses = statement(
   'list-responses',
-  {
-    row: {
-      id: 'text',
-      kind: typed<InteractionKind>('text'),
-      blockId: 'text?',
-      value: typed<unknown>('jsonb'),
-      email: 'text',
-      messageId: 'text',
-      source: typed<{ kind: string; id: string }>('json'),
-      at: 'int8',
-    },
-    parameters: { accountId: 'text', projectId: 'text', before: 'text?', limit: 'int8' },
-  },
+  { row: responseTypes, parameters: { accountId: 'text', projectId: 'text', before: 'text?', limit: 'int8' } },
   `select i.id, i.kind, nullif(i.block_id, '') as "blockId", i.value, i.email, i.message_id as "messageId",
      ${sourceOfMessage} as source,
      ${epochMs('i.at')} as at
