@@ -92,8 +92,9 @@ export const updateSegment = async (
 
 /** Deletes a segment (id or name) and returns it. Throws Problem `not_found`, `conflict` while a broadcast will use it. */
 export const deleteSegment = async (work: Work, ref: string): Promise<SegmentView> => {
-  const segment = await findSegment(work, ref)
-  await work.sql(lockToChange, { accountId: work.accountId, id: segment.id })
+  const found = await findSegment(work, ref)
+  await work.sql(lockToChange, { accountId: work.accountId, id: found.id })
+  const segment = await findSegment(work, found.id)
   for (const listener of await work.listeners()) {
     const { broadcasts = 0 } = (await listener.segmentUses?.(work, segment.id)) ?? {}
     if (broadcasts > 0)

@@ -87,6 +87,12 @@ test('a scheduled send is cancelled once, and not sent', async () => {
   expect(await show(id)).toMatchObject({ status: 'failed', error: 'cancelled', sentAt: null })
 })
 
+test('of concurrent cancellations of a send, one has cancelled it', async () => {
+  const id = await send({ scheduledAt: later() })
+  const answers = await Promise.all([1, 2, 3, 4].map(() => ok(t.request('DELETE', `/sends/${id}`, { key }))))
+  expect(answers.map(({ body }) => body.cancelled).toSorted()).toEqual([false, false, false, true])
+})
+
 test('a send that was sent can’t be cancelled: 409', async () => {
   const id = await send()
   expect((await t.request('DELETE', `/sends/${id}`, { key })).status).toBe(409)

@@ -11,6 +11,7 @@ import { applyProjects, deleteProject } from '../../src/studio/studio.ts'
 import { useApp } from '../support/app.ts'
 import { type Audience, audience } from '../support/broadcasts.ts'
 import { svc } from '../support/cli.ts'
+import { untilLocked } from '../support/database.ts'
 import { plainProject } from '../support/projects.ts'
 
 /* Filters that are stored, in segments and broadcasts, while what they name changes. */
@@ -127,6 +128,17 @@ test('a segment whose list was deleted says so in lists; a broadcast to the list
     expect(await show(id)).toMatchObject({ status: 'cancelled', reason: 'Its list was deleted' })
   }
   expect(await work((w) => deleteSegment(w, 'Some'))).toMatchObject({ name: 'Some' })
+})
+
+test('of two concurrent deletions of a segment, one finds none', async () => {
+  const { id } = await segment('field.name = N1')
+  const second = Promise.withResolvers<unknown>()
+  await work(async (w) => {
+    await deleteSegment(w, id)
+    second.resolve(work((other) => deleteSegment(other, id)).catch((error) => error))
+    await untilLocked(t.app.database, 1)
+  })
+  expect(await second.promise).toMatchObject({ kind: 'not_found' })
 })
 
 describe('an address in a stored filter', () => {

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ok, page, pageOfQuery, pageQuery, pageShape, route } from '../../http/route.ts'
 import { emailAddress } from '../../lib/address.ts'
 import { epochMs } from '../../lib/common-shapes.ts'
+import { Problem } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
 import { cancelledError, cancelScheduled, findSend, listSends, type SendView } from '../../messages/messages.ts'
 import type { Work } from '../../store/work.ts'
@@ -93,14 +94,17 @@ export const routes = [
       }),
     },
     refusals: [404, 409],
-    handle: async ({ params, work }) =>
-      ok(
-        await work(async (w) => {
-          const { status, error } = await findSend(w, params.id)
-          if (status === 'failed' && error === cancelledError) return { cancelled: false }
-          const notCancelled = await cancelScheduled(w, params.id)
-          return { cancelled: true, ...(notCancelled.length > 0 && { notCancelled }) }
-        }),
-      ),
+    handle: async ({ params, work }) => {
+      try {
+        const notCancelled = await work((w) => cancelScheduled(w, params.id))
+        return ok({ cancelled: true, ...(notCancelled.length > 0 && { notCancelled }) })
+      } catch (problem) {
+        if (!(problem instanceof Problem && problem.kind === 'conflict')) throw problem
+        // Read afterwards: a concurrent call may have cancelled it.
+        const { status, error } = await work((w) => findSend(w, params.id))
+        if (status !== 'failed' || error !== cancelledError) throw problem
+        return ok({ cancelled: false })
+      }
+    },
   }),
 ]
