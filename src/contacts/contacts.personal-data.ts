@@ -1,3 +1,4 @@
+import { addressPattern } from '../lib/erased.ts'
 import { notFound, shown } from '../lib/problem.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
@@ -12,14 +13,20 @@ const findingsOf = statement(
    where account_id = :accountId and email = :email order by finding`,
 )
 
+/**
+ * A SQL condition that holds for rejected rows that name the normalised address `:email`, perhaps beside others. `:pattern` is its
+ * `addressPattern`. Looking for the text first is cheaper.
+ */
+export const isRejectNaming =
+  'account_id = :accountId and strpos(lower(email), :email) > 0 and (lower(trim(email)) = :email or email ~* :pattern)'
+
 const rejectsOf = statement(
   'export-import-rejects',
   {
     row: { importId: 'text', line: 'int4', email: 'text', reason: 'text' },
-    parameters: { accountId: 'text', email: 'text' },
+    parameters: { accountId: 'text', email: 'text', pattern: 'text' },
   },
-  `select import_id as "importId", line, email, reason from import_rejects
-   where account_id = :accountId and lower(trim(email)) = :email order by import_id, line`,
+  `select import_id as "importId", line, email, reason from import_rejects where ${isRejectNaming} order by import_id, line`,
 )
 
 const readsOf = statement(
@@ -40,7 +47,7 @@ export const personalData: readonly PersonalDataPart[] = [
   },
   {
     name: 'importRejects',
-    read: ({ sql, accountId }, email) => sql(rejectsOf, { accountId, email }),
+    read: ({ sql, accountId }, email) => sql(rejectsOf, { accountId, email, pattern: addressPattern(email) }),
   },
   {
     name: 'accessLog',

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Database } from './database.ts'
 
-/** Columns of tables of accounts that hold one address each. */
+/** Columns of tables of accounts that hold addresses. */
 export const addressColumns = ['email', 'reply_to']
 
 /**
@@ -34,11 +34,15 @@ export const readHeldAddresses = async function* (
        order by 1, 2`,
       [addressColumns, textColumns],
     )
-    const each = columns.map(({ table, column }) => {
+    const each = columns.flatMap(({ table, column }) => {
       const [from, held] = [pg.escapeIdentifier(table), pg.escapeIdentifier(column)]
-      return textColumns.includes(column)
-        ? `select account_id, a.found[1] as email from ${from} cross join lateral ${addressesIn(`${held}::text`)}`
-        : `select account_id, ${held} as email from ${from} where ${held} <> ''`
+      const within = `select account_id, a.found[1] as email from ${from} cross join lateral ${addressesIn(`${held}::text`)}`
+      if (textColumns.includes(column)) return [within]
+      // A rejected row of an import may hold several.
+      return [
+        `select account_id, ${held} as email from ${from} where ${held} <> ''`,
+        `${within} where ${held} like '%@%@%'`,
+      ]
     })
     await connection.query('begin')
     await connection.query(

@@ -1,8 +1,9 @@
+import { addressPattern } from '../../lib/erased.ts'
 import { noSuch } from '../../lib/problem.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { PersonalDataPart, Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
-import { hasPersonalData } from '../contacts.personal-data.ts'
+import { hasPersonalData, isRejectNaming } from '../contacts.personal-data.ts'
 import { notifyLeft } from '../contacts.stats.ts'
 import { countContacts } from './write.count.ts'
 
@@ -88,7 +89,7 @@ const erase = statement(
   'erase-contact',
   {
     row: { addresses: 'int8', rejects: 'int8' },
-    parameters: { accountId: 'text', email: 'text', rowId: 'text?' },
+    parameters: { accountId: 'text', email: 'text', rowId: 'text?', pattern: 'text' },
   },
   `with gone as (
      delete from contacts where account_id = :accountId and row_id = :rowId
@@ -97,19 +98,22 @@ const erase = statement(
    ), shown as (
      delete from address_findings where account_id = :accountId and email = :email
    ), rejected as (
-     delete from import_rejects where account_id = :accountId and lower(trim(email)) = :email returning 1
+     delete from import_rejects where ${isRejectNaming} returning 1
    )
    select (select count(*) from address) as addresses, (select count(*) from rejected) as rejects`,
 )
 
 const countErasure = statement(
   'count-erasure',
-  { row: { contacts: 'int8', rejects: 'int8' }, parameters: { accountId: 'text', email: 'text' } },
+  {
+    row: { contacts: 'int8', rejects: 'int8' },
+    parameters: { accountId: 'text', email: 'text', pattern: 'text' },
+  },
   `select (
        select count(*) from contacts c join contact_lists l on l.id = c.list_id
        where c.account_id = :accountId and c.row_id = (select row_id from addresses where account_id = :accountId and email = :email)
      ) as contacts,
-     (select count(*) from import_rejects where account_id = :accountId and lower(trim(email)) = :email) as rejects`,
+     (select count(*) from import_rejects where ${isRejectNaming}) as rejects`,
 )
 
 /**
@@ -128,13 +132,13 @@ export const eraseContact = async (
       throw noSuch('contact', email)
   }
   if (dryRun) {
-    const [counts] = await sql(countErasure, { accountId, email })
+    const [counts] = await sql(countErasure, { accountId, email, pattern: addressPattern(email) })
     await requireSome(counts!)
     return { email, ...counts! }
   }
   const rowId = await lockAddress(work, email)
   const rows = await sql(lockMemberships, { accountId, rowId })
-  const [gone] = await sql(erase, { accountId, email, rowId })
+  const [gone] = await sql(erase, { accountId, email, rowId, pattern: addressPattern(email) })
   const { addresses, rejects } = gone!
   // Contacts of a list that is being deleted still exist for a while, but are not visible.
   const counts = { contacts: rows.filter(({ isListed }) => isListed).length, rejects }

@@ -106,11 +106,11 @@ test('--erasures names another list; without a list nobody is erased; another se
 })
 
 test('a restore finds people in rejected rows of imports and in headers of emails to others', async () => {
-  const [rejected, named] = ['Rejected@Example.com', 'named@example.com']
+  const [rejected, second, named] = ['Rejected@Example.com', 'second@example.com', 'named@example.com']
   await t.app.sql(
     `insert into import_rejects (account_id, import_id, line, email, reason)
-     select $1, 'imp_erasures', 1, $2, 'address with a fault'`,
-    [account.id, ` ${rejected} `],
+     values ($1, 'imp_erasures', 1, $2, 'address with a fault'), ($1, 'imp_erasures', 2, $3, 'two email addresses')`,
+    [account.id, ` ${rejected} `, `first@example.com, ${second}`],
   )
   await t.app.sql(
     `insert into messages (account_id, id, email, subject, type, status, source_kind, headers, created_at)
@@ -119,8 +119,8 @@ test('a restore finds people in rejected rows of imports and in headers of email
   )
   backup = join(folder, 'held.backup')
   expect((await run('db', 'backup', backup)).status).toBe(0)
-  for (const email of [rejected, named]) await erase(email)
-  expect((await restore({})).ran.json).toMatchObject({ erased: 2 })
+  for (const email of [rejected, second, named]) await erase(email)
+  expect((await restore({})).ran.json).toMatchObject({ erased: 3 })
 })
 
 test('a restore finds people who stand only in events, titles, filters and journeys', async () => {

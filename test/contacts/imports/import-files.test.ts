@@ -198,6 +198,20 @@ describe('rejects', () => {
     expect((await run('contacts', 'erase', decomposed, '--yes', '--json')).json).toMatchObject({ rejects: 1 })
     expect((await run('imports', 'rejects', ran.json.id, '--json')).json.rejects).toEqual([])
   })
+
+  test('belong to each address in them', async () => {
+    const ran = await importFile(
+      `email,name\n"Ada@example.org; bob@example.org",Both\ncara-bob@example.org,Cara,too many\n`,
+    )
+    expect((await run('contacts', 'export', '--email', 'bob@example.org')).json.importRejects).toMatchObject([
+      { line: 2 },
+    ])
+    const args = ['contacts', 'erase', 'bob@example.org', '--json']
+    expect((await run(...args, '--dry-run')).json).toMatchObject({ rejects: 1 })
+    expect((await run(...args, '--yes')).json).toMatchObject({ rejects: 1 })
+    const { rejects } = (await run('imports', 'rejects', ran.json.id, '--json')).json
+    expect(rejects).toMatchObject([{ line: 3 }])
+  })
 })
 
 test('a file that disappears while it is read is named', async () => {
