@@ -139,12 +139,15 @@ export const startPostmaster = async (
     async throwIfFatal() {
       if (fault?.code === 'ENOENT') throw unsupported()
       const logged = (await readFile(join(folder, 'postgres.log'))).subarray(size).toString()
-      const own = logged.split('\n').filter((line) => line.includes(`[${child.pid}]`))
+      // If the startup process fails, the server ends, and only that process logs why. Connections that are refused log errors, too.
+      const [, startup = child.pid] = /startup process \(PID (\d+)\)/.exec(logged) ?? []
+      const own = logged.split('\n').filter((line) => line.includes(`[${startup}]`))
       const line = fault?.message ?? errorLine(own.length ? own.join('\n') : logged)
       // With its time and pid the same reason would look like a new one at each try.
       const reason = line.replace(/^\S+ \S+ UTC \[\d+\] /, '')
-      // A server on a full disk often can't log that.
-      const last = (await isFull(folder)) ? `the disk of ${folder} is full ${reason && `(${reason})`}`.trim() : reason
+      // A server on a full disk often can't log that. Elsewhere it names it, such as where the next file of its WAL does not fit.
+      const isOut = reason.includes('No space left') || (await isFull(folder))
+      const last = isOut ? `the disk of ${folder} is full` : reason
       if (portTaken.test(last)) await changePort(folder)
       else if (fault || child.exitCode)
         throw new Problem(

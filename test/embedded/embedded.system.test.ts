@@ -288,6 +288,16 @@ describe('refusals', () => {
     })
   })
 
+  test('the reason is that of the process that failed, not that the server has shut down since', async () => {
+    await putCluster(dataDir)
+    for (const name of await readdir(join(dataDir, 'pgdata/pg_wal')))
+      if (/^[0-9A-F]{24}$/.test(name)) await rm(join(dataDir, 'pgdata/pg_wal', name))
+    await expect(open()).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(/does not start: PANIC: .*checkpoint record/),
+    })
+  })
+
   test('a platform without a build causes a configuration error that names DATABASE_URL', async () => {
     const { arch } = process
     Object.defineProperty(process, 'arch', { value: 'mips' })
