@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises'
 import type { z } from 'zod'
 import { notFound, Problem, shown } from '../lib/problem.ts'
 import { decodedPart } from '../lib/url-parts.ts'
@@ -79,6 +80,24 @@ export const passwordQuestion = (asks: boolean, url: string): string | null => {
   return asks && user ? `Password of ${decodedPart(user)}:` : null
 }
 
+const unreadable = (file: string, error: unknown): Problem => {
+  const { code = '' } = error as { code?: string }
+  return code === 'ENOENT'
+    ? notFound(`There is no file ${file}`)
+    : new Problem('usage', `${file} can't be read (${code})`)
+}
+
+/** Opens a file for reading. Throws Problem `not_found` if there is none, and `usage` if it can't be read or is a folder. */
+export const openSource = async (file: string): Promise<FileHandle> => {
+  const { open } = await import('node:fs/promises')
+  const handle = await open(file).catch((error: unknown) => {
+    throw unreadable(file, error)
+  })
+  if (!(await handle.stat()).isDirectory()) return handle
+  await handle.close()
+  throw unreadable(file, { code: 'EISDIR' })
+}
+
 /**
  * Returns the text of a file, or of standard input (`-`). Stops reading after `maxBytes`. Throws Problem `not_found` if there
  * is no such file, `usage` if it can't be read.
@@ -94,10 +113,7 @@ const readSource = async (file: string, maxBytes: number): Promise<string> => {
       if (bytes > maxBytes) break
     }
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    throw code === 'ENOENT'
-      ? notFound(`There is no file ${file}`)
-      : new Problem('usage', `${file} can't be read (${code})`)
+    throw unreadable(file, error)
   }
   return Buffer.concat(parts).toString()
 }

@@ -153,6 +153,11 @@ describe('root in a data folder of another user', needsRoot, () => {
       status: 0,
       stderr: expect.stringMatching(progressLines),
     })
+    // A restore reads its file, too.
+    expect(await svc(dataDir, ['db', 'restore', await file('private')], { env })).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('not a backup'),
+    })
   })
 })
 

@@ -82,17 +82,32 @@ beforeAll(async () => {
 })
 beforeEach(() => script('npx', `#!/bin/sh\nshift\nexec '${process.execPath}' '${program}' "$@"\n`))
 afterAll(async () => {
-  for (const data of ['.svc', 'new']) await svc({ env: { SVC_DATA_DIR: join(folder, data) } }, ['db', 'stop'])
+  for (const data of ['.svc', 'new', 'machine/.svc'])
+    await svc({ env: { SVC_DATA_DIR: join(folder, data) } }, ['db', 'stop'])
   for (const end of ends) await end()
   await rm(folder, { recursive: true, force: true })
 })
 
+test('an installation moves to another machine', async () => {
+  const [out, into] = await blocks('move-database')
+  const machine = join(folder, 'machine')
+  await mkdir(machine)
+  await script('scp', `#!/bin/sh\ncp -p "$2" "$3" "$4" '${machine}'\n`)
+  const moved = await bash(`${out}\ncd '${machine}'\n${into}`)
+  expect(moved.text).toContain('opens the stored credentials (1 checked)')
+  expect(moved.text).not.toContain('no list of erasures')
+  expect(moved.text).toContain('svc queues resume')
+  expect(await contactsIn({ SVC_DATA_DIR: join(machine, '.svc') })).toEqual(['ada@example.org'])
+  await rm(join(folder, 'move.backup'))
+})
+
 test('an installation moves to a server and back', async () => {
-  const [there, , back] = await blocks('move-database')
+  const [, , there, , back] = await blocks('move-database')
   const url = await emptyServer()
   const moved = await bash(there!.replace('postgres://svc:…@db/svc', url))
   expect(moved.text).toContain('Nothing was changed')
   expect(moved.text).toContain('opens the stored credentials (1 checked)')
+  expect(moved.text).not.toContain('no list of erasures')
   const env = { DATABASE_URL: url, SVC_SECRET_FILE: 'svc-secret' }
   expect(await contactsIn(env)).toEqual(['ada@example.org'])
 
@@ -103,7 +118,7 @@ test('an installation moves to a server and back', async () => {
 })
 
 test('it moves by a pipe, without a file', async () => {
-  const [, piped] = await blocks('move-database')
+  const [, , , piped] = await blocks('move-database')
   const url = await emptyServer()
   const moved = await bash(piped!.replace('postgres://svc:…@db/svc', url))
   expect(moved.status, moved.text).toBe(0)

@@ -1,8 +1,10 @@
+import type { ReadStream } from 'node:fs'
 import type { Context } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, type FlagValues, present, text } from '../../cli/flags.ts'
+import { openSource } from '../../cli/input.ts'
 import { createProgress } from '../../cli/progress.ts'
-import { notFound, Problem } from '../../lib/problem.ts'
+import { Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import type { Sql } from '../../store/database.ts'
 
@@ -64,9 +66,10 @@ const restoreFlags = {
 
 type RestoreFlags = FlagValues<typeof restoreFlags>
 
-const restore = async (
+const restoreFrom = async (
   context: Context,
-  file: string,
+  source: ReadStream | NodeJS.ReadStream,
+  size: number | null,
   { dryRun = false, hold, erasures }: RestoreFlags,
 ): Promise<void> => {
   const { out, signal } = context
@@ -77,10 +80,6 @@ const restore = async (
   const { holdRestored } = await import('../../queue/holds.ts')
   const { noteErased, noteRestored } = await import('../../store/installation.ts')
   const { readErasures } = await import('../erasures.ts')
-  const fs = await import('node:fs')
-  for (const name of [file === '-' ? undefined : file, erasures])
-    if (name !== undefined && !fs.existsSync(name)) throw notFound(`There is no file ${name}`)
-  const size = file === '-' ? null : fs.statSync(file).size
   const config = readRestoreTarget()
   const readList = () =>
     erasures !== undefined ? readErasures(erasures, 'usage') : readErasures(config.erasuresFile, 'configuration')
@@ -92,10 +91,8 @@ const restore = async (
   try {
     const found = dryRun ? null : await findRestored(app.database, app.databaseUrl)
     const restoreRows = async () => {
-      const source = file === '-' ? process.stdin : fs.createReadStream(file)
       const onRows = (rows: number) => {
-        const read = (source as { bytesRead?: number }).bytesRead
-        progress?.update({ rows, fraction: size && read ? read / size : null })
+        progress?.update({ rows, fraction: size && 'bytesRead' in source ? source.bytesRead / size : null })
       }
       const beforeCommit = async (sql: Sql, createdAt: number) => {
         await noteRestored(sql, createdAt)
@@ -147,6 +144,18 @@ const restore = async (
     )
   } finally {
     await app.close()
+  }
+}
+
+const restore = async (context: Context, file: string, flags: RestoreFlags): Promise<void> => {
+  if (flags.erasures !== undefined) await (await openSource(flags.erasures)).close()
+  if (file === '-') return restoreFrom(context, process.stdin, null, flags)
+  // Opened before root works as the owner of the data folder, who may not be able to read it.
+  const handle = await openSource(file)
+  try {
+    await restoreFrom(context, handle.createReadStream(), (await handle.stat()).size, flags)
+  } finally {
+    await handle.close()
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Context } from '../../cli/command.ts'
 import { type CommandList, command } from '../../cli/define.ts'
 import { argument, needed, present, text, unasked } from '../../cli/flags.ts'
-import { readSecret } from '../../cli/input.ts'
-import { notFound, Problem } from '../../lib/problem.ts'
+import { openSource, readSecret } from '../../cli/input.ts'
+import { Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 
 interface Flags {
@@ -63,10 +63,11 @@ const importFrom = async (
 ): Promise<void> => {
   const { app, actor, out, signal, withProgress } = context
   const passphrase = await passphraseOf(secretFile)
-  const { existsSync, statSync } = await import('node:fs')
   const { importAccount } = await import('./move.ts')
-  if (!existsSync(file)) throw notFound(`There is no file ${file}`)
-  if (!statSync(file).isFile()) throw new Problem('usage', `${file} is not a file`)
+  const handle = await openSource(file)
+  const isFile = (await handle.stat()).isFile()
+  await handle.close()
+  if (!isFile) throw new Problem('usage', `${file} is not a file`)
   try {
     const { id, name, rows } = await withProgress('rows', null, (onRows) =>
       importAccount(app, file, { actor, passphrase, signal, onRows, dryRun }),

@@ -309,6 +309,7 @@ describe('a restore or backup that is refused changes nothing', () => {
     await writeFile(join(folder, 'text'), 'no backup at all')
     await refused(await restore(target.env, join(folder, 'text')), 2, /not a backup/)
     await refused(await restore(target.env, join(folder, 'nowhere')), 3, /There is no file/)
+    await refused(await restore(target.env, folder), 2, /can't be read \(EISDIR\)/)
   })
 
   /** Returns the backup with other frames and a matching end, as only its author or an attacker can create it. */
