@@ -3,6 +3,7 @@ import { createList, eraseContact } from '../../src/contacts/contacts.ts'
 import { noteContention } from '../../src/contacts/write/contention.ts'
 import { dropRunData } from '../../src/journeys/journeys.purge.ts'
 import { applyJourneys, switchJourney, triggerJourney } from '../../src/journeys/journeys.ts'
+import type { Sql } from '../../src/store/database.ts'
 import { ok, type TestAccount, useApp } from '../support/app.ts'
 import { holdContactsTicket, untilLocked } from '../support/database.ts'
 import { useDnsServer } from '../support/dns.ts'
@@ -222,6 +223,28 @@ test('a new address on a full plan returns 409 and nothing is added; a known add
   expect(await contacts()).toHaveLength(1)
   expect((await trigger(id)).status).toBe(200)
   expect(await runs()).toHaveLength(1)
+})
+
+test('a contact that others add and remove while it enters is added again: the plan is not full', async () => {
+  const id = await apply()
+  const { key } = account
+  const email = 'ada@example.com'
+  const others: Record<string, (() => Promise<unknown>)[]> = {
+    'read-contacts': [async () => {}, () => ok(t.request('POST', '/contacts', { key, body: { listId, email } }))],
+    'probe-contacts': [() => ok(t.request('DELETE', `/lists/${listId}/contacts/${email}`, { key }))],
+  }
+  const work: typeof t.app.work = (of, actor, run) =>
+    t.app.work(of, actor, (inner) => {
+      const sql = (async (...[query, params]: Parameters<Sql>) => {
+        const rows = await inner.sql(query, params)
+        if (typeof query !== 'string') await others[query.name]?.shift()?.()
+        return rows
+      }) as Sql
+      return run({ ...inner, sql })
+    })
+  const caller = { accountId: account.id, actor: 'key:test', by: 'api' } as const
+  expect(await triggerJourney({ ...t.app, work }, caller, id, { email, listId })).toBe(true)
+  expect([Object.values(others), await contacts()]).toEqual([[[], []], [{ email }]])
 })
 
 test('while writers of new contacts queue, a trigger queues too, before it locks the journey', async () => {

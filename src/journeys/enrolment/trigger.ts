@@ -13,6 +13,7 @@ import { emailAddress } from '../../lib/address.ts'
 import { TriggerData } from '../../lib/merge-data.ts'
 import { conflict, invalid } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
+import { SerializationConflict } from '../../store/database.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { TriggerKind } from '../definition/definition.schema.ts'
 import { lockJourney, type OpenJourney } from '../journeys.find.ts'
@@ -69,10 +70,12 @@ export const triggerJourney = async (
     const journey = await requireJourney(work, journeyId, by)
     let contact = await contactIn(work)
     if (!contact) {
-      await writeContacts(work, listId, [{ email, fields: {} }], verifications)
+      const outcome = (await writeContacts(work, listId, [{ email, fields: {} }], verifications)).get(email)
+      if (outcome === 'skipped') throw conflict("The plan's contact limit is reached")
       contact = await contactIn(work)
     }
-    if (!contact) throw conflict("The plan's contact limit is reached")
+    // A contact that another call has added is not locked, so it may have been removed meanwhile.
+    if (!contact) throw new SerializationConflict('The contact was removed meanwhile')
     const runIds = await enterJourney(work, journey, [{ listId, rowId: contact.rowId, email, ...contextOfData(data) }])
     return runIds.length > 0
   })
