@@ -77,24 +77,24 @@ const draftsOf = async (
   mails: readonly LifecycleMail[],
 ): Promise<QueuedMail[]> => {
   const bound = await boundProjects(app, work, mails)
-  const organizers = new Map<string, { name: string; email: string } | null>()
+  const found = new Map<string, Awaited<ReturnType<typeof findFrom>>>()
   for (const { subject, event, entry } of mails) {
     const sender = bound.get(keyOf(subject, event))?.sender ?? ''
-    if (!entry || organizers.has(sender)) continue
-    const found = await findFrom(app, work, [sender ? senderChoice(sender) : {}])
-    organizers.set(sender, found && { name: found.from.fromName, email: found.from.fromEmail })
+    if ((!entry && !sender) || found.has(sender)) continue
+    found.set(sender, await findFrom(app, work, [...(sender ? [senderChoice(sender)] : []), {}]))
   }
   return mails.map(({ subject, event, to, key, mergeData, plain, entry }): QueuedMail => {
     const binding = bound.get(keyOf(subject, event))
     const { subject: title, ...content } = plain
-    const organizer = organizers.get(binding?.sender ?? '')
-    const calendar = entry && organizer ? { calendar: entry(organizer) } : {}
+    const sender = found.get(binding?.sender ?? '')
+    const calendar =
+      entry && sender ? { calendar: entry({ name: sender.from.fromName, email: sender.from.fromEmail }) } : {}
     return {
       to,
       type: 'transactional',
       key,
       source: { kind: 'lifecycle', id: sourceOf(subject, event) },
-      ...(binding?.sender && senderChoice(binding.sender)),
+      ...sender?.choice,
       ...(binding === undefined
         ? { subject: title, content: { ...content, ...calendar } }
         : {
@@ -107,7 +107,8 @@ const draftsOf = async (
 
 /**
  * Puts lifecycle emails into the outbox, in the unit of work of their cause: from the project that the event is bound to, or the
- * plain email if there is no binding or the account does not have the project (docs/reference/mail.md#lifecycle-emails).
+ * plain email if there is no binding or the account does not have the project; from the default sender if the account no longer has
+ * that of the binding (docs/reference/mail.md#lifecycle-emails).
  * A message that can't be sent throws nothing, as with `queueMails`. Counts the quota of sends, so call it late in the unit of work.
  */
 export const queueLifecycleMails = async (

@@ -187,6 +187,24 @@ describe('a lifecycle email', () => {
     expect(await rows()).toMatchObject([plainRow, plainRow])
   })
 
+  test('bound to a sender that was deleted comes from the default sender, as does its calendar entry', async () => {
+    const news = await work((w) => addSender(w, { email: 'news@shop.example', name: 'News' }))
+    await work((w) => setBinding(t.app, w, 'webinar:web_1', 'registered', projectId, { sender: news.id }))
+    await work((w) => setBinding(t.app, w, 'course:crs_1', 'enrolled', projectId, { sender: news.email }))
+    await t.app.sql('delete from senders where account_id = $1 and id = $2', [account.id, news.id])
+    const entry = ({ email }: { email: string }) => `ORGANIZER:mailto:${email}`
+    await queue(mail({ entry }), mail({ subject: { kind: 'course', id: 'crs_1' }, event: 'enrolled' }))
+    const sent = await t.app.sql(
+      'select from_email as "from", subject, calendar, status from messages where account_id = $1 order by id',
+      [account.id],
+    )
+    const expected = { from: 'hello@shop.example', subject: 'Welcome, Ada', status: 'pending' }
+    expect(sent).toEqual([
+      { ...expected, calendar: 'ORGANIZER:mailto:hello@shop.example' },
+      { ...expected, calendar: null },
+    ])
+  })
+
   test('of an event that can’t be bound is always plain', async () => {
     await bind()
     await queue(mail({ event: 'waitlisted' }))
