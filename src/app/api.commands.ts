@@ -35,7 +35,11 @@ const bodyOf = async (data: string | undefined, out: Output): Promise<string | n
 const readKey = async (): Promise<string | null> => {
   const { SVC_API_KEY: key, SVC_API_KEY_FILE: file } = process.env
   if (key) return key
-  return file ? (await readInput(file, 'SVC_API_KEY_FILE')).trim() : null
+  if (!file) return null
+  const text = await readInput(file, 'SVC_API_KEY_FILE').catch((error: Error) => {
+    throw new Problem('configuration', error.message)
+  })
+  return text.trim()
 }
 
 /** Prints the body unchanged into a pipe, for programs such as `jq`; on a terminal JSON is indented. */

@@ -6,7 +6,7 @@ import { forgetPayer } from '../checkout/checkout.personal-data.ts'
 import { forgetMembers } from '../courses/courses.personal-data.ts'
 import { forgetErased } from '../deals/deals.listeners.ts'
 import { forgetNamed, moveDeliveries } from '../deliveries/deliveries.listeners.ts'
-import { deliverToProjects, forgetInteractions, reportMachines } from '../engagement/engagement.listeners.ts'
+import { deliverToProjects, forgetInteractions, reportActions } from '../engagement/engagement.listeners.ts'
 import { forgetSignups } from '../forms/forms.listeners.ts'
 import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
@@ -45,5 +45,5 @@ export const listeners: readonly Listener[] = [
   countUnsubscribed,
   forgetRecipients,
   resumeMessages,
-  reportMachines,
+  reportActions,
 ]

@@ -89,7 +89,7 @@ const givenOf = (command: Command): { name: string; texts: string[] }[] => {
     })),
   ]
   return all.flatMap(({ name, value }) => {
-    const texts = [value].flat().filter((text) => typeof text === 'string')
+    const texts = [value].flat().filter((text): text is string => typeof text === 'string' && text.trim() !== '')
     return texts.length > 0 ? [{ name, texts }] : []
   })
 }

@@ -10,14 +10,25 @@ export const parse = async <S extends z.ZodType>(shape: S, input: unknown, name?
 /** Whether a person can be asked: both ends are a terminal, outside CI. */
 export const isPerson = (): boolean => Boolean(process.stdin.isTTY && process.stdout.isTTY && !process.env.CI)
 
-/** Returns the text of a file, or of standard input for `-`. Throws Problem `usage` if the file can't be read. */
-export const readInput = async (name: string, flag: string): Promise<string> => {
-  if (name === '-') return (await import('node:stream/consumers')).text(process.stdin)
+/** Returns a text without its byte-order mark. Throws Problem `usage` if it is not UTF-8. */
+const decoded = (bytes: Buffer, name: string): string => {
   try {
-    return await (await import('node:fs/promises')).readFile(name, 'utf8')
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw new Problem('usage', `${flag} names a file that can't be read: ${name}`)
+    throw new Problem('usage', `${name === '-' ? 'Standard input' : name} is not UTF-8`)
   }
+}
+
+/** Returns the text of a file, or of standard input for `-`. Throws Problem `usage` if it can't be read, or is not UTF-8. */
+export const readInput = async (name: string, flag: string): Promise<string> => {
+  const { buffer } = await import('node:stream/consumers')
+  const { readFile } = await import('node:fs/promises')
+  const bytes = await (name === '-'
+    ? buffer(process.stdin)
+    : readFile(name).catch(() => {
+        throw new Problem('usage', `${flag} names a file that can't be read: ${name}`)
+      }))
+  return decoded(bytes, name)
 }
 
 /** Returns at most `maxBytes` + 1 bytes of a file, enough to see that it is too large. Throws Problem `usage` if it can't be read. */
@@ -100,7 +111,7 @@ export const openSource = async (file: string): Promise<FileHandle> => {
 
 /**
  * Returns the text of a file, or of standard input (`-`). Stops reading after `maxBytes`. Throws Problem `not_found` if there
- * is no such file, `usage` if it can't be read.
+ * is no such file, `usage` if it can't be read, or is not UTF-8.
  */
 const readSource = async (file: string, maxBytes: number): Promise<string> => {
   const { createReadStream } = await import('node:fs')
@@ -113,9 +124,13 @@ const readSource = async (file: string, maxBytes: number): Promise<string> => {
       if (bytes > maxBytes) break
     }
   } catch (error) {
+    // The user interrupted the command.
+    if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') throw error
     throw unreadable(file, error)
   }
-  return Buffer.concat(parts).toString()
+  const all = Buffer.concat(parts)
+  // A larger one is refused for its size, and may end within a character.
+  return bytes > maxBytes ? all.toString() : decoded(all, file)
 }
 
 /** Returns the documents of a JSON or YAML file, or of standard input (`-`). Throws as `readSource` does, and Problem `invalid`. */

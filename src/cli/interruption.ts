@@ -48,6 +48,8 @@ export const watchInterruption = (statusAtLimit: () => number | null): Interrupt
     limit = setTimeout(() => process.exit(by === signals.SIGINT ? by : (statusAtLimit() ?? by)), limitMs)
     limit.unref()
     stop.abort()
+    // A command that reads standard input would wait for its end. A question reads a raw terminal, and ends by itself.
+    if (!process.stdin.isRaw) process.stdin.destroy()
   }
   const onSignal = (name: NodeJS.Signals) => {
     const code = signals[name as keyof typeof signals]

@@ -302,7 +302,7 @@ export const createOutput = (terminal: Terminal): Output => {
     stream<Row extends object>(columns: readonly Column<Row>[], { id = idOf }: ListOptions<Row> = {}) {
       let draw: ((rows: readonly Row[]) => string[]) | undefined
       const drawerOf = (rows: readonly Row[]): ((rows: readonly Row[]) => string[]) => {
-        if (format === 'ids') return (more) => more.map(id)
+        if (format === 'ids') return (more) => more.map(id).filter(Boolean)
         const those = select(rows, columns)
         if (isJson) return (more) => more.map((row) => jsonText(chosen(row, those)))
         const visible = those?.map(({ column }) => column) ?? columns
@@ -317,7 +317,8 @@ export const createOutput = (terminal: Terminal): Output => {
       return async (rows: readonly Row[]) => {
         if (rows.length === 0) return
         draw ??= drawerOf(rows)
-        if (!stdout.write(`${draw(rows).join('\n')}\n`)) await once(stdout, 'drain')
+        const lines = draw(rows)
+        if (lines.length > 0 && !stdout.write(`${lines.join('\n')}\n`)) await once(stdout, 'drain')
       }
     },
     async list(noun, rows, columns, nextCursor, options = {}) {

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { Problem, type ProblemKind } from '../lib/problem.ts'
 import type { App, Operation } from '../store/work.ts'
@@ -363,6 +363,8 @@ export const runner =
       status = interruption.status || failure
     } finally {
       isClosed = await closeApp(app, status === statuses.unavailable)
+      // A write that failed is reported after it has returned.
+      await immediate()
     }
     // Ctrl-C exits with 130 in every command, also in those that only end by a signal.
     if (interruption.status === 130) status = 130

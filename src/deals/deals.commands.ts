@@ -24,6 +24,10 @@ const historyOf = async ({ work }: Context, id: string) => {
   return { history, nameOf: (stageId: string | null) => stageId && (names.get(stageId) ?? stageId) }
 }
 
+/** Returns the id of what a flag names; undefined without the flag. */
+const idOf = async (ref: string | undefined, find: (ref: string) => Promise<{ id: string }>) =>
+  ref === undefined ? undefined : (await find(ref)).id
+
 /** The commands `svc deals`. */
 export const commands: CommandList = [
   command({
@@ -45,8 +49,8 @@ export const commands: CommandList = [
       const email = flags.email && normalizeEmail(flags.email)
       const load = (page: PageRequest) =>
         work(async (w) => {
-          const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
-          const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
+          const pipelineId = await idOf(flags.pipeline, (ref) => findPipeline(w, ref))
+          const stageId = await idOf(flags.stage, (ref) => findStage(w, ref, pipelineId))
           return listDeals(w, { pipelineId, stageId, status, email }, page)
         })
       await pages('deals', flags, load, dealColumns)
@@ -117,9 +121,9 @@ export const commands: CommandList = [
       const { findList } = await import('../contacts/contacts.ts')
       const { email, value, currency } = flags
       const { deal } = await work(async (w) => {
-        const pipelineId = flags.pipeline && (await findPipeline(w, flags.pipeline)).id
-        const stageId = flags.stage && (await findStage(w, flags.stage, pipelineId)).id
-        const listId = flags.list && (await findList(w, flags.list)).id
+        const pipelineId = await idOf(flags.pipeline, (ref) => findPipeline(w, ref))
+        const stageId = await idOf(flags.stage, (ref) => findStage(w, ref, pipelineId))
+        const listId = await idOf(flags.list, (ref) => findList(w, ref))
         const input = await parse(NewDeal, {
           title,
           email,
@@ -161,7 +165,7 @@ export const commands: CommandList = [
       const { changeDeal, DealChange, findStage, showDeal } = await import('./deals.ts')
       const { deal } = await work(async (w) => {
         const { pipelineId } = await showDeal(w, id)
-        const stageId = stage && (await findStage(w, stage, pipelineId)).id
+        const stageId = await idOf(stage, (ref) => findStage(w, ref, pipelineId))
         return changeDeal(w, id, await parse(DealChange, { title, value, currency, stageId }))
       })
       out.one(await out.named(deal))

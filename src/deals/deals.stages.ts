@@ -135,7 +135,7 @@ export const addStage = async (
   pipelineRef: string,
   input: { name: string; kind: StageKind },
 ): Promise<PipelineView> => {
-  const name = parse(Name, input.name)
+  const name = parse(Name, input.name, 'name')
   const { id: pipelineId } = await findPipeline(work, pipelineRef)
   const stages = await lockStages(work, pipelineId)
   requireFreeName(stages, name)
@@ -155,7 +155,7 @@ export const addStage = async (
 
 /** Renames a stage. Throws Problem `invalid`, or `conflict` if the name is taken in the pipeline. */
 export const renameStage = async (work: Work, found: FoundStage, newName: string): Promise<PipelineView> => {
-  const name = parse(Name, newName)
+  const name = parse(Name, newName, 'name')
   const stages = await lockStages(work, found.pipeline.id)
   requireFreeName(stages, name, found.id)
   for (const stage of stages) if (stage.id === found.id) stage.name = name

@@ -55,7 +55,7 @@ const filterOf = async (
   ids?: string[],
 ): Promise<DeliveryFilter> => {
   const { DeliveryFilter, requireTarget } = await import('./deliveries.find.ts')
-  const start = since ? { since: parseSince(since, app.now().getTime(), await timezone()) } : {}
+  const start = since !== undefined ? { since: parseSince(since, app.now().getTime(), await timezone()) } : {}
   const filter = await parse(DeliveryFilter, { ids, status, webhook, type, ...start })
   if (webhook !== undefined) await work((w) => requireTarget(w, webhook))
   return filter

@@ -75,10 +75,13 @@ const draw = (out: Output, { counts, blocks }: ProjectSummary): void => {
   out.line('')
 }
 
-const showScoreOf = async ({ out, work }: Context, email: string): Promise<void> => {
+const parseEmail = async (given: string): Promise<string> =>
+  parse((await import('../contacts/contacts.ts')).EmailInput, given, 'email')
+
+const showScoreOf = async ({ out, work }: Context, given: string): Promise<void> => {
   const { showScore } = await import('./engagement.score.ts')
-  const { normalizeEmail } = await import('../lib/email.ts')
-  out.one(await work((w) => showScore(w, normalizeEmail(email))))
+  const email = await parseEmail(given)
+  out.one(await work((w) => showScore(w, email)))
 }
 
 /** The commands `svc liveview`, `svc score`, `svc contacts score`, `svc projects responses` and `svc projects webhook`. */
@@ -209,12 +212,13 @@ export const commandsOf = (loadBlocks: () => Promise<readonly BlockKind[]>): Com
     examples: ['svc score set ada@example.com --score 60', 'svc score set ada@example.com --score 60 --dry-run'],
     arguments: [argument('<email>')],
     flags: { score: needed('<points>', 'the new score, from 0 to 1000000'), ...changing() },
-    run: async ({ out, work }, email, flags) => {
+    run: async ({ out, work }, given, flags) => {
       const { setScore } = await import('./engagement.score.ts')
-      const { normalizeEmail } = await import('../lib/email.ts')
       const { z } = await import('zod')
-      const score = await parse(z.coerce.number().min(0).max(1_000_000), flags.score, 'score')
-      out.one(await work((w) => setScore(w, normalizeEmail(email), score)))
+      const email = await parseEmail(given)
+      const points = /^\d+(\.\d+)?$/.test(flags.score) ? Number(flags.score) : null
+      const score = await parse(z.number('must be a number from 0 to 1000000').max(1_000_000), points, 'score')
+      out.one(await work((w) => setScore(w, email, score)))
     },
   }),
 

@@ -10,6 +10,7 @@ import { statement } from '../store/statement.ts'
 import type { Listener, Work } from '../store/work.ts'
 import { stateKey } from '../store/work-state.ts'
 import { lockScore } from './engagement.score.ts'
+import { withReactions } from './interactions/reactions.ts'
 
 // Imports no zod shapes and no entities: every process loads its listeners at the start.
 
@@ -40,8 +41,9 @@ const countMachines = statement(
    from interactions where account_id = :accountId and message_id = :messageId and is_bot`,
 )
 
-/** Counts what machines did with an email. */
-export const reportMachines: Listener = {
+/** Returns what recipients did with emails, and counts what machines did. */
+export const reportActions: Listener = {
+  withReactions,
   machineActionsOn: async ({ sql, accountId }, messageId) => (await sql(countMachines, { accountId, messageId }))[0]!,
 }
 

@@ -41,7 +41,7 @@ export const notFound = (message: string, detail?: ProblemDetail) => new Problem
 
 /** Returns the Problem for a resource that was looked up by an id or a name. */
 export const noSuch = (resource: string, ref: string, detail?: ProblemDetail) =>
-  notFound(`There is no ${resource} ${shown(ref)}`, detail)
+  notFound(`There is no ${resource} ${shown(ref) || '""'}`, detail)
 
 /** Returns input for use in a message: cut to at most `maxLength` characters. */
 export const shown = (input: string, maxLength = 100): string =>

@@ -5,6 +5,7 @@ import { parse, readData, readText } from '../cli/input.ts'
 import { type Letter, letterFlags, showLetter } from '../cli/letter.ts'
 import { type Column, mailboxText, properties } from '../cli/output.ts'
 import { idAt } from '../lib/ids.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import { parseSince, parseTime } from '../lib/since.ts'
@@ -14,7 +15,7 @@ import type { MessageDetail, MessageView } from './messages.find.ts'
 
 const columns: Column<MessageView>[] = [
   ...properties<MessageView>('id', 'to', 'status'),
-  ['REASON', (message) => message.reason ?? message.error],
+  ['REASON', (message) => message.error],
   ...properties<MessageView>('type', 'subject', 'createdAt'),
 ]
 
@@ -120,7 +121,7 @@ const bodyOf = async (context: Context, flags: SendFlags): Promise<object> => {
     ...(attachments.length > 0 && { attachments }),
     type,
     topicId: flags.topic,
-    from: from && fromOf(from),
+    from: from === undefined ? undefined : fromOf(from),
     senderId: sender,
     replyTo,
     subject,
@@ -154,6 +155,13 @@ const partsOf = async ({ app, account }: Context, message: MessageDetail): Promi
   })
 }
 
+/** Returns messages with what their recipients did. */
+const reactedTo = async <Row extends { id: string }>(work: Work, messages: Row[]): Promise<Row[]> => {
+  for (const listener of await work.listeners())
+    if (listener.withReactions) return listener.withReactions(work, messages)
+  return messages
+}
+
 /** Returns what machines did with an email. */
 const machinesOn = async (work: Work, id: string): Promise<BesideResults> => {
   const { besideResults } = await import('../results/results.ts')
@@ -185,7 +193,7 @@ const letterOf = async (context: Context, message: MessageDetail & BesideResults
     status,
     ...(message.topicId && { topicId: message.topicId }),
     ...(reason && { reason }),
-    ...(error && { error }),
+    ...(error !== reason && { error }),
     createdAt,
     ...(message.scheduledAt && { scheduledAt: message.scheduledAt }),
     ...(finishedAt && { finishedAt }),
@@ -257,11 +265,17 @@ export const commands: CommandList = [
     },
     run: async ({ app, pages, timezone, work }, flags) => {
       const { listMessages, SendResult } = await import('./messages.ts')
-      const { normalizeEmail } = await import('../lib/email.ts')
+      const { emailAddress } = await import('../lib/address.ts')
       const status = await parse(SendResult.shape.status.nullable(), flags.status ?? null, 'status')
-      const sinceId = flags.since ? idAt('msg', parseSince(flags.since, app.now().getTime(), await timezone())) : null
-      const filter = { status, email: flags.to ? normalizeEmail(flags.to) : null, sinceId }
-      await pages('sends', flags, (page) => work((w) => listMessages(w, filter, page)), columns)
+      const { since } = flags
+      const sinceId = since === undefined ? null : idAt('msg', parseSince(since, app.now().getTime(), await timezone()))
+      const filter = { status, email: await parse(emailAddress().nullable(), flags.to ?? null, 'to'), sinceId }
+      const load = (page: PageRequest) =>
+        work(async (w) => {
+          const { rows, nextCursor } = await listMessages(w, filter, page)
+          return { rows: await reactedTo(w, rows), nextCursor }
+        })
+      await pages('sends', flags, load, columns)
     },
   }),
 
@@ -274,7 +288,10 @@ export const commands: CommandList = [
     run: async (context, id, flags) => {
       const { out, work } = context
       const { showMessage } = await import('./messages.ts')
-      const message = await work(async (w) => ({ ...(await showMessage(w, id)), ...(await machinesOn(w, id)) }))
+      const message = await work(async (w) => {
+        const [shown] = await reactedTo(w, [await showMessage(w, id)])
+        return { ...shown!, ...(await machinesOn(w, id)) }
+      })
       if (out.format !== 'table' && !flags.html && !flags.open) return out.one(message)
       await showLetter(out, await letterOf(context, message), flags, () => out.one(message))
     },

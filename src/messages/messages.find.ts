@@ -34,21 +34,40 @@ export const joinMessage = (owner: string) =>
 /** The SQL expression of what caused the message `m`, as `source` of a view. */
 export const sourceOfMessage = `json_build_object('kind', m.source_kind, 'id', coalesce(m.source_id, m.id))`
 
-const stateColumns = columns(messages, ['id', 'status', 'reason', 'error', 'type'], 'm')
+const sendTypes = {
+  id: 'text',
+  to: 'text',
+  ...types(messages, 'subject', 'type', 'status'),
+  /** Why it failed or was suppressed. It is null if neither happened. */
+  error: 'text?',
+  createdAt: 'int8',
+  sentAt: 'int8?',
+  /** It is null if the message is sent as soon as possible. */
+  scheduledAt: 'int8?',
+  /** A report says that it was not delivered. */
+  bounced: 'bool',
+} as const
 
-const viewList = `${stateColumns.list}, m.email as "to", m.subject, m.project_id as "projectId", ${sourceOfMessage} as source,
-  ${epochMs('m.created_at')} as "createdAt", ${epochMs('m.finished_at')} as "finishedAt"`
+/** A message as GET /sends answers it, without what its recipient did. Times in epoch ms. */
+export type SendView = RowOf<typeof sendTypes>
+
+const sendList = `m.id, m.email as "to", m.subject, m.type, m.status, coalesce(m.error, m.reason) as error,
+  ${epochMs('m.created_at')} as "createdAt", case when m.status = 'sent' then ${epochMs('m.finished_at')} end as "sentAt",
+  ${epochMs('m.scheduled_at')} as "scheduledAt", exists (
+    select from message_reports r where r.account_id = m.account_id and r.message_id = m.id and r.kind in ('hard', 'soft')
+  ) as bounced`
+
+const viewList = `${sendList}, m.reason, m.project_id as "projectId", ${sourceOfMessage} as source,
+  ${epochMs('m.finished_at')} as "finishedAt"`
 
 const viewTypes = {
-  ...stateColumns.types,
-  to: 'text',
-  ...types(messages, 'subject', 'projectId'),
+  ...sendTypes,
+  ...types(messages, 'reason', 'projectId'),
   source: typed<Source>('json'),
-  createdAt: 'int8',
   finishedAt: 'int8?',
 } as const
 
-/** A message as `svc sends` shows it. Times in epoch ms. */
+/** A message as `svc sends` shows it, without what its recipient did. Times in epoch ms. */
 export type MessageView = RowOf<typeof viewTypes>
 
 const fromColumn = `case when m.from_email is not null then json_build_object('email', m.from_email, 'name', m.from_name) end as "from"`
@@ -68,7 +87,7 @@ const contentColumns = columns(
 
 /** The columns of a message with its content, for `from messages m`. */
 export const detailList = `${viewList}, ${fromColumn}, ${contentColumns.list}, ${attachmentsOfMessage} as attachments,
-  ${epochMs('m.scheduled_at')} as "scheduledAt", ${epochMs('m.dropped_at')} as "contentDroppedAt"`
+  ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
 /** The types of `detailList`. */
 export const detailTypes = {
@@ -77,8 +96,6 @@ export const detailTypes = {
   ...contentColumns.types,
   /** Its attachments without their content. */
   attachments: typed<Row<typeof messageAttachments, 'filename' | 'contentType' | 'contentId' | 'size'>[]>('json'),
-  /** When it will be sent. If it is null, that is as soon as possible. */
-  scheduledAt: 'int8?',
   /** When its content was deleted: html, text and calendar are null since then, and merge data has only the fields of links. */
   contentDroppedAt: 'int8?',
 } as const
@@ -165,29 +182,6 @@ export const showMessage = async ({ sql, accountId }: Work, id: string): Promise
   if (!row) throw noSuch('send', id, { hint: 'svc sends list' })
   return row
 }
-
-const sendTypes = {
-  id: 'text',
-  to: 'text',
-  ...types(messages, 'subject', 'type', 'status'),
-  /** Why it failed or was suppressed. It is null if neither happened. */
-  error: 'text?',
-  createdAt: 'int8',
-  sentAt: 'int8?',
-  /** It is null if the message is sent as soon as possible. */
-  scheduledAt: 'int8?',
-  /** A report says that it was not delivered. */
-  bounced: 'bool',
-} as const
-
-/** A message as GET /sends answers it, without what its recipient did. Times in epoch ms. */
-export type SendView = RowOf<typeof sendTypes>
-
-const sendList = `m.id, m.email as "to", m.subject, m.type, m.status, coalesce(m.error, m.reason) as error,
-  ${epochMs('m.created_at')} as "createdAt", case when m.status = 'sent' then ${epochMs('m.finished_at')} end as "sentAt",
-  ${epochMs('m.scheduled_at')} as "scheduledAt", exists (
-    select from message_reports r where r.account_id = m.account_id and r.message_id = m.id and r.kind in ('hard', 'soft')
-  ) as bounced`
 
 const sendsOfPage = `select ${sendList} from messages m
   where m.account_id = :accountId and m.id < :before and m.id >= :end and (:status::text is null or m.status = :status)`

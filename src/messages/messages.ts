@@ -78,6 +78,11 @@ declare module '../store/work.ts' {
   interface Listener {
     /** Returns what machines did with an email, which is counted apart from what its recipient did. */
     machineActionsOn?(work: Work, messageId: string): Promise<MachineActions>
+    /** Returns the messages with what their recipients did. */
+    withReactions?<Row extends { id: string }>(
+      work: Work,
+      messages: readonly Row[],
+    ): Promise<(Row & { opened: boolean; clicked: boolean })[]>
   }
   interface App {
     /** It is null if no feature renders projects. */

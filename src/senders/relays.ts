@@ -1,7 +1,5 @@
 import { readBrand } from '../accounts/accounts.ts'
-import { emailAddress } from '../lib/address.ts'
 import { emailDomain, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
-import { parse } from '../lib/parse.ts'
 import { invalid, notFound } from '../lib/problem.ts'
 import type { RelayAccess, SendOutcome, Verified } from '../net/smtp.ts'
 import { statement } from '../store/statement.ts'
@@ -141,7 +139,7 @@ export const testRelay = async (app: App, accountId: string, actor: string, to: 
   if (verified.fault !== null || to === null || !from) return verified
   const mail = {
     from: { name: from.fromName, address: from.fromEmail },
-    to: parse(emailAddress(), to, 'to'),
+    to,
     replyTo: from.replyTo,
     ...relayMail({ ...brand, publicUrl: app.config.publicUrl }),
     messageId: `<test.${app.now().getTime()}@${emailDomain(from.fromEmail)}>`,

@@ -1,6 +1,6 @@
 import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, needed, text, unasked } from '../cli/flags.ts'
-import { passwordQuestion, readSecret } from '../cli/input.ts'
+import { parse, passwordQuestion, readSecret } from '../cli/input.ts'
 import { type Column, properties } from '../cli/output.ts'
 import type { DomainRecord, DomainView } from './domains.ts'
 import type { SenderView } from './senders.change.ts'
@@ -65,8 +65,10 @@ export const commands: CommandList = [
       to: text('<email>', 'the recipient of the test email'),
       ...unasked('connect and sign in, and send no email'),
     },
-    run: async ({ app, account, actor, out, exit }, { to = null, dryRun }) => {
+    run: async ({ app, account, actor, out, exit }, { to: given = null, dryRun }) => {
       const { testRelay } = await import('./relays.ts')
+      const { emailAddress } = await import('../lib/address.ts')
+      const to = await parse(emailAddress().nullable(), given, 'to')
       const { fault, tls } = await testRelay(app, (await account()).id, actor, dryRun ? null : to)
       const result = { ...(dryRun && { dryRun }), ok: fault === null, tls, ...(fault !== null && { error: fault }) }
       out.one(result, { ...result, tls: tls ?? 'none' })

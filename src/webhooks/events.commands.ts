@@ -123,7 +123,7 @@ export const commands: CommandList = [
       const { app, pages, timezone, work } = context
       const { EventFilter, listEvents } = await import('../deliveries/deliveries.ts')
       const { type, since } = options
-      const start = since ? { since: parseSince(since, app.now().getTime(), await timezone()) } : {}
+      const start = since !== undefined ? { since: parseSince(since, app.now().getTime(), await timezone()) } : {}
       const filter = await parse(EventFilter, { type, ...start })
       if (options.follow) return follow(context, filter, options)
       await pages('events', options, (page) => work((w) => listEvents(w, filter, page)), columns)

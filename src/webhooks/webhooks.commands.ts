@@ -2,6 +2,7 @@ import { type CommandList, command } from '../cli/define.ts'
 import { argument, changing, confirmed, names, namesOf, text, unasked } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { type Column, type Output, properties } from '../cli/output.ts'
+import { rollingBack } from '../cli/trial.ts'
 import { parseDuration } from '../lib/since.ts'
 import { commands as events, eventTypes } from './events.commands.ts'
 import type { NewSubscription, Subscription } from './webhooks.shapes.ts'
@@ -97,6 +98,7 @@ export const commands: CommandList = [
       if (dryRun) {
         const before = await work((w) => showWebhook(w, id))
         const pending = await work((w) => countPending(w, id))
+        await updateWebhook(rollingBack(app), (await account()).id, actor, id, change)
         const what = `change ${id} (${before.url}), whose pending deliveries (${pending}) stay`
         await confirm(what, { dryRun }, { id, pending, before, change })
         return

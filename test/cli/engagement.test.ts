@@ -71,6 +71,16 @@ describe('on a terminal', () => {
     expect(text).toMatch(/ vote +colour +Which colour should the sail have\? Blue +ada@people.example +send +msg_/)
   })
 
+  test('svc sends list and show have what GET /sends has, with the same values', async () => {
+    await t.app.sql(`update accounts set plan = 'unlimited' where id = $1`, [account.id])
+    await run('suppressions', 'add', 'gone@people.example', '--reason', 'bounced')
+    await run('send', '--to', 'gone@people.example', '--subject', 'Hello', '--text', 'Hello')
+    const { sends } = (await ok(t.request('GET', '/sends', { key: account.key }))).body
+    expect(sends).toMatchObject([{ error: 'bounced' }, { id: mail.id, opened: true }])
+    expect((await run('sends', 'list', '--json')).json.sends).toMatchObject(sends)
+    for (const send of sends) expect((await run('sends', 'show', send.id, '--json')).json).toMatchObject(send)
+  })
+
   test('svc sends show prints headers and the text part, and with --source the record', async () => {
     const text = await onTerminal('sends', 'show', mail.id)
     expect(text).toMatch(/^subject +Welcome/m)

@@ -26,6 +26,18 @@ test('a reader that closes the pipe is not a failure', async () => {
   expect([status, stderr]).toEqual([0, ''])
 })
 
+test('output that can not be written is exit 1, also of a command without a database', async () => {
+  const command = ['sh', '-c', `exec ${process.execPath} "$0" "$@" > /dev/full`]
+  for (const args of [
+    ['completion', 'bash'],
+    ['plans', 'list', '-q'],
+  ])
+    expect(await svcProcess(t, args, { command })).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("The output can't be written (ENOSPC)"),
+    })
+})
+
 test('NO_COLOR and --no-color take precedence over FORCE_COLOR, without a warning', async () => {
   const env = { FORCE_COLOR: '1', NO_COLOR: '1' }
   expect(await svcProcess(t, ['plans', 'show', 'free', '-q'], { env })).toMatchObject({ status: 0, stderr: '' })

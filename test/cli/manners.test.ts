@@ -115,6 +115,52 @@ describe('exit statuses', () => {
     if (status !== 0) expect(ran.stdout).toBe('')
   })
 
+  test.each([
+    [3, ['lists', 'show', ''], 'There is no list ""'],
+    [3, ['deals', 'list', '--pipeline', ''], 'There is no pipeline ""'],
+    [3, ['deals', 'list', '--stage', ''], 'There is no stage'],
+    [2, ['sends', 'list', '--to', ''], 'to must be an email address'],
+    [2, ['sends', 'list', '--since', ''], 'since must be'],
+    [2, ['events', 'list', '--since', ''], 'since must be'],
+    [2, ['deliveries', 'list', '--since', ''], 'since must be'],
+    [2, ['deliveries', 'cancel', '--since', '', '--yes'], 'since must be'],
+    [2, ['deliveries', 'replay', '--since', '', '--yes'], 'since must be'],
+    [2, ['score', 'set', 'ada@people.example', '--score', ''], 'score must be a number'],
+    [2, ['score', 'set', 'ada@people.example', '--score', '0x10'], 'score must be a number'],
+    [2, ['score', 'set', '', '--score', '5'], 'email must not be empty'],
+    [2, ['score', 'show', ''], 'email must not be empty'],
+    [2, ['relay', 'test', '--to', '', '--dry-run'], 'to must be an email address'],
+    [2, ['send', '--to', 'ada@people.example', '--from', '', '--subject', 'S', '--text', 'T'], 'from.email must be'],
+    [2, ['pipelines', 'stages', 'add', 'Sales', '--name', ''], 'name must not be empty'],
+    [2, ['dev', '--data-dir', ''], '--data-dir must not be empty'],
+  ] as const)('an empty or odd value is exit %i, not taken for another one: svc %j', async (status, args, message) => {
+    const ran = await svc(t, args)
+    expect(ran).toMatchObject({ status, stdout: '', stderr: expect.stringContaining(message) })
+    expect(ran.stderr).not.toContain('did you mean')
+  })
+
+  test('a text that is not UTF-8 is refused, and a byte-order mark is no part of it', async () => {
+    const latin1 = Buffer.from('{ "name": "Jörg" }', 'latin1')
+    const email = ['--to', 'ada@people.example', '--subject', 'S']
+    for (const args of [
+      ['send', ...email, '--html', '-'],
+      ['projects', 'apply', '-f', '-'],
+      ['projects', 'render', 'Welcome', '--data', '@-'],
+    ]) {
+      const stderr = expect.stringContaining('error: Standard input is not UTF-8\n')
+      expect(await svc(t, args, { stdin: latin1 })).toMatchObject({ status: 2, stderr })
+    }
+    const render = ['projects', 'render', 'Nothing', '--data', '@-']
+    expect((await svc(t, render, { stdin: '\uFEFF{ "name": "Jörg" }' })).stderr).toContain(
+      'There is no project Nothing',
+    )
+  })
+
+  test('a file of the environment that can not be read is exit 4', async () => {
+    const ran = await svc(t, ['api', 'GET', '/lists'], { env: { SVC_API_KEY_FILE: '/none' } })
+    expect(ran).toMatchObject({ status: 4, stderr: "error: SVC_API_KEY_FILE names a file that can't be read: /none\n" })
+  })
+
   test('an account that does not exist is answered with the nearest one, as a flag and as a variable', async () => {
     const failure = {
       status: 3,

@@ -360,6 +360,13 @@ test('-q prints nothing for an object without an id', () => {
   expect(stdout.text()).toBe('')
 })
 
+test('-q prints no empty line for a row without an id', async () => {
+  const { out, stdout } = open('ids')
+  await out.list('rejects', [{ email: '' }, { email: 'ada@people.example' }], [])
+  await out.list('usage', [{ quota: 'sends' }], [])
+  expect(stdout.text()).toBe('ada@people.example\n')
+})
+
 test('--fields chooses columns and properties, in its order', async () => {
   const fields = ['status', 'createdAt', 'id']
   const json = open('json', { fields })

@@ -5,7 +5,7 @@ import type { AccountSql } from '../../store/work.ts'
 const reactionTypes = { opened: 'bool', clicked: 'bool' } as const
 
 /** What the recipient of an email did. */
-export type Reactions = RowOf<typeof reactionTypes>
+type Reactions = RowOf<typeof reactionTypes>
 
 const readOfMessages = statement(
   'read-reactions',
@@ -17,12 +17,12 @@ const readOfMessages = statement(
    where account_id = :accountId and message_id = any(:ids) and not is_bot group by message_id`,
 )
 
-/** Returns what the recipients of messages did, by message id. Machines do not count. */
-export const readReactions = async (
+/** Returns messages with what their recipients did. Machines do not count. */
+export const withReactions = async <Row extends { id: string }>(
   { sql, accountId }: AccountSql,
-  ids: readonly string[],
-): Promise<Map<string, Reactions>> => {
-  const reactions = new Map(ids.map((id) => [id, { opened: false, clicked: false }]))
-  for (const { id, ...done } of await sql(readOfMessages, { accountId, ids })) reactions.set(id, done)
-  return reactions
+  messages: readonly Row[],
+): Promise<(Row & Reactions)[]> => {
+  const reactions = await sql(readOfMessages, { accountId, ids: messages.map(({ id }) => id) })
+  const byId = new Map(reactions.map(({ id, ...done }) => [id, done]))
+  return messages.map((message) => ({ ...message, ...(byId.get(message.id) ?? { opened: false, clicked: false }) }))
 }

@@ -4,9 +4,8 @@ import { emailAddress } from '../../lib/address.ts'
 import { epochMs } from '../../lib/common-shapes.ts'
 import { Problem } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
-import { cancelledError, cancelScheduled, findSend, listSends, type SendView } from '../../messages/messages.ts'
-import type { Work } from '../../store/work.ts'
-import { readReactions } from './reactions.ts'
+import { cancelledError, cancelScheduled, findSend, listSends } from '../../messages/messages.ts'
+import { withReactions } from './reactions.ts'
 
 const Status = z.enum(['pending', 'sent', 'failed', 'suppressed'])
 
@@ -28,15 +27,6 @@ const SendShape = z
   .meta({ id: 'SendRecord', description: 'An email of the account, with what its recipient did' })
 
 const Id = z.object({ id: idText().describe('Id of the email') })
-
-/** Returns the sends with what their recipients did. */
-const withReactions = async (work: Work, sends: readonly SendView[]) => {
-  const reactions = await readReactions(
-    work,
-    sends.map(({ id }) => id),
-  )
-  return sends.map(({ bounced, ...send }) => ({ ...send, ...reactions.get(send.id)!, bounced }))
-}
 
 /** /sends (docs/reference/api.md#sends). */
 export const routes = [

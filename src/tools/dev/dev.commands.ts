@@ -5,6 +5,7 @@ import { type CommandList, command } from '../../cli/define.ts'
 import { text } from '../../cli/flags.ts'
 import { invocation } from '../../cli/next.ts'
 import { span } from '../../cli/output.ts'
+import { Problem } from '../../lib/problem.ts'
 import { shellWord } from '../../lib/shell.ts'
 import type { Development } from './dev.ts'
 
@@ -39,6 +40,7 @@ Ctrl-C stops it; the data stays. Requests are shown here as they arrive.`
 }
 
 const dev = async (context: Context, { dataDir }: { dataDir?: string }): Promise<void> => {
+  if (dataDir === '') throw new Problem('usage', '--data-dir must not be empty')
   // The printed commands and the threads of the jobs need the setting.
   if (dataDir !== undefined) process.env.SVC_DATA_DIR = resolve(dataDir)
   const { startDevelopment } = await import('./dev.ts')
