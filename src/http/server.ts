@@ -66,10 +66,16 @@ const answerMalformed = (error: Error & { code?: string }, socket: Socket) => {
 }
 
 /**
- * Refuses what Node's server would refuse with an empty body: HTTP/1.1 without `Host` (RFC 9112, section 3.2), and an expectation
- * other than `100-continue`.
+ * Refuses what Node's server would refuse with an empty body or none: HTTP/1.1 without `Host` (RFC 9112, section 3.2), an expectation
+ * other than `100-continue`, and CONNECT.
  */
 const refuseUnmet = (server: FastifyInstance): void => {
+  server.server.on('connect', (_request, socket: Socket) => {
+    // Node has stopped listening to the socket.
+    socket.on('error', () => socket.destroy())
+    answerMalformed(new Error('CONNECT'), socket)
+    socket.destroySoon()
+  })
   server.server.on('checkExpectation', (request, response) => void server.server.emit('request', request, response))
   server.addHook('onRequest', async ({ headers: { host, expect }, raw }, reply) => {
     if (host === undefined && raw.httpVersion === '1.1') return reply.code(400).send({ error: malformed })

@@ -253,6 +253,7 @@ test('401 names the authentication scheme', async () => {
 
 test.each([
   ['input that is not HTTP', 'NONSENSE\r\n\r\n', 400, 'The request is malformed'],
+  ['CONNECT', 'CONNECT /api/v1/lists HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'The request is malformed'],
   ['HTTP/1.1 without Host', 'GET /api/v1/lists HTTP/1.1\r\n\r\n', 400, 'The request is malformed'],
   [
     'headers that are too large',
