@@ -25,8 +25,8 @@ export const hasherOf = (secret: string): ((accountId: string, email: string) =>
 const unwritable = (file: string, error: unknown) =>
   new Problem(
     'configuration',
-    `The list of erasures ${file} can't be written (${(error as NodeJS.ErrnoException).code})`,
-    { hint: 'the erasure was not done: a restored backup would bring the person back' },
+    `Nothing was erased: the list of erasures ${file} can't be written (${(error as NodeJS.ErrnoException).code})`,
+    { hint: 'make it writable, and erase again: without the list a restored backup would bring the person back' },
   )
 
 /** As for a backup: the time of the server, also where the clock of a development database has moved. */

@@ -85,7 +85,7 @@ export const createDeal = async (
   const [found] = await sql(insertDealOf[kind], { ...values, ...own, idempotencyKey: key, now, actor })
   if (!found) {
     if (input.listId !== undefined) await requireList(work, input.listId)
-    throw notFound('There is no such contact')
+    throw notFound('There is no such contact', { hint: 'svc contacts upsert' })
   }
   const { isCreated, ...contact } = found
   if (!isCreated) return { deal: (await dealOfKey(work, idempotencyKey!))!, created: false }

@@ -129,7 +129,7 @@ export const eraseContact = async (
   const { sql, accountId } = work
   const requireSome = async (counts: Omit<Erasure, 'email'>) => {
     if (counts.contacts + counts.rejects === 0 && !(await hasPersonalData(personalData, work, email)))
-      throw noSuch('contact', email)
+      throw noSuch('contact', email, { hint: 'svc contacts list' })
   }
   if (dryRun) {
     const [counts] = await sql(countErasure, { accountId, email, pattern: addressPattern(email) })
