@@ -281,7 +281,7 @@ export const commandsOf = (narrow: Narrow): CommandList => [
       list: needed('<id|name>', 'the list'),
       email: needed('<email>', 'the address'),
       field: repeated('<name=value>', 'a field to set, repeatable; other fields stay'),
-      events: absent('fire no contact.created and contact.updated'),
+      events: absent('do not fire contact.created and contact.updated'),
       ...changing(),
     },
     run: async ({ app, actor, out, work, account }, flags) => {

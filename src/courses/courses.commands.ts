@@ -175,7 +175,7 @@ export const commands: CommandList = [
 
   command({
     path: 'courses enroll',
-    summary: 'Give an address a key to the membership; a new member gets an email',
+    summary: 'Enroll an address: it gets a key to the membership, and an email if it is a new member',
     examples: [
       'svc courses enroll Sailing --email ada@example.com',
       'svc courses enroll Sailing --email ada@example.com --json',
@@ -217,7 +217,7 @@ export const commands: CommandList = [
 
   command({
     path: 'courses delete',
-    summary: 'Delete a course with its lessons, keys and progress; what only its keys opened closes immediately',
+    summary: 'Delete a course with its lessons, keys and progress; members without another key lose access immediately',
     examples: ['svc courses delete Sailing --dry-run', 'svc courses delete Sailing --yes'],
     arguments: [course],
     flags: confirmed('show what would be deleted'),
@@ -320,7 +320,7 @@ export const commands: CommandList = [
 
   command({
     path: 'courses lessons delete',
-    summary: 'Delete a lesson and the progress in it; no member completes the course by this',
+    summary: 'Delete a lesson and the progress in it; this completes the course for no member',
     examples: ['svc courses lessons delete Sailing Knots --dry-run', 'svc courses lessons delete Sailing Knots --yes'],
     arguments: [course, lesson],
     flags: confirmed('show what would be deleted'),

@@ -124,9 +124,9 @@ const rateOf = (text: string): number => {
 const eventTypes = async () => (await import('../events/events.ts')).eventTypes
 
 const filterFlags = {
-  webhook: text('<id>', 'to this webhook'),
-  type: text('<type>', 'of this event type', { of: eventTypes }),
-  since: text('<age|time>', 'made since, such as 2h or 2026-11-20T08:00:00Z'),
+  webhook: text('<id>', 'only deliveries to this webhook'),
+  type: text('<type>', 'only deliveries of this event type', { of: eventTypes }),
+  since: text('<age|time>', 'only deliveries created since, such as 2h or 2026-11-20T08:00:00Z'),
 }
 
 const statusFlag = text('<status>', 'pending, delivered, exhausted or cancelled', {

@@ -56,7 +56,7 @@ export const commands: CommandList = [
 
   command({
     path: 'bindings unset',
-    summary: 'Go back to the plain email',
+    summary: 'Use the plain email again',
     examples: [
       'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --dry-run',
       'svc bindings unset webinar:web_01m82xtw6hfsym1hnj3zvrm5vk reminder --yes',

@@ -117,7 +117,7 @@ export const commands: CommandList = [
     arguments: [argument('<email>')],
     flags: {
       reason: text('<reason>', 'remove only this reason'),
-      topic: text('<id|name>', 'only make it return to this topic'),
+      topic: text('<id|name>', 'only undo that it left this topic'),
       ...confirmed(),
     },
     run: async ({ out, work, confirm }, text, flags) => {

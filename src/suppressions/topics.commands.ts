@@ -63,7 +63,8 @@ export const commands: CommandList = [
 
   command({
     path: 'topics delete',
-    summary: 'Delete a topic that no unsent broadcast uses; people who left it have left a later topic of its name too',
+    summary:
+      'Delete a topic that no unsent broadcast uses; people who left it do not get a later topic of its name either',
     examples: ['svc topics delete Newsletter --dry-run', 'svc topics delete Newsletter --yes'],
     arguments: [argument('<topic>', 'id or name')],
     flags: confirmed('show what would be deleted'),

@@ -72,9 +72,12 @@ const planOf = async ({ duration, timezone, description }: FlagValues<typeof pla
 const updateFlags = {
   title: text('<title>', 'its title'),
   at: text('<time>', 'its new time: a time such as 2026-12-01T17:00:00Z, or a duration from now such as 2d'),
-  capacity: text('<n|none>', 'number of seats; more of them go to the waitlist in its order, fewer take none away'),
+  capacity: text(
+    '<n|none>',
+    'number of seats; new ones go to the waitlist in its order, and a lower number takes no seat away',
+  ),
   stream: text('<url>', 'URL that the join page opens while the webinar is live'),
-  replayUrl: text('<url>', 'URL of the recording, which the join page shows after the end; also after the end'),
+  replayUrl: text('<url>', 'URL of the recording, which the join page shows after the end; can be set then, too'),
   cover: coverFlag('; an empty value removes it'),
   ...planFlags,
   ...confirmed('show what would change, and how many people would get an email'),

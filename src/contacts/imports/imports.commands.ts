@@ -46,7 +46,7 @@ const importFlags = {
     default: 'upsert',
     of: ['upsert', 'skip'],
   }),
-  events: absent('fire no contact.created and contact.updated'),
+  events: absent('do not fire contact.created and contact.updated'),
   ...confirmed('show what would happen, including events'),
 }
 
@@ -380,7 +380,7 @@ export const commands: CommandList = [
     ],
     arguments: [
       argument('<id>'),
-      argument('[file]', 'current path of the file; for standard input, - with the same input, which is not checked'),
+      argument('[file]', 'the current path of the file; - reads the same standard input again, which is not checked'),
     ],
     flags: resumeFlags,
     before: collectEarly,

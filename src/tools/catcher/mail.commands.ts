@@ -117,8 +117,8 @@ export const commands: CommandList = [
     summary: 'List caught emails, newest first',
     examples: ['svc mail --to ada@example.com', 'svc mail list --subject Welcome --limit 5'],
     flags: {
-      to: text('<email>', 'to this address'),
-      subject: text('<text>', 'with this in its subject'),
+      to: text('<email>', 'only emails to this address'),
+      subject: text('<text>', 'only emails with this in their subject'),
       limit: text('<n>', 'rows to show, 1 to 1000 (default: all)'),
     },
     app: 'none',
@@ -153,8 +153,8 @@ export const commands: CommandList = [
     summary: 'Show the newest matching email, or wait for one',
     examples: ['svc mail wait --to ada@example.com', 'svc mail wait --subject Welcome --timeout 2m --json'],
     flags: {
-      to: text('<email>', 'to this address'),
-      subject: text('<text>', 'with this in its subject'),
+      to: text('<email>', 'only emails to this address'),
+      subject: text('<text>', 'only emails with this in their subject'),
       timeout: text('<duration>', 'how long to wait, such as 30s', { default: '30s' }),
     },
     app: 'none',
