@@ -261,7 +261,7 @@ const faulty = {
   /** The busy times that count: those of the faulty file, those that were read last, or none. */
   used: typed<'read' | 'kept' | 'none'>('text'),
 } as const
-/** A block whose host’s busy times could not be read, or only with a fault, when they were needed last. */
+/** A block whose host’s busy times could not be read, or only with an error, when they were needed last. */
 export type FaultyCalendar = RowOf<typeof faulty>
 
 const readFaultyCalendars = statement(
@@ -272,7 +272,7 @@ const readFaultyCalendars = statement(
    where fault is not null and read_at > :readAt::timestamptz - interval '1 day' order by read_at desc limit 20`,
 )
 
-/** Returns the blocks of the last day whose busy times could not be read, or only with a fault, of all accounts. */
+/** Returns the blocks of the last day whose busy times could not be read, or only with an error, of all accounts. */
 export const faultyCalendars = ({ sql, now }: Pick<App, 'sql' | 'now'>): Promise<FaultyCalendar[]> =>
   sql(readFaultyCalendars, { readAt: now() })
 

@@ -452,7 +452,7 @@ describe('busyUrl', () => {
     const [ada] = await open({ busyUrl: url() }, 'ada')
     await slotsOf(ada!)
     const [warning] = await warnings()
-    expect(warning!.message).toMatch(/ was read with a fault: its time zone Mars\/Base is unknown: read as [^;]*$/)
+    expect(warning!.message).toMatch(/ was read with an error: its time zone Mars\/Base is unknown: read as [^;]*$/)
   })
 
   test('a redirect and a compressed answer are followed and read', async () => {

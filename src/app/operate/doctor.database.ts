@@ -129,12 +129,12 @@ export const checkQueues = async ({ sql }: OpenApp): Promise<Check[]> =>
   )
 
 const ofCalendar = {
-  read: (fault: string) => `was read with a fault: ${fault}`,
+  read: (fault: string) => `was read with an error: ${fault}`,
   kept: (fault: string) => `was not read: ${fault}; the times that were read last are used`,
   none: (fault: string) => `was not read: ${fault}; its busyUrl is ignored`,
 } as const
 
-/** Warns of calendars of hosts that could not be read, or only with a fault. It says nothing if there are none. */
+/** Warns of calendars of hosts that could not be read, or only with an error. It says nothing if there are none. */
 export const checkCalendars = async (app: OpenApp): Promise<Check[]> => {
   const { faultyCalendars } = await import('../../bookings/bookings.ts')
   return (await faultyCalendars(app)).map(({ accountId, projectId, blockId, fault, used }) =>

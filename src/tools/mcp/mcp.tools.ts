@@ -273,7 +273,7 @@ const journeys: Tool[] = [
   tool({
     name: 'journeys_runs',
     description:
-      'Contacts in a journey, newest first: status, next step, when it is due, and the last fault. With `run`: its completed steps.',
+      'Contacts in a journey, newest first: status, next step, when it is due, and the last error. With `run`: its completed steps.',
     input: z.object({
       ...journeyNamed,
       status: RunRequest.shape.status,
