@@ -3,6 +3,7 @@ import { type CommandList, command } from '../cli/define.ts'
 import { absent, argument, changing, confirmed, needed, paged, present, repeated, text, unasked } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { type Column, jsonText, properties } from '../cli/output.ts'
+import { atFirstUse } from '../lib/at-first-use.ts'
 import { type PageRequest, pageRequest } from '../lib/page-request.ts'
 import { notFound, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
@@ -59,21 +60,20 @@ const exportPerson = async (
   out.line(jsonText(person, out.isTerminal && out.format === 'table' ? 2 : 0))
 }
 
-const dayFormat = new Intl.DateTimeFormat('en-GB', {
-  weekday: 'short',
-  day: 'numeric',
-  month: 'short',
-  year: 'numeric',
-})
-const clockFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+const dayFormat = atFirstUse(
+  () => new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short', year: 'numeric' }),
+)
+const clockFormat = atFirstUse(
+  () => new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }),
+)
 
 /** Returns columns that show each day only beside its first entry, for a person. */
 const timelineColumns = (entries: readonly TimelineEntry[]): Column<TimelineEntry>[] => {
   const first = new Map<string, TimelineEntry>()
-  for (const entry of entries) first.getOrInsert(dayFormat.format(entry.at), entry)
+  for (const entry of entries) first.getOrInsert(dayFormat().format(entry.at), entry)
   return [
     ['DAY', (entry) => ofFirst(first, entry), 'terminal'],
-    ['TIME', ({ at }) => clockFormat.format(at), 'terminal'],
+    ['TIME', ({ at }) => clockFormat().format(at), 'terminal'],
     ['AT', ({ at }) => new Date(at), 'pipe'],
     ['KIND', ({ kind }) => kind],
     ['TITLE', ({ title }) => title],
@@ -82,7 +82,7 @@ const timelineColumns = (entries: readonly TimelineEntry[]): Column<TimelineEntr
 }
 
 const ofFirst = (first: ReadonlyMap<string, TimelineEntry>, entry: TimelineEntry): string => {
-  const day = dayFormat.format(entry.at)
+  const day = dayFormat().format(entry.at)
   return first.get(day) === entry ? day : ''
 }
 

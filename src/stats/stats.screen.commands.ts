@@ -9,6 +9,7 @@ import {
   span,
   widthOf,
 } from '../cli/output.ts'
+import { atFirstUse } from '../lib/at-first-use.ts'
 import { number, quantity } from '../lib/quantity.ts'
 import type { Stats, StatsByDay } from './stats.ts'
 
@@ -150,11 +151,13 @@ const beside = (columns: readonly (readonly Draw[])[], canvas: Canvas): string[]
   )
 }
 
-const format = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
+const format = atFirstUse(
+  () => new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' }),
+)
 
 /** Draws the statistics of an account as lines that fit the terminal: at most 23 of them from 76 columns on. */
 export const drawStats = (account: string, stats: Stats, days: StatsByDay, canvas: Canvas): string[] => {
-  const period = format.formatRange(stats.from, stats.to - 1)
+  const period = format().formatRange(stats.from, stats.to - 1)
   const count = quantity(Math.round((stats.to - stats.from) / dayMs), 'UTC day')
   const [contacts, deals, deliveries] = [contactsOf(stats, days), dealsOf(stats, days), deliveriesOf(stats, days)]
   const [mail, quotas] = [mailOf(stats), quotasOf(stats)]

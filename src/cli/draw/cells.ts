@@ -1,4 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
+import { atFirstUse } from '../../lib/at-first-use.ts'
 import { number } from '../../lib/quantity.ts'
 
 /** An amount of money: `29.00 EUR` for people. In a pipe it is the number, and the currency has its own column. */
@@ -56,21 +57,18 @@ export const relative = (time: Date, now: number): string => {
   return seconds > 0 ? `${amount} ago` : `in ${amount}`
 }
 
-let format: Intl.DateTimeFormat | undefined
-
-/** Creates the format at its first use: that takes 10 ms, and few commands show a time in this form. */
-const absoluteFormat = (): Intl.DateTimeFormat => {
-  format ??= new Intl.DateTimeFormat('en-GB', {
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    hourCycle: 'h23',
-  })
-  return format
-}
+const absoluteFormat = atFirstUse(
+  () =>
+    new Intl.DateTimeFormat('en-GB', {
+      weekday: 'short',
+      day: 'numeric',
+      month: 'short',
+      year: 'numeric',
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+    }),
+)
 
 /** Returns `Mon 23 Nov 14:00` in the terminal's zone, with the year if it differs from the current one. */
 const absolute = (time: Date, now: number): string => {

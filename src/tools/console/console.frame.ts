@@ -1,3 +1,4 @@
+import { atFirstUse } from '../../lib/at-first-use.ts'
 import { type Html, type HtmlPart, html } from '../../pages/html.ts'
 import type { MailSetting } from '../catcher/catcher.ts'
 import type { Topic } from './console.feed.ts'
@@ -98,17 +99,19 @@ export const spanText = (ms: number): string => {
   return parts.slice(0, 2).join(' ') || '0 s'
 }
 
-const dayFormat = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })
-const timeFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const dayFormat = atFirstUse(
+  () => new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' }),
+)
+const timeFormat = atFirstUse(
+  () => new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' }),
+)
 
 /** Returns the local time, with the day if it is not today. */
 export const timeOf = (at: number, now: number): Html => {
-  const [day, today] = [dayFormat.format(at), dayFormat.format(now)]
-  const text = day === today ? timeFormat.format(at) : `${day} ${timeFormat.format(at).slice(0, 5)}`
+  const [day, today] = [dayFormat().format(at), dayFormat().format(now)]
+  const text = day === today ? timeFormat().format(at) : `${day} ${timeFormat().format(at).slice(0, 5)}`
   return html`<time datetime="${new Date(at).toISOString()}">${text}</time>`
 }
-
-export const number = new Intl.NumberFormat('en-US')
 
 /** Returns the hidden field of a form with the page to return to. */
 export const backTo = (path: string): Html => html`<input type="hidden" name="back" value="${path}">`
@@ -122,7 +125,7 @@ const clockBar = ({ now, offsetMs, path }: Surroundings): Html => {
   return html`<section class="clock" aria-label="Clock">
 <form id="clock-form" method="post" action="/clock">${backTo(path)}</form>
 <p id="clock" data-live="clock">
-<span class="now" data-now="${Math.round(now)}">${dayFormat.format(now)} ${timeFormat.format(now)}</span>
+<span class="now" data-now="${Math.round(now)}">${dayFormat().format(now)} ${timeFormat().format(now)}</span>
 <span class="${isMoved ? 'pill warn' : 'quiet'}">${isMoved ? `${spanText(offsetMs)} ahead` : 'system time'}</span></p>
 <p class="buttons">
 ${clockButton('1h', '+ 1 hour')}

@@ -1,8 +1,8 @@
 import { invocation } from '../../cli/next.ts'
-import { quantity } from '../../lib/quantity.ts'
+import { number, quantity } from '../../lib/quantity.ts'
 import { type Html, type HtmlPart, html } from '../../pages/html.ts'
 import { keptMails, type MailMode, mailModes } from '../catcher/catcher.ts'
-import { backTo, type ConsoleView, number, type Surroundings, searchForm, timeOf, urlWith } from './console.frame.ts'
+import { backTo, type ConsoleView, type Surroundings, searchForm, timeOf, urlWith } from './console.frame.ts'
 import { isCheckable, isFaulty, type MailLink } from './console.links.ts'
 import type { MailDigest, MailPage, ShownMail } from './console.mails.ts'
 import { maskText } from './console.shown.ts'
@@ -56,7 +56,7 @@ ${backTo(path)}
 </form>`
 
 const clearForm = (path: string, { total, found }: MailPage, search: string): Html => {
-  const label = search ? `Delete the ${number.format(found)} found` : `Clear all ${number.format(total)}`
+  const label = search ? `Delete the ${number(found)} found` : `Clear all ${number(total)}`
   return html`<form id="clear" method="post" action="/mail/clear" data-live="mail">
 ${backTo(path)}${search && html`<input type="hidden" name="q" value="${search}">`}
 ${found > 0 && html`<button id="clear-button" class="danger">${label}</button>`}
@@ -64,7 +64,7 @@ ${found > 0 && html`<button id="clear-button" class="danger">${label}</button>`}
 }
 
 const countText = ({ total, found }: MailPage, search: string): string =>
-  search ? `${number.format(found)} of ${number.format(total)} found` : `${number.format(total)} caught`
+  search ? `${number(found)} of ${number(total)} found` : `${number(total)} caught`
 
 const olderLink = ({ next }: MailPage, search: string): Html => {
   return html`<p id="older" data-live="mail" class="foot">${
@@ -93,7 +93,7 @@ ${clearForm('/mail', page, search)}
 <div id="no-mail" data-live="mail">${page.found === 0 && nothingFound(search)}</div>
 ${mailList(page, surroundings.now, search)}
 ${olderLink(page, search)}
-<p class="foot">The newest ${number.format(keptMails)} emails are kept, in the data folder; older ones are deleted.</p>`,
+<p class="foot">The newest ${number(keptMails)} emails are kept, in the data folder; older ones are deleted.</p>`,
 })
 
 /** The views of an email. */
@@ -168,7 +168,7 @@ const linkRow = (link: MailLink, checked: MailLook['checked']): Html =>
 const linksTab = ({ id }: ShownMail, { links, checked, search }: MailLook): Html => {
   if (links.length === 0) return html`<p class="empty">This email has no links.</p>`
   const faulty = links.filter(isFaulty).length
-  const sentence = `${number.format(faulty)} of ${quantity(links.length, 'link')} to fix.`
+  const sentence = `${number(faulty)} of ${quantity(links.length, 'link')} to fix.`
   return html`<form class="check" method="post" action="/mail/links">
 ${backTo(mailUrl(id, { tab: 'links', search }))}
 <p>${sentence} The console calls no other host, and no link that counts clicks.</p>

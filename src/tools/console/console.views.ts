@@ -1,7 +1,8 @@
 import { timeOfId } from '../../lib/ids.ts'
+import { number } from '../../lib/quantity.ts'
 import { type Html, type HtmlPart, html } from '../../pages/html.ts'
 import type { Calls, Deliveries, Shown, ShownCall } from './console.feed.ts'
-import { type ConsoleView, number, searchForm, timeOf } from './console.frame.ts'
+import { type ConsoleView, searchForm, timeOf } from './console.frame.ts'
 import { mailUrl, noMail } from './console.mail.views.ts'
 import type { MailDigest, MailPage } from './console.mails.ts'
 import { parseSearch } from './console.search.ts'
@@ -76,10 +77,10 @@ const mailLine = (mail: MailDigest, now: number, search: string): Html =>
 </a>
 </li>`
 
-const count = (n: number, one: string, many: string): string => `${number.format(n)} ${n === 1 ? one : many}`
+const count = (n: number, one: string, many: string): string => `${number(n)} ${n === 1 ? one : many}`
 
 const deliveryCount = (total: number, notVerified: number): string =>
-  `${count(total, 'delivery', 'deliveries')}, ${number.format(notVerified)} not verified`
+  `${count(total, 'delivery', 'deliveries')}, ${number(notVerified)} not verified`
 
 const list = (id: string, topic: string, rows: readonly Html[], kind = ''): Html =>
   html`<ol id="${id}" class="rows ${kind}" data-live="${topic}" data-rows>${rows}</ol>`
@@ -162,7 +163,7 @@ const findCalls = (calls: readonly ShownCall[], search: string): readonly ShownC
 }
 
 const foundOf = (search: string, found: number, kept: number, all: string): string =>
-  search ? `${number.format(found)} of ${number.format(kept)} found` : all
+  search ? `${number(found)} of ${number(kept)} found` : all
 
 export const webhooksView = (deliveries: Deliveries, search: string, now: number): ConsoleView => {
   const { total, notVerified, deliveries: kept } = deliveries.newest()
@@ -221,7 +222,7 @@ export const activityView = (
     topics: ['mail', 'deliveries', 'calls'],
     search,
     count: search
-      ? `${number.format(mail.found + items.length - mail.mails.length)} found`
+      ? `${number(mail.found + items.length - mail.mails.length)} found`
       : [
           count(mail.total, 'email', 'emails'),
           count(webhooks.total, 'webhook', 'webhooks'),
