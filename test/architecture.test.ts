@@ -247,6 +247,12 @@ test('a thread that waits for work loads neither what does the work nor zod', ()
   }
 })
 
+test('webhooks and their targets are changed without entities: svc listen would keep MikroORM loaded', () => {
+  const loads = imports.filter(({ to, isDynamic }) => isDynamic && /\.entities\.ts$/.test(to))
+  expect(loads.length).toBeGreaterThan(10)
+  expect(shown(loads.filter(({ from }) => ['webhooks', 'deliveries'].includes(room(from))))).toEqual([])
+})
+
 test('app/schedule.ts lists each file that defines jobs', () => {
   const defining = files.filter((file) => /^import \{.*\bdefineJob\b/m.test(readFileSync(join(root, file), 'utf8')))
   expect(defining.length).toBeGreaterThan(20)

@@ -82,19 +82,36 @@ export const planKey = ({ now }: Pick<Work, 'now'>, input: z.input<typeof NewKey
   }
 }
 
+const newColumns = columns(apiKeys, [
+  'id',
+  'accountId',
+  'name',
+  'hash',
+  'prefix',
+  'lastFour',
+  'scopes',
+  'createdAt',
+  'expiresAt',
+])
+
+const insertKey = statement(
+  'insert-key',
+  { parameters: newColumns.types },
+  `insert into api_keys (${newColumns.names}) values (${newColumns.values})`,
+)
+
 /** Creates a key. Only this result contains it: the database keeps its SHA-256, a prefix and the last four characters. */
 export const createKey = async (
   work: Work,
   input: z.input<typeof NewKey>,
 ): Promise<PlannedKey & { id: string; prefix: string; key: string }> => {
-  const { accountId, now } = work
+  const { sql, accountId, now } = work
   const planned = planKey(work, input)
   const { name, scopes = null, expiresAt } = planned
-  const [em, { ApiKey }] = await entitiesOf(work)
   const key = newKeyText()
   const prefix = key.slice(0, 13)
   const id = newId('key', now.getTime())
-  em.create(ApiKey, {
+  await sql(insertKey, {
     id,
     accountId,
     name,
@@ -105,7 +122,6 @@ export const createKey = async (
     createdAt: now,
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
   })
-  await em.flush()
   return { id, ...planned, prefix, key }
 }
 

@@ -6,8 +6,11 @@ import { newId } from '../lib/ids.ts'
 import { conflict, Problem } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
+import { statement } from '../store/statement.ts'
+import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
-import { entitiesOf, newTargetState, subscriptionOf } from './webhooks.find.ts'
+import { webhooks } from './webhooks.columns.ts'
+import { newTargetState, subscriptionOf } from './webhooks.find.ts'
 import type { NewSubscription, NewWebhook, Subscription } from './webhooks.shapes.ts'
 
 const webhookLimit = 50
@@ -24,12 +27,17 @@ interface Origin {
 export const inContractOrder = (types: readonly EventType[]): EventType[] =>
   eventTypes.filter((type) => types.includes(type))
 
+const countWebhooks = statement(
+  'count-webhooks',
+  { row: { count: 'int8' }, parameters: { accountId: 'text' } },
+  'select count(*) from webhooks where account_id = :accountId',
+)
+
 /** Locks the account's row while it counts webhooks, so that concurrent calls can't exceed the limit. */
 const requireBelowLimit = async (work: Work): Promise<void> => {
   await lockAccount(work)
-  const [em, { Webhook }] = await entitiesOf(work)
-  if ((await em.count(Webhook)) >= webhookLimit)
-    throw conflict(`An account can have at most ${webhookLimit} webhook subscriptions`)
+  const [row] = await work.sql(countWebhooks, { accountId: work.accountId })
+  if (row!.count >= webhookLimit) throw conflict(`An account can have at most ${webhookLimit} webhook subscriptions`)
 }
 
 /** A concurrent revocation of the key waits for this transaction and disables its webhook, or is visible here. */
@@ -37,6 +45,14 @@ const requireActiveKey = async (work: Work, keyId: string): Promise<void> => {
   if (!(await lockActiveKey(work, keyId)))
     throw new Problem('unauthorized', 'Missing or invalid Authorization: Bearer <apiKey>')
 }
+
+const newColumns = columns(webhooks, ['id', 'accountId', 'apiKeyId', 'events', 'createdVia', 'temporary', 'createdAt'])
+
+const insertRow = statement(
+  'insert-webhook',
+  { parameters: newColumns.types },
+  `insert into webhooks (${newColumns.names}) values (${newColumns.values})`,
+)
 
 const insertWebhook = async (work: Work, box: SecretBox, url: string, events: EventType[], origin: Origin) => {
   await requireBelowLimit(work)
@@ -46,10 +62,8 @@ const insertWebhook = async (work: Work, box: SecretBox, url: string, events: Ev
   const secret = newSigningSecret()
   const id = newId('whk', now.getTime())
   await createTarget(work, { id, kind: 'subscription', url, sealedSecret: box.seal(secret, id) })
-  const [em, { Webhook }] = await entitiesOf(work)
   const webhook = { id, apiKeyId, events, createdVia, createdAt: now }
-  em.create(Webhook, { ...webhook, accountId, temporary })
-  await em.flush()
+  await work.sql(insertRow, { ...webhook, accountId, temporary })
   return { id, secret, subscription: subscriptionOf({ ...webhook, url, ...newTargetState }) }
 }
 

@@ -48,9 +48,6 @@ export const newTargetState = {
   lastError: null,
 }
 
-/** The EntityManager of the unit of work and the entity. They are loaded on the first call, because listeners must not load them. */
-export const entitiesOf = (work: Work) => work.em(import('./webhooks.entities.ts'))
-
 const selected = `select ${ownColumns.list}, t.url, t.status, t.disabled_reason as "disabledReason",
   t.last_delivery_at as "lastDeliveryAt", t.last_failure_at as "lastFailureAt", t.last_error as "lastError"
   from webhooks w ${joinTarget('w')} where w.account_id = :accountId`

@@ -17,15 +17,24 @@ import { conflict, invalid } from '../lib/problem.ts'
 import type { SecretBox } from '../lib/secrets.ts'
 import { newSigningSecret } from '../lib/signature.ts'
 import { parseDuration } from '../lib/since.ts'
+import { statement } from '../store/statement.ts'
+import { types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
+import { webhooks } from './webhooks.columns.ts'
 import { inContractOrder } from './webhooks.create.ts'
-import { entitiesOf, lockWebhook, showWebhook } from './webhooks.find.ts'
+import { lockWebhook, showWebhook } from './webhooks.find.ts'
 import type { NewSubscription, Subscription, WebhookChange } from './webhooks.shapes.ts'
 
 export { createWebhook } from './webhooks.create.ts'
 export { listWebhooks, showWebhook } from './webhooks.find.ts'
 export { NewSubscription, NewWebhook, Subscription, WebhookChange } from './webhooks.shapes.ts'
 export { countPending, endOfOverlap }
+
+const setEvents = statement(
+  'set-events-of-webhook',
+  { parameters: types(webhooks, 'accountId', 'id', 'events') },
+  'update webhooks set events = :events where account_id = :accountId and id = :id',
+)
 
 /**
  * Changes the URL or the events of a subscription. Its id, secret and pending deliveries stay; their next attempts go to the new
@@ -42,20 +51,22 @@ export const updateWebhook = async (
   const url = change.url === undefined ? null : await publicUrl(app, change.url)
   return app.work(accountId, actor, async (work) => {
     const before = await lockWebhook(work, id)
-    if (change.events) {
-      const [em, { Webhook }] = await entitiesOf(work)
-      await em.nativeUpdate(Webhook, { id }, { events: inContractOrder(change.events) })
-    }
+    if (change.events) await work.sql(setEvents, { accountId, id, events: inContractOrder(change.events) })
     if (url !== null && url !== before.url) await redirectTarget(work, id, url)
     return showWebhook(work, id)
   })
 }
 
+const deleteRow = statement(
+  'delete-webhook',
+  { parameters: types(webhooks, 'accountId', 'id') },
+  'delete from webhooks where account_id = :accountId and id = :id',
+)
+
 /** Deletes a subscription and returns the number of cancelled deliveries. Throws Problem `not_found`. */
 export const deleteWebhook = async (work: Work, id: string): Promise<number> => {
   await lockWebhook(work, id)
-  const [em, { Webhook }] = await entitiesOf(work)
-  await em.nativeDelete(Webhook, { id })
+  await work.sql(deleteRow, { accountId: work.accountId, id })
   return deleteTarget(work, id)
 }
 

@@ -6,9 +6,10 @@
 
 import type { Sql } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
+import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { cancelWhere } from '../deliveries.cancel.ts'
-import type { DeliveryTarget } from '../deliveries.entities.ts'
+import { deliveryTargets } from '../deliveries.columns.ts'
 import { announceTargetsChanged } from '../deliveries.notices.ts'
 
 /*
@@ -72,22 +73,33 @@ export const closeTargets = async (work: Work): Promise<void> => {
   announceTargetsChanged(work, ids)
 }
 
-const setTarget = async (work: Work, id: string, values: Partial<DeliveryTarget>): Promise<void> => {
-  const [em, { DeliveryTarget }] = await work.em(import('../deliveries.entities.ts'))
-  await em.nativeUpdate(DeliveryTarget, { id }, values)
-}
+const markDeleted = statement(
+  'delete-target',
+  { parameters: { ...types(deliveryTargets, 'accountId', 'id'), now: 'timestamptz' } },
+  `update delivery_targets set status = 'deleted', deleted_at = :now, next_due_at = null
+   where account_id = :accountId and id = :id`,
+)
+
+const revive = statement(
+  'revive-target',
+  { parameters: types(deliveryTargets, 'accountId', 'id') },
+  `update delivery_targets set status = 'active', disabled_reason = null, timeouts = 0, quiet_until = null
+   where account_id = :accountId and id = :id`,
+)
 
 /** Deletes a target, in the unit of work. Returns how many deliveries it cancelled; the jobs cancel the rest. */
 export const deleteTarget = async (work: Work, id: string): Promise<number> => {
-  await setTarget(work, id, { status: 'deleted', deletedAt: work.now, nextDueAt: null })
+  const { sql, accountId, now } = work
+  await sql(markDeleted, { accountId, id, now })
   return cancelPending(work, [id])
 }
 
 /** Makes a target active again. Deliveries that were pending when it ended stay cancelled. */
 export const reviveTarget = async (work: Work, id: string): Promise<void> => {
-  await lockTargets(work.sql, work.accountId, [id])
+  const { sql, accountId } = work
+  await lockTargets(sql, accountId, [id])
   for (let count = atOnce; count === atOnce; ) count = await cancelPending(work, [id])
-  await setTarget(work, id, { status: 'active', disabledReason: null, timeouts: 0, quietUntil: null })
+  await sql(revive, { accountId, id })
 }
 
 const cancelSome = cancelWhere('cancel-deliveries-of-targets', `p.target_id = any(:ids) limit ${atOnce} for update`)

@@ -1,7 +1,7 @@
 import { parseCidrs } from '../../net/addresses.ts'
 import { checkWebhookUrl } from '../../net/webhook-url.ts'
 import { statement } from '../../store/statement.ts'
-import { types } from '../../store/tables.ts'
+import { columns, types } from '../../store/tables.ts'
 import type { App, Work } from '../../store/work.ts'
 import { deliveryTargets } from '../deliveries.columns.ts'
 import type { DeliveryTarget } from '../deliveries.entities.ts'
@@ -20,16 +20,29 @@ export const publicUrl = async ({ config, resolver }: App, url: string): Promise
   return url.search(foreign) === -1 ? url : href.replaceAll(foreign, encodeURIComponent)
 }
 
-const entitiesOf = (work: Work) => work.em(import('../deliveries.entities.ts'))
+const newColumns = columns(deliveryTargets, [
+  'id',
+  'accountId',
+  'kind',
+  'ownerId',
+  'url',
+  'sealedSecret',
+  'status',
+  'createdAt',
+])
+
+const insertTarget = statement(
+  'insert-target',
+  { parameters: newColumns.types },
+  `insert into delivery_targets (${newColumns.names}) values (${newColumns.values})`,
+)
 
 type NewTarget = Pick<DeliveryTarget, 'id' | 'kind' | 'url'> & { ownerId?: string; sealedSecret: string }
 
 /** Inserts an active target. Its secret is sealed with its id as context. */
 export const createTarget = async (work: Work, target: NewTarget): Promise<void> => {
-  const { accountId, now } = work
-  const [em, { DeliveryTarget }] = await entitiesOf(work)
-  em.create(DeliveryTarget, { ...target, accountId, status: 'active', createdAt: now })
-  await em.flush()
+  const { sql, accountId, now } = work
+  await sql(insertTarget, { ownerId: null, ...target, accountId, status: 'active', createdAt: now })
 }
 
 const redirect = statement(
