@@ -46,9 +46,11 @@ const sound = { 'sound.ts': 'export const one: number = 1\n' }
 /** Runs tests of this repository beside the checks of `project`, and sends the signal to the runner after the first test file. */
 const runTests = async (project: string, args: readonly string[], signal?: NodeJS.Signals) => {
   const folder = await mkdtemp(join(tmpdir(), 'run-'))
+  // Measured by the run of this test: each measurement takes half a second of CPU time.
+  const { TEST_SLOWNESS = '' } = process.env
   const run = spawnInTest('node', [join(root, 'test/run.ts'), ...args], {
     cwd: project,
-    env: { ...inherited(), TMPDIR: folder, NO_COLOR: '1' },
+    env: { ...inherited(), TMPDIR: folder, NO_COLOR: '1', TEST_SLOWNESS },
   })
   let output = ''
   for (const stream of [run.stdout, run.stderr]) stream.on('data', (chunk) => (output += chunk))

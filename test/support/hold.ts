@@ -12,23 +12,34 @@ interface Conditions {
 
 let holds = 0
 
+interface Hold {
+  /** Resolves once a session is stopped. */
+  reached(): Promise<unknown>
+  /** Terminates the stopped sessions, and lifts the hold. */
+  end(): Promise<void>
+  /** Lets the stopped sessions go on, and lifts the hold. */
+  release(): Promise<void>
+}
+
 /**
  * Stops every session that makes the change (such as `update on messages`) to a row that meets the conditions, so that a test can
- * kill what is in the middle of it. `end`, at the latest the end of the test, terminates the stopped sessions and lifts the hold.
+ * kill or signal what is in the middle of it. The hold ends with the test at the latest.
  */
 export const holdUp = async (
   { app }: { app: OpenApp },
   change: string,
   { when = 'true', after = 0 }: Conditions = {},
-): Promise<{ reached(): Promise<unknown>; end(): Promise<void> }> => {
+): Promise<Hold> => {
   const name = `hold_up_${++holds}`
-  await app.sql(`create sequence ${name}`)
+  const released = `${name}_released`
+  // Sessions see the value of a sequence at once, in the middle of their transactions too.
+  for (const sequence of [name, released]) await app.sql(`create sequence ${sequence}`)
   await app.sql(`create function ${name}() returns trigger language plpgsql as $$ begin
     if nextval('${name}') > ${after} then
       perform set_config('application_name', '${name}', true);
-      perform pg_sleep(3600);
+      while not (select is_called from ${released}) loop perform pg_sleep(0.1); end loop;
     end if;
-    return new; end $$`)
+    return coalesce(new, old); end $$`)
   await app.sql(`create trigger ${name} before ${change} for each row when (${when}) execute function ${name}()`)
   const stopped = () =>
     app.sql<{ pid: number }>(
@@ -36,11 +47,10 @@ export const holdUp = async (
       [name],
     )
   let isHeld = true
-  const end = async () => {
+  const lift = async (free: () => Promise<unknown>) => {
     if (!isHeld) return
     isHeld = false
-    const pids = (await stopped()).map(({ pid }) => pid)
-    await app.sql('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [pids])
+    await free()
     // It waits for what uses the table, longer than a statement may wait for a lock.
     await eventually(() =>
       app.sql(`drop function ${name} cascade`).then(
@@ -51,8 +61,17 @@ export const holdUp = async (
         },
       ),
     )
-    await app.sql(`drop sequence ${name}`)
+    await app.sql(`drop sequence ${name}, ${released}`)
   }
+  const terminate = async () => {
+    const pids = (await stopped()).map(({ pid }) => pid)
+    await app.sql('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [pids])
+  }
+  const end = () => lift(terminate)
   atEnd(end)
-  return { reached: () => eventually(async () => (await stopped()).length > 0), end }
+  return {
+    reached: () => eventually(async () => (await stopped()).length > 0),
+    end,
+    release: () => lift(() => app.sql(`select nextval('${released}')`)),
+  }
 }
