@@ -7,42 +7,6 @@ import type { Page } from '../pages/page.ts'
 import type { FilterParts } from '../segments/segments.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 
-/**
- * The features and their parts. Entities and routes are loaded on demand: `svc --help` needs neither, and a job's thread
- * needs no routes.
- */
-export const loadEntities = async () => {
-  const modules = await Promise.all([
-    import('../accounts/accounts.entities.ts'),
-    import('../contacts/contacts.entities.ts'),
-    import('../segments/segments.entities.ts'),
-    import('../activity/activity.entities.ts'),
-    import('../studio/studio.entities.ts'),
-    import('../results/results.entities.ts'),
-    import('../senders/senders.entities.ts'),
-    import('../suppressions/suppressions.entities.ts'),
-    import('../messages/messages.entities.ts'),
-    import('../bounces/bounces.entities.ts'),
-    import('../broadcasts/broadcasts.entities.ts'),
-    import('../engagement/engagement.entities.ts'),
-    import('../checkout/checkout.entities.ts'),
-    import('../forms/forms.entities.ts'),
-    import('../bookings/bookings.entities.ts'),
-    import('../deals/deals.entities.ts'),
-    import('../journeys/journeys.entities.ts'),
-    import('../lifecycle/lifecycle.entities.ts'),
-    import('../courses/courses.entities.ts'),
-    import('../webinars/webinars.entities.ts'),
-    import('../deliveries/deliveries.entities.ts'),
-    import('../webhooks/webhooks.entities.ts'),
-    import('../queue/queue.entities.ts'),
-    import('../store/clock.entities.ts'),
-    import('../store/installation.entities.ts'),
-    import('../store/tallies.entities.ts'),
-  ])
-  return modules.flatMap((module) => Object.values(module))
-}
-
 /** Loads the kinds of interactive blocks: how each is shown and answered. */
 export const loadBlocks = async (): Promise<BlockKind[]> => {
   const modules = await Promise.all([

@@ -2,11 +2,11 @@
  * Writes `x.columns.ts` beside each `x.entities.ts`: the tables with their columns, for statements. `npm run columns` runs it after a change
  * of an entity. The entities themselves would load MikroORM.
  */
-import { globSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
-import { type EntityClass, type EntityMetadata, type EntityProperty, MikroORM } from '@mikro-orm/postgresql'
+import { type EntityMetadata, type EntityProperty, MikroORM } from '@mikro-orm/postgresql'
 import { columnOf } from '../../src/store/tables.ts'
+import { entityFiles, loadEntityModules } from '../support/entities.ts'
 
 const src = join(import.meta.dirname, '../../src')
 
@@ -53,15 +53,14 @@ const pathIn = (line: string): string => line.slice(line.indexOf(' from '))
 
 /** Returns the sources of all `x.columns.ts`, by path. */
 export const generateColumns = async (): Promise<Map<string, string>> => {
-  const files = globSync('**/*.entities.ts', { cwd: src }).sort()
-  const modules = await Promise.all(files.map((file): Promise<Record<string, EntityClass>> => import(join(src, file))))
+  const modules = await loadEntityModules()
   const orm = await MikroORM.init({
     entities: modules.flatMap((module) => Object.values(module)),
     clientUrl: 'postgresql://localhost/none',
     ensureDatabase: false,
     logger: () => {},
   })
-  const sources = files.map((file, i): [string, string] => {
+  const sources = entityFiles.map((file, i): [string, string] => {
     const tables = Object.entries(modules[i]!)
       .map(([entity, made]) => [entity, orm.getMetadata().get(made)] as const)
       .filter(([, { tableName, pivotTable }]) => tableName && !pivotTable)

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { MikroORM } from '@mikro-orm/postgresql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadEntities } from '../../src/app/features.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { migrate, resetSchema, schemaState } from '../../src/store/schema.ts'
 import { cloneDatabase } from '../support/database.ts'
+import { loadEntities } from '../support/entities.ts'
 import { generateColumns } from './columns.ts'
 
 let url: string

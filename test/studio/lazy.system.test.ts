@@ -27,7 +27,8 @@ const loads = async (script: string) => {
 
 test('the daemon, jobs and commands do not load MJML at their start', async () => {
   const { mjml } = await loads(`
-    const { loadEntities, loadRoutes } = await import(${url('src/app/features.ts')})
+    const { loadRoutes } = await import(${url('src/app/features.ts')})
+    const { loadEntities } = await import(${url('test/support/entities.ts')})
     const { loadCommands } = await import(${url('src/tools/commands.ts')})
     await Promise.all([loadCommands(), loadEntities(), loadRoutes()])
     await import(${url('src/app/daemon/daemon.ts')})
