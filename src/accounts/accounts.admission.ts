@@ -24,7 +24,7 @@ const admissionTypes = {
   /** The quotas of which nothing is left, of those that the call needs. */
   usedUp: typed<Quota[]>('_text'),
 } as const
-export type Admission = RowOf<typeof admissionTypes>
+type Admission = RowOf<typeof admissionTypes>
 
 /** Returns the SHA-256 of the whole key in hex. Only this hash is stored, and keys are looked up by it. */
 export const hashKey = (key: string): string => hash('sha256', key)

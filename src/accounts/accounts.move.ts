@@ -134,7 +134,7 @@ const readQueueTables = statement(
 )
 
 /** Returns the tables of queues: their rows have the columns that queue/claims.ts describes. */
-export const queueTables = async (sql: Sql): Promise<string[]> => (await sql(readQueueTables)).map(({ name }) => name)
+const queueTables = async (sql: Sql): Promise<string[]> => (await sql(readQueueTables)).map(({ name }) => name)
 
 /** The SQL condition that the worker of the row `q` is alive. A dead one will never record its claim. */
 const isOfLivingWorker = `exists (select ${sessionOfWorker('q.worker')})`

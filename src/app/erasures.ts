@@ -11,7 +11,7 @@ import type { Config } from './config.ts'
  * written; its restore erases them again. The list is a file beside the database, so neither a restore nor `svc db reset` touches it.
  */
 
-export type Keeper = Pick<Config, 'erasuresFile' | 'secret'>
+type Keeper = Pick<Config, 'erasuresFile' | 'secret'>
 
 /** Identifies the secret of a line. */
 const markOf = (secret: string): string => secretFingerprint(secret).slice(0, 16)

@@ -71,7 +71,7 @@ const searches = {
   webinars: [search('webinars', title)],
 } satisfies Readonly<Record<string, readonly ReturnType<typeof search>[]>>
 
-export type NounWithIds = keyof typeof searches
+type NounWithIds = keyof typeof searches
 
 export const hasIds = (noun: string): noun is NounWithIds => Object.hasOwn(searches, noun)
 

@@ -262,7 +262,7 @@ const faulty = {
   used: typed<'read' | 'kept' | 'none'>('text'),
 } as const
 /** A block whose host’s busy times could not be read, or only with an error, when they were needed last. */
-export type FaultyCalendar = RowOf<typeof faulty>
+type FaultyCalendar = RowOf<typeof faulty>
 
 const readFaultyCalendars = statement(
   'faulty-busy-calendars',

@@ -23,7 +23,7 @@ const shownColumns = columns(bounceMailboxes, [...stored, 'readAt', 'error'])
 /** The columns of a mailbox as it is stored, from `bounce_mailboxes b`. */
 export const mailboxColumns = columns(bounceMailboxes, ['accountId', ...stored, 'updatedAt'], 'b')
 
-export type StoredMailbox = Omit<RowOf<typeof mailboxColumns.types>, 'accountId' | 'updatedAt'>
+type StoredMailbox = Omit<RowOf<typeof mailboxColumns.types>, 'accountId' | 'updatedAt'>
 
 const contextOf = (accountId: string): string => `bounces ${accountId}`
 

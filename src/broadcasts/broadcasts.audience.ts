@@ -9,7 +9,7 @@ import type { broadcasts } from './broadcasts.columns.ts'
 import type { Audience, Part } from './broadcasts.entities.ts'
 
 /** Lists and segments by id or name. */
-export interface AudienceInput {
+interface AudienceInput {
   list?: string[] | undefined
   /** Applies to each list. */
   where?: string | undefined

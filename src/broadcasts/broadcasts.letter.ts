@@ -12,7 +12,7 @@ export const choiceColumns = ['projectId', 'subject', 'variants', 'sender', 'rep
  * What a draft chooses of its letter. A null stands for the name of the project, the account's default sender, and that sender's
  * reply-to.
  */
-export type LetterChoice = Row<typeof broadcasts, (typeof choiceColumns)[number]>
+type LetterChoice = Row<typeof broadcasts, (typeof choiceColumns)[number]>
 
 const choiceOf = ({ sender, replyTo }: LetterChoice): FromChoice => ({
   ...(sender !== null && senderChoice(sender)),

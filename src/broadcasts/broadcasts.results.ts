@@ -5,13 +5,13 @@ import type { AccountSql } from '../store/work.ts'
 const parts = ['opened', 'clicked', 'answered', 'unsubscribed', 'bounced', 'complained'] as const
 
 /** Parts of the delivered emails, but `bounced` of those that were sent. They are null if there are none. */
-export type Rates = Record<(typeof parts)[number], number | null>
+type Rates = Record<(typeof parts)[number], number | null>
 
 /**
  * Results of a broadcast. `average` has the average rates of the `broadcasts` that were sent last before it, at most five. It is
  * null if there are none.
  */
-export interface BroadcastResults {
+interface BroadcastResults {
   stats: MailStats
   rates: Rates
   average: (Rates & { broadcasts: number }) | null

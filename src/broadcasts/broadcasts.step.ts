@@ -28,7 +28,7 @@ import { countSent, decideWinner, variantOf } from './broadcasts.variants.ts'
  * message; the unique key of each message ensures it too.
  */
 
-export const batchSize = 500
+const batchSize = 500
 /** After a longer interruption, only this much time is caught up at the broadcast's rate. */
 const catchUpMs = 2000
 const minWaitMs = 100
@@ -74,7 +74,7 @@ type State = RowOf<typeof stateTypes>
  * The result of a step: whether the next step can follow at once, otherwise after how long, if that is known. It is null if no step was
  * taken, because the broadcast is not due, is locked by another process, or has ended.
  */
-export type Step = { isMore: boolean; waitMs: number | null } | null
+type Step = { isMore: boolean; waitMs: number | null } | null
 
 const lockOpen = preparedStatement(
   'lock-broadcast',

@@ -50,7 +50,7 @@ const setTested = statement(
 type Sent = Omit<SendResult, 'id'> & { id?: string }
 
 /** A test email, and the version of the project that it shows. */
-export type TestResult = Sent & {
+type TestResult = Sent & {
   projectVersion: number
   /** The result for each subject, if there are several. */
   variants?: (Sent & { subject: string })[]

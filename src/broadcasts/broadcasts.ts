@@ -21,8 +21,8 @@ export {
   showBroadcast,
 } from './broadcasts.find.ts'
 export { queueBroadcast } from './broadcasts.queue.ts'
-export { type BroadcastResults, resultsOfBroadcast } from './broadcasts.results.ts'
+export { resultsOfBroadcast } from './broadcasts.results.ts'
 export { type Plan, planBroadcast, sendBroadcast } from './broadcasts.send.ts'
 export type { BroadcastView } from './broadcasts.shapes.ts'
 export { testBroadcast } from './broadcasts.trial.ts'
-export { type BroadcastDetail, openContestOf, showBroadcastInDetail } from './broadcasts.variants.ts'
+export { openContestOf, showBroadcastInDetail } from './broadcasts.variants.ts'

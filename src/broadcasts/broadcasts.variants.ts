@@ -109,7 +109,7 @@ const readVariants = statement(
 )
 
 /** A broadcast with the results of its variants, if it has several; `winner`: the subject that the rest got, or null. */
-export type BroadcastDetail = BroadcastView & {
+type BroadcastDetail = BroadcastView & {
   variants?: ({ subject: string } & VariantCounts)[]
   winner?: string | null
 }

@@ -4,7 +4,7 @@
  */
 
 /** The values of a closed set, or a function that imports them, so that `--help` does not load their module. */
-export type ClosedSet = readonly string[] | (() => Promise<readonly string[]>)
+type ClosedSet = readonly string[] | (() => Promise<readonly string[]>)
 
 export interface Place {
   description: string

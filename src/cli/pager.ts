@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-export interface Screen {
+interface Screen {
   /** Lines of the terminal. */
   rows: number
   columns: number

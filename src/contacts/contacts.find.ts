@@ -21,7 +21,7 @@ import {
 import { findList } from './lists/lists.ts'
 
 /** The context of a recorded read, which is one statement and needs no transaction. */
-export type Reader = Pick<App, 'sql' | 'database'> & Pick<Work, 'accountId' | 'actor' | 'now'>
+type Reader = Pick<App, 'sql' | 'database'> & Pick<Work, 'accountId' | 'actor' | 'now'>
 
 interface Question {
   email: string

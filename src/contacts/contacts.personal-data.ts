@@ -58,7 +58,7 @@ export const personalData: readonly PersonalDataPart[] = [
 ]
 
 /** All personal data about an address: its contacts, its verification result, and the rows of each part of other features. */
-export type Person = {
+type Person = {
   email: string
   contacts: Contact[]
   verification: Contact['verification']

@@ -106,7 +106,7 @@ const deleteDomains = statement(
 )
 
 /** Deletes cached DNS answers that expired before `before`, in batches with pauses. Returns the number of deleted rows. */
-export const purgeMailDomains = (
+const purgeMailDomains = (
   { sql }: Pick<App, 'sql'>,
   before: Date,
   signal?: AbortSignal,

@@ -51,14 +51,14 @@ export const notifyLeft = async (work: Work, emails: readonly string[]): Promise
 }
 
 /** Addresses that joined and left on a UTC day. */
-export interface ContactDay {
+interface ContactDay {
   /** `2026-11-23` */
   date: string
   added: number
   left: number
 }
 
-export interface ContactSpan {
+interface ContactSpan {
   added: number
   left: number
   days: ContactDay[]

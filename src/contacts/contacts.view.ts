@@ -20,7 +20,7 @@ export const contactTypes = {
   listFields: contactLists.columns.fields,
 } as const
 
-export type ContactRow = RowOf<typeof contactTypes>
+type ContactRow = RowOf<typeof contactTypes>
 
 /** SQL that joins list and address to contacts (c). */
 export const joinedToContact = `

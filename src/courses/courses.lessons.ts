@@ -23,7 +23,7 @@ const NewLesson = z.object({
 const LessonChange = NewLesson.partial()
 
 /** A lesson as the terminal shows it. */
-export type CourseLesson = LessonView & { courseId: string }
+type CourseLesson = LessonView & { courseId: string }
 
 const entitiesOf = (work: Work) => work.em(import('./courses.entities.ts'))
 

@@ -100,7 +100,7 @@ const countLessons = statement(
 )
 
 /** A lesson with the number of members who have finished it. */
-export type LessonProgress = LessonView & { finished: number }
+type LessonProgress = LessonView & { finished: number }
 
 /** Counts a course's members with an active key and those who have completed it, and for each lesson those who have finished it. */
 export const progressOfCourse = async (

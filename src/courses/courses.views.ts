@@ -109,7 +109,7 @@ export interface Visitor {
 }
 
 /** The certificate of a member who has completed a course. */
-export interface OwnCertificate extends Certificate {
+interface OwnCertificate extends Certificate {
   /** Relative to the course. */
   path: string
 }

@@ -18,7 +18,7 @@ import {
 } from './deals.shapes.ts'
 import { lockTargetStage } from './deals.target.ts'
 
-export interface DealFilter {
+interface DealFilter {
   pipelineId?: string | undefined
   stageId?: string | undefined
   status?: Deal['status'] | undefined

@@ -19,7 +19,7 @@ import { tallyingDeals } from './deals.stats.ts'
  */
 
 /** A stage with its pipeline. */
-export interface FoundStage extends StageView {
+interface FoundStage extends StageView {
   pipeline: PipelineView
 }
 

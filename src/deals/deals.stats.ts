@@ -26,14 +26,14 @@ export const tallyingDeals = (changes: string): string =>
      ) counted having count(*) > 0`)
 
 /** Deals that became won and lost on a UTC day. */
-export interface DealDay {
+interface DealDay {
   /** `2026-11-23` */
   date: string
   won: number
   lost: number
 }
 
-export interface DealSpan {
+interface DealSpan {
   /** Deals that are open now. */
   open: number
   /** Deals that became won and lost in the period. */

@@ -19,14 +19,14 @@ import { deliveriesChannel, noticesOf } from './deliveries.notices.ts'
  */
 
 /** A POST of the caller's own body, for whose end the caller waits: unsigned, with `key` as its X-Service-Idempotency-Key. */
-export interface Call {
+interface Call {
   url: string
   key: string
   body: string
 }
 
 /** The caller, which is notified by `Listener.deliveriesEnded`. */
-export interface Caller {
+interface Caller {
   kind: 'journey'
   id: string
 }

@@ -24,7 +24,7 @@ export const tallyingEnds = (ended: string, clock: string): string =>
      ) counted group by account_id, day`)
 
 /** Deliveries that ended on a UTC day. */
-export interface DeliveryDay {
+interface DeliveryDay {
   /** `2026-11-23` */
   date: string
   delivered: number

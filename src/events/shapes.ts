@@ -16,7 +16,7 @@ export const EventName = z
   .meta({ id: 'EventType', description: 'What an event is about' })
 
 /** Returns the name of an event's schema in the OpenAPI document: `DealStageChangedEvent`. */
-export const eventSchemaName = (type: string): string =>
+const eventSchemaName = (type: string): string =>
   `${type.replace(/(?:^|\W|_)(\w)/g, (_, letter: string) => letter.toUpperCase())}Event`
 
 const isTest = z.literal(true).optional().describe('Only in a test: what it says did not happen')

@@ -9,7 +9,7 @@ export interface AnswerFault {
 }
 
 /** The answers as texts by field name; or every fault, in the order of the fields. */
-export type Answers = { values: Record<string, string>; faults: null } | { values: null; faults: AnswerFault[] }
+type Answers = { values: Record<string, string>; faults: null } | { values: null; faults: AnswerFault[] }
 
 /** Returns the maximum length of an answer in UTF-16 units. */
 export const answerMaxLength = (type: FormField['type']): number => (type === 'textarea' ? 10_000 : 1_000)

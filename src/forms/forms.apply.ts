@@ -137,7 +137,7 @@ export const applyForms = async (
 }
 
 /** What `updateForm` changes; other properties stay. */
-export interface FormChange {
+interface FormChange {
   name?: string | undefined
   /** The list, by its id or name. */
   list?: string | undefined

@@ -19,20 +19,20 @@ import { confirmMail } from './forms.mails.ts'
  */
 
 /** The contact of a signup, in its list. */
-export interface Place {
+interface Place {
   listId: string
   rowId: string
   email: string
 }
 
-export interface Signup extends Place {
+interface Signup extends Place {
   form: { id: string; name: string }
   /** As in the entity. */
   fields: Record<string, string> | null
 }
 
 /** A signup that was submitted, with the fields of its form. */
-export interface SubmittedSignup extends Signup {
+interface SubmittedSignup extends Signup {
   shown: readonly FormField[]
 }
 

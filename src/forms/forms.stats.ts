@@ -145,7 +145,7 @@ interface Numbers {
 }
 
 /** Numbers of a form, which are the sums of its UTC days; `days` has no gaps. */
-export interface FormStats extends Numbers {
+interface FormStats extends Numbers {
   days: ({ date: string } & Numbers)[]
 }
 

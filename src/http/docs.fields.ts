@@ -3,7 +3,7 @@ import { type Html, type HtmlPart, html } from '../pages/html.ts'
 import type { JsonSchema, OpenApi, Parameter } from './openapi.ts'
 
 /** A part of the description of a type. */
-export type TypePart = { text: string } | { value: string } | { component: string }
+type TypePart = { text: string } | { value: string } | { component: string }
 
 const branchesOf = ({ anyOf, oneOf }: JsonSchema) => (anyOf ?? oneOf) as JsonSchema[] | undefined
 

@@ -14,7 +14,7 @@ export interface Caller {
   usedUp: readonly Quota[]
 }
 
-export interface Call<Params, Query, Body> {
+interface Call<Params, Query, Body> {
   readonly app: App
   readonly caller: Caller
   readonly params: Params

@@ -29,7 +29,7 @@ const counted = {
  * What became of a side of a `branch`, a `split` or a `wait-for`, in the newest runs that the journey still has. The summary is empty for
  * a version whose definition was deleted.
  */
-export type SideResults = RowOf<typeof counted> & { summary: string }
+type SideResults = RowOf<typeof counted> & { summary: string }
 
 type Fork = Pick<SideResults, 'version' | 'step' | 'kind' | 'summary'>
 

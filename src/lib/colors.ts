@@ -1,9 +1,9 @@
 /** Colours as `#1a2b3c` or `#abc`. */
 
-export type Channels = readonly [red: number, green: number, blue: number]
+type Channels = readonly [red: number, green: number, blue: number]
 
 /** Returns the channels from 0 to 255. */
-export const channelsOf = (color: string): Channels => {
+const channelsOf = (color: string): Channels => {
   const digits = color.slice(1)
   const pairs = digits.length === 3 ? [...digits].map((digit) => digit + digit) : digits.match(/../g)!
   return pairs.map((pair) => Number.parseInt(pair, 16)) as unknown as Channels

@@ -4,7 +4,7 @@ export interface Locale {
   timezone: string | null
 }
 
-export const plainLocale: Locale = { lang: null, timezone: null }
+const plainLocale: Locale = { lang: null, timezone: null }
 
 /** Returns the name of a time zone as it stands behind a time. */
 const zoneText = (timezone: string | null): string =>

@@ -9,7 +9,7 @@ const types: readonly [type: string, matches: (start: string) => boolean][] = [
 ]
 
 /** What is stored of an image beside its bytes. */
-export interface ImageFacts {
+interface ImageFacts {
   /** The media type. */
   type: string
   /** The beginning of its SHA-256, for its URL. */

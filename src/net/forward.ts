@@ -3,7 +3,7 @@ import { Agent } from 'undici'
 import { failureSentence } from './failure.ts'
 
 /** The answer to a forwarded request. Without an answer the status is 502, and `error` says why. */
-export interface Forwarded {
+interface Forwarded {
   status: number
   headers: Record<string, string>
   body: Buffer

@@ -8,7 +8,7 @@ import { type Html, html } from './html.ts'
  * links, the address and the privacy policy below. Its colour is used as far as it can be seen and read.
  */
 
-export interface BrandColors {
+interface BrandColors {
   /** The colour of buttons. */
   act: string
   onAct: string
@@ -55,11 +55,11 @@ ${layout}`
 }
 
 /** Returns whether a brand has anything to show. */
-export const hasBrand = ({ brandName, logo, color, postalAddress, privacyUrl }: Brand): boolean =>
+const hasBrand = ({ brandName, logo, color, postalAddress, privacyUrl }: Brand): boolean =>
   [brandName, logo, color, postalAddress, privacyUrl].some((value) => value !== null)
 
 /** What stands below pages and emails. */
-export interface Imprint {
+interface Imprint {
   /** The lines of name and address. */
   address: readonly string[]
   privacyUrl: string | null

@@ -8,7 +8,7 @@ import { type Html, html } from './html.ts'
  */
 
 /** An image that was set. `path` begins at the public URL. */
-export interface CoverImage {
+interface CoverImage {
   path: string
   size: ImageSize | null
 }

@@ -24,7 +24,7 @@ export interface MailBrand extends Brand {
   publicUrl: string
 }
 
-export interface PlainOptions {
+interface PlainOptions {
   /** What clients show beside the subject in the list of emails. */
   preheader: string
   /** The default is the subject. */

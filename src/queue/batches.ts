@@ -8,7 +8,7 @@ const lockedRetryMs = 200
 /** An item that failed in a batch of its own is tried once more after this long. */
 const secondTryMs = 1000
 
-export interface Batches<Item> {
+interface Batches<Item> {
   push(items: readonly Item[]): void
   /** The last batch failed because the database is unavailable: the batch is kept and tried again. */
   readonly isStuck: boolean

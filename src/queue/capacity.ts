@@ -19,7 +19,7 @@ export interface Policy {
 /** Returns the free capacity, or 0 while less than half of the limit is free: one claim then takes many rows, or none. */
 export const freeCapacity = (limit: number, claimed: number): number => (claimed * 2 <= limit ? limit - claimed : 0)
 
-export const earliest = (a: number | null, b: number | null): number | null =>
+const earliest = (a: number | null, b: number | null): number | null =>
   a === null || b === null ? (a ?? b) : Math.min(a, b)
 
 /** The due time from which on there may be unclaimed items, in microseconds since the epoch. */

@@ -67,7 +67,7 @@ export interface Engine<C extends Claim> {
 }
 
 /** An open queue of this process. */
-export interface Queue<C extends Claim> extends Engine<C> {
+interface Queue<C extends Claim> extends Engine<C> {
   /** Finishes started items, returns the rest to the queue, and ends the worker. */
   close(): Promise<void>
 }

@@ -148,7 +148,7 @@ const createObserver = () => {
 }
 
 /** The job under which a worker registers, and its queue. */
-export interface LeaseOf {
+interface LeaseOf {
   job: string
   queue: QueueName
 }

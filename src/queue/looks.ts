@@ -30,7 +30,7 @@ export const reportLooks = ({ looks, database }: Ports, found: Readonly<Record<s
 }
 
 /** What heartbeats find for a scheduler. */
-export interface Look {
+interface Look {
   /** The last heartbeat was answered just now, and found no work. */
   readonly isIdle: boolean
   close(): void

@@ -142,7 +142,7 @@ export const repeatUntil = async (...[bell, signal, report, turn]: Parameters<ty
 }
 
 /** A scheduler: it queries for due work, and holds no claim longer than a transaction. */
-export interface Schedule {
+interface Schedule {
   /**
    * Does the due work. Resolves with the longest wait until the next turn, in ms. Unless `isAsked`, it may do nothing if
    * heartbeats have found no work (looks.ts).

@@ -27,7 +27,7 @@ interface Values {
   void: ''
 }
 
-export type TypeName = keyof Values
+type TypeName = keyof Values
 
 declare const value: unique symbol
 
@@ -35,7 +35,7 @@ declare const value: unique symbol
 export type Typed<Value> = string & { readonly [value]: Value }
 
 /** A PostgreSQL type, as pg_type names it; with `?` if the value may be null. */
-export type Type = TypeName | `${TypeName}?` | Typed<unknown>
+type Type = TypeName | `${TypeName}?` | Typed<unknown>
 
 /** Names with their types, for the columns of a row or the parameters of a statement. */
 export type TypeMap = Readonly<Record<string, Type>>

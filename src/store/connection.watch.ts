@@ -55,7 +55,7 @@ const withoutWork = async (asking: Connection, silent: readonly Connection[]): P
   return silent.filter((one) => !isAtWork(one, sessions.get(one.token)))
 }
 
-export interface Watch extends Clock {
+interface Watch extends Clock {
   readonly connections: ReadonlySet<Connection>
   /** Watches a connection until its end. */
   add(connection: Connection): void

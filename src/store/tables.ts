@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { RowOf, TypeMap } from './column-types.ts'
 
 /** A table with its columns, by the names of their properties. `x.columns.ts` has those of the entities in `x.entities.ts`. */
-export interface Table<Columns extends TypeMap> {
+interface Table<Columns extends TypeMap> {
   readonly name: string
   readonly columns: Columns
 }
@@ -18,7 +18,7 @@ export const columnOf = (property: string): string => property.replace(/[A-Z]/g,
 type Some<Columns extends TypeMap> = { readonly [Name in keyof Columns]?: RowOf<Columns>[Name] | undefined }
 
 /** Some columns of a table. */
-export interface Columns<Picked extends TypeMap> {
+interface Columns<Picked extends TypeMap> {
   /** The SQL select list, with each column under the name of its property. */
   readonly list: string
   /** The SQL list of the columns' own names, for an insert. */

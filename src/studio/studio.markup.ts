@@ -7,7 +7,7 @@ import { urlParts } from './studio.urls.ts'
 /** The HTML of `html` blocks, written for an email, for the page of a live view, and as text. */
 
 /** What differs between an email and a page. */
-export interface MarkupLook {
+interface MarkupLook {
   /** The level of the heading above the blocks, and of the last one before this block. */
   above: number
   last: number

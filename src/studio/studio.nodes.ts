@@ -74,5 +74,5 @@ export const createPlaceholders = (): Placeholders => {
 }
 
 /** Returns an author's text as parts with escaped literals. */
-export const textParts = (text: string): Part[] =>
+const textParts = (text: string): Part[] =>
   tagParts(text).map((part) => (typeof part === 'string' ? escapeHtml(part) : part))

@@ -138,7 +138,7 @@ const recent = createCache<Template>(maxKept, (template) => lengthOf(template) <
 export const loadTemplate = (app: Pick<App, 'sql'>, ref: VersionRef): Promise<Template> =>
   recent(JSON.stringify([ref.accountId, ref.id, ref.version]), () => load(app, ref))
 
-export interface Rendering extends VersionRef {
+interface Rendering extends VersionRef {
   mergeData: MergeData
   links: Links
   /** The time to which conditions refer, in epoch ms. */

@@ -2,7 +2,7 @@ import { palette } from '../lib/palette.ts'
 import type { Theme } from './studio.blocks.ts'
 
 /** Defaults for values that a theme leaves out. There is no default logo. */
-export const themeDefaults = {
+const themeDefaults = {
   primary: palette.light.act,
   background: palette.light.card,
   text: palette.light.ink,

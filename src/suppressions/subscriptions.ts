@@ -6,7 +6,7 @@ import { isSuppressed, listSuppressions, type SuppressionView } from './suppress
 import { hasTopicId } from './topics.find.ts'
 
 /** Which marketing an address gets (docs/reference/api.md#suppressions-topics-and-preferences). */
-export interface Subscriptions {
+interface Subscriptions {
   /** Topic id to whether the address gets its emails. */
   topics: Record<string, boolean>
   /** It is false if the address gets no marketing, because it has unsubscribed from all or is suppressed for another reason. */

@@ -15,7 +15,7 @@ import { webinarRegistrations, webinars } from './webinars.columns.ts'
 type Change = z.output<typeof WebinarChange>
 
 /** The result of a change, and how many people it emails. */
-export interface WebinarUpdate {
+interface WebinarUpdate {
   webinar: WebinarView
   /** People with a seat or on the waitlist who get an email about the new time. */
   moved: number

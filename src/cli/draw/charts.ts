@@ -11,7 +11,7 @@ export interface Canvas {
 }
 
 /** A bar of a chart: its length is `value`. */
-export interface Bar {
+interface Bar {
   label: string
   value: number
   /** What is printed for the value; by default the number. */
@@ -19,12 +19,12 @@ export interface Bar {
 }
 
 /** A value and its limit, drawn as the filled part of a bar. Without a limit (null) there is no bar. */
-export interface Gauge extends Bar {
+interface Gauge extends Bar {
   limit: number | null
 }
 
 /** A row of a chart over time: the values of consecutive periods, such as days. */
-export interface Trend {
+interface Trend {
   label: string
   values: readonly number[]
   /** What is printed beside the values; by default their sum. */

@@ -3,7 +3,7 @@ import { Problem, shown } from '../../lib/problem.ts'
 import { type Cell, type Column, cellOf, headingOf } from './cells.ts'
 
 /** What a name in `--fields` selects. */
-export interface Field<Row> {
+interface Field<Row> {
   /** The property with --json. */
   name: string
   column: Column<Row>

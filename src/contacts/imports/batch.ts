@@ -19,7 +19,7 @@ export interface Reject {
 }
 
 /** Later rows of an address in a batch: how many changed the values of earlier rows, and how many did not. */
-export interface Repeats {
+interface Repeats {
   changed: number
   same: number
 }
@@ -44,7 +44,7 @@ export interface Batch {
 }
 
 /** What an export says of the people in a batch. */
-export interface States {
+interface States {
   /** Addresses that have opted out: they are in no write. */
   optOuts: OptOut[]
   /** Their rows, by the most severe reason. */

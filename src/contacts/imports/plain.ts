@@ -1,5 +1,5 @@
 /** The beginning of a file, before its first quote. */
-export interface Plain {
+interface Plain {
   /** Rows, in chunks. */
   rows: AsyncGenerator<string[][]>
   /** The rest of the file. Call it after reading `rows`. */

@@ -9,7 +9,7 @@ import { type CsvRow, readCsv } from './imports.csv.ts'
 import { parseVendor, partOf } from './vendors.ts'
 
 /** Flags about exports of other products. */
-export interface OriginFlags {
+interface OriginFlags {
   from?: string | undefined
   assumeSubscribed?: boolean | undefined
   keepNames?: boolean | undefined

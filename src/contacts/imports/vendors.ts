@@ -348,7 +348,7 @@ const plainFields = (values: readonly string[], names: readonly (string | null)[
 }
 
 /** How an export is read. */
-export interface VendorTable {
+interface VendorTable {
   /** The field of each column. It is null if it has none of its own. */
   fieldOf(header: string): string | null
   /** Fields that no single column has. */

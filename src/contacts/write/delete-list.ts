@@ -22,7 +22,7 @@ const batchSize = 1000
 const pauseFactor = 2
 
 /** A list that is being deleted, or will be. */
-export interface DeletedList {
+interface DeletedList {
   id: string
   name: string
 }

@@ -14,7 +14,7 @@ import { countContacts } from './write.count.ts'
  */
 
 /** A removal: of a whole list (`listId`), of an address from every list (`email`), or of an address from one list (both). */
-export interface Removed {
+interface Removed {
   listId?: string
   email?: string
   /** Row id of the address, if it has one. */
@@ -30,7 +30,7 @@ export interface Removal {
 }
 
 /** What other features changed because an address left one list; they add to it. */
-export interface LeavingEffects {
+interface LeavingEffects {
   /** Deals that name another list now. */
   deals: { id: string; title: string; listId: string }[]
   /** Journey runs that ended. */
@@ -71,7 +71,7 @@ const lockAddress = async ({ sql, accountId }: Work, email: string): Promise<str
 }
 
 /** Number of rows that `eraseContact` removes. */
-export interface Erasure {
+interface Erasure {
   email: string
   contacts: number
   rejects: number

@@ -13,7 +13,7 @@ import { type Outcome, writeAndRead, writeContacts } from './write-contacts.ts'
 type Writer = Pick<App, 'sql' | 'resolver' | 'now' | 'work' | 'database'>
 
 /** ContactUpsertResult (docs/reference/api.md#contactupsertresult). Identical data counts as `updated`. */
-export interface UpsertCounts {
+interface UpsertCounts {
   created: number
   updated: number
   skipped: number

@@ -23,7 +23,7 @@ import {
  */
 export type Outcome = 'created' | 'updated' | 'unchanged' | 'skipped'
 
-export interface WriteOptions {
+interface WriteOptions {
   /** Existing contacts of the list stay unchanged; their outcome is `skipped`. */
   keepExisting?: boolean
   /** If it is false, no contact events fire. */

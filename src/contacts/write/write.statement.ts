@@ -23,7 +23,7 @@ import type { AddressSignal } from '../verification/signals.ts'
  */
 
 /** A stored result that is not `valid`, or is older than a day (`old`), with the position of its address. */
-export type StoredResult = readonly [
+type StoredResult = readonly [
   place: number,
   status: VerificationResult['status'] | null,
   reasons: string[] | null,

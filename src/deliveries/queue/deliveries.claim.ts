@@ -70,7 +70,7 @@ export const claimDue = async (sql: Sql, worker: number, capacity: ClaimCapacity
  * Returns SQL that lowers `next_due_at` of targets to the given times. `rows` selects `id` and `due_at`. It skips targets that
  * another transaction has locked, and returns the ids of the others.
  */
-export const lowerDueTimes = (rows: string, condition = 'true') => `
+const lowerDueTimes = (rows: string, condition = 'true') => `
   update delivery_targets t set next_due_at = least(t.next_due_at, m.due_at), version = t.version + 1
   from (
     select l.row, greatest(m.due_at, l.quiet_until) as due_at from (${rows}) m cross join lateral (

@@ -29,7 +29,7 @@ const compares = (source: TagSource, { field, equals, contains, exists, greater,
 const splitValue = (runId: string, step: string): number =>
   (createHash('sha256').update(`${runId} ${step}`).digest().readUInt32BE(0) / 2 ** 32) * 100
 
-export interface Situation extends TagSource {
+interface Situation extends TagSource {
   runId: string
   /** The step's place, as `pathOf` names it. */
   place: string

@@ -91,7 +91,7 @@ export const resultOfKey = async (app: App, accountId: string, idempotencyKey: s
   }
 }
 
-export interface SendOptions {
+interface SendOptions {
   actor: string
   idempotencyKey?: string | undefined
   /** Whether it counts against the monthly quota of Send API calls. */

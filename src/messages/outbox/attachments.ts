@@ -10,7 +10,7 @@ import { messageAttachments } from '../messages.columns.ts'
  * a connection takes the message.
  */
 
-export interface NewAttachment extends Omit<Attachment, 'lines'> {
+interface NewAttachment extends Omit<Attachment, 'lines'> {
   content: Buffer
 }
 

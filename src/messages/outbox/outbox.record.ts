@@ -196,7 +196,7 @@ const correct = async (sql: Sql, results: readonly Result[]): Promise<Set<string
 }
 
 /** The outcome of recordMessages. Results in none of the lists belong to messages that this process has lost. */
-export interface Recorded {
+interface Recorded {
   written: Result[]
   /** Results that replaced `unknownState`, which was counted as failed before. */
   corrected: Result[]

@@ -18,7 +18,7 @@ export const hasMessages = `
   or exists (select from pending_suppressions order by account_id limit 1)`
 
 /** Parses the payload of `noticeOf`. Returns null for a payload that names no stream. */
-export const readNotice = (payload: string): (Stream & { since: number }) | null => {
+const readNotice = (payload: string): (Stream & { since: number }) | null => {
   const [since, accountId, batch = ''] = payload.split(' ')
   return accountId ? { accountId, batch, since: Number(since) } : null
 }

@@ -11,7 +11,7 @@ const finishMs = 2000
 const readyMs = 5000
 
 /** Sends messages of POST /send at once, in the process that inserted them, on the same path as the mail job. */
-export interface Sender {
+interface Sender {
   /** Resolves with the worker to claim under, or null while the database is unavailable. */
   ready(): Promise<number | null>
   /** An operator has paused the queue of messages: they are inserted unclaimed, and wait in it. */

@@ -17,7 +17,7 @@ const withdrawnTypes = {
 } as const
 
 /** A message that was withdrawn. */
-export type Withdrawn = RowOf<typeof withdrawnTypes>
+type Withdrawn = RowOf<typeof withdrawnTypes>
 
 const counting = 'select account_id, project_id, cause, day, metric, count from ended'
 
@@ -174,7 +174,7 @@ const cancelCall = statement(
 const uncancelledTypes = { id: 'text', to: 'text', ...types(messages, 'status') } as const
 
 /** A message of a cancelled call that is being sent, or has been. */
-export type Uncancelled = RowOf<typeof uncancelledTypes>
+type Uncancelled = RowOf<typeof uncancelledTypes>
 
 const readUncancelled = statement(
   'read-uncancelled-messages',

@@ -89,7 +89,7 @@ const spans: readonly [ms: number, name: string][] = [
 ]
 
 /** Returns the two largest units of a duration: `1 d 2 h`. */
-export const spanText = (ms: number): string => {
+const spanText = (ms: number): string => {
   let left = Math.round(Math.abs(ms) / 1000) * 1000
   const parts = spans.flatMap(([size, name]) => {
     const count = Math.floor(left / size)

@@ -14,7 +14,7 @@ const gmailMaxStyleBytes = 16 * 1024
 type Attributes = Readonly<Record<string, string>>
 
 /** A table cell whose first content is a link with padding. */
-export interface MailButton {
+interface MailButton {
   cell: Attributes
   link: Attributes
 }

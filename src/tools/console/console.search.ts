@@ -14,7 +14,7 @@ export interface Searched {
   fields: Readonly<Partial<Record<Field, string>>>
 }
 
-export type Matches = (row: Searched) => boolean
+type Matches = (row: Searched) => boolean
 
 const isField = (name: string): name is Field => (fields as readonly string[]).includes(name)
 

@@ -2,7 +2,7 @@ import { type DefaultTreeAdapterTypes, defaultTreeAdapter, parse } from 'parse5'
 
 /* The tree that parse5 makes of an email's HTML. An email may be nested deeply, so nothing here is recursive. */
 
-export type Node = DefaultTreeAdapterTypes.Node
+type Node = DefaultTreeAdapterTypes.Node
 export type Element = DefaultTreeAdapterTypes.Element
 
 /** Far beyond real emails. The time of parse5 grows with the square of the depth: 5,000 levels take two seconds. */

@@ -10,7 +10,7 @@ import { conflict } from '../../lib/problem.ts'
 /** The file that the running `svc dev` locks; it contains the URLs of its API and its console, a line each. */
 const claimFile = (dataDir: string): string => join(dataDir, 'dev')
 
-export interface Claim {
+interface Claim {
   /** Writes the URLs into the file: for the error of a second `svc dev`, and for `consoleUrl`. */
   publish(url: string, consoleUrl: string): Promise<void>
   release(): Promise<void>

@@ -3,7 +3,7 @@ import { type MailBrand, type PlainMail, type PlainPart, plainMail } from '../..
 import type { App } from '../../store/work.ts'
 
 /** The page URLs of a registration. Each is authorised only by its token. */
-export interface Links {
+interface Links {
   join: string
   calendar: string
   cancel: string

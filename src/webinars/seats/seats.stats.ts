@@ -13,7 +13,7 @@ type Numbers<Name extends string> = Record<Name, number>
 type Stats<Name extends string> = Numbers<Name> & { days: ({ date: string } & Numbers<Name>)[] }
 
 /** Numbers of a webinar's registrations (docs/reference/results.md#webinars), which are the sums of its UTC days; `days` has no gaps. */
-export type WebinarStats = Stats<(typeof statuses)[number]> | Stats<(typeof started)[number]>
+type WebinarStats = Stats<(typeof statuses)[number]> | Stats<(typeof started)[number]>
 
 const dayTypes = {
   day: 'text',

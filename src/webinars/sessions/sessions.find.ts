@@ -56,7 +56,7 @@ export const viewWebinar = (webinar: WebinarRow | Webinar): WebinarView => ({
 })
 
 /** What the operator sees beside the public view. */
-export type WebinarDetails = Pick<WebinarRow, 'durationMinutes' | 'timezone' | 'description'>
+type WebinarDetails = Pick<WebinarRow, 'durationMinutes' | 'timezone' | 'description'>
 
 const webinarId = types(webinars, 'accountId', 'id')
 

@@ -12,7 +12,7 @@ import type { WebinarRow } from '../sessions/sessions.find.ts'
  */
 
 /** What the pages show of a webinar. */
-export interface ShownSession {
+interface ShownSession {
   title: string
   description: string
   status: WebinarRow['status']
