@@ -34,7 +34,6 @@ export {
   fitted,
   harmless,
   jsonText,
-  type Money,
   mailboxText,
   moneyText,
   printable,
