@@ -29,7 +29,6 @@ const retrySeconds = 30
 /** An account is `moving` from the start of its export on, and `moved` once it can only work in another installation. */
 export type AccountState = 'active' | 'moving' | 'moved'
 
-/** Returns the state of an account by its `accounts.move`. */
 export const stateOf = (move: string | null): AccountState => {
   if (move === null) return 'active'
   return move === 'exported' ? 'moved' : 'moving'

@@ -110,7 +110,6 @@ export const allowsWebinarCourses = async ({ sql, accountId }: AccountSql): Prom
 export interface Usage {
   quota: Quota | 'contacts'
   used: number
-  /** It is null if the plan has no limit. */
   limit: number | null
 }
 

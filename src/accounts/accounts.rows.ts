@@ -12,7 +12,6 @@ export const activeAccounts = '(select id, name from accounts where deleted_at i
 /** Like `activeAccounts`, with those that are exported: pages find their account, and `requireHere` answers 503 or 410. */
 export const presentAccounts = '(select id, name from accounts where deleted_at is null)'
 
-/** All accounts, with only `id`. */
 export const allAccounts = '(select id from accounts)'
 
 /** SQL query, in parentheses: the ids of the accounts that are being deleted, or are exported. Nothing of them runs. */

@@ -16,7 +16,6 @@ import {
 
 interface Cancellation {
   by: 'attendee' | 'host'
-  /** It is null if no reason was given. */
   reason: string | null
 }
 

@@ -31,7 +31,6 @@ interface Window {
 
 const bounds = { occurrences: 20_000, steps: 400_000, ms: 3_000 } as const
 
-/** Returns whether a busy time is the entry of a booking. */
 export const isEntryOf = ({ uid }: BusySpan, bookingId: string | undefined): boolean =>
   uid !== undefined && uid === bookingId
 

@@ -41,7 +41,6 @@ const linkParts = ({ status }: BookingRow, { choose, cancel }: BookingLinks) => 
   ...(status === 'cancelled' ? [] : [{ label: 'Cancel the booking', url: cancel }]),
 ]
 
-/** Returns the description of a booking in a calendar. */
 export const entryDescription = (booking: BookingRow, links: BookingLinks): string =>
   linkParts(booking, links)
     .map(({ label, url }) => `${label}: ${url}`)

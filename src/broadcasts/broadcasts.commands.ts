@@ -38,7 +38,6 @@ const columns = properties<BroadcastView>(
 const followMs = 1000
 const noDaemon = 'Nothing is sent until a daemon runs: svc serve, or svc jobs run'
 
-/** The flags that describe a broadcast. */
 const describedFlags = {
   list: repeated('<id|name>', 'the recipients: the list’s active contacts when sending begins (repeatable)'),
   where: text('<filter>', 'only contacts of each list that meet this filter when sending begins'),

@@ -77,7 +77,6 @@ const BroadcastSchema = defineEntity({
     /** The recipients. It is null for those of one list or one segment, in the columns above. */
     audience: p.json<Audience>().nullable(),
     projectId: p.text().collation('C'),
-    /** The topic of its emails. */
     topicId: p.text().collation('C').nullable(),
     /** It is null for the project's name. */
     subject: p.text().nullable(),

@@ -36,7 +36,6 @@ export interface Plan extends Letter, Pick<BroadcastView, AudienceProperty> {
   listName?: string
   projectId: string
   topicId?: string
-  /** The name of the topic. */
   topicName?: string
   /** The version of the project that was tested last. It is null if there is none. */
   testedVersion: number | null

@@ -1,7 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/postgresql'
 import { tenantFilter } from '../store/tenant.ts'
 
-/** The payment provider of an account. */
 const PaymentProviderSchema = defineEntity({
   name: 'StoredPaymentProvider',
   tableName: 'payment_providers',

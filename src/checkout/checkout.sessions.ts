@@ -80,6 +80,5 @@ const test = ({ config, tokens, now }: Pick<App, 'config' | 'tokens' | 'now'>): 
   end: async () => {},
 })
 
-/** Returns the implementation of a provider. */
 export const openProvider = (app: App, provider: Provider): PaymentProvider =>
   provider.kind === 'stripe' ? stripe(app, provider) : test(app)

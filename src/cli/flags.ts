@@ -70,7 +70,6 @@ export const present = (description: string): Flag<boolean | undefined> => ({ de
 /** A switch that turns something off: the flag `events` is `--no-events`, and true without it. */
 export const absent = (description: string): Flag<boolean> => ({ description, isNegated: true })
 
-/** A flag that may be repeated. */
 export const repeated = (value: string, description: string, extra?: Pick<Place, 'noun'>): Flag<string[]> => ({
   value,
   description,

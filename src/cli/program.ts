@@ -69,7 +69,6 @@ const refuseMissing = (command: Command): never => {
   })
 }
 
-/** An error of the parser, with its command. */
 type Misuse = CommanderError & { command: Command }
 
 /** Makes a command throw instead of exiting, so that usage errors get their status in one place. */

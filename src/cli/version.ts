@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 
-/** Returns the version of the package. */
 export const version = (): string => {
   // One folder up from src/ in a checkout, two up from dist/src/ in a published package.
   for (const path of ['../../package.json', '../../../package.json']) {

@@ -105,5 +105,4 @@ const suppressionColumns = ['suppression', 'suppression_reason']
 export const suppressionColumn = (fields: readonly string[]): string =>
   suppressionColumns.find((name) => !fields.includes(name)) ?? suppressionColumns[0]!
 
-/** Returns whether a heading is that of the column. */
 export const isSuppressionColumn = (heading: string): boolean => suppressionColumns.includes(heading)

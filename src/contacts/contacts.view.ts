@@ -12,7 +12,6 @@ const verification = columns(addresses, ['verificationStatus', 'verificationReas
 /** The columns of a `ContactRow`, from contacts (c) `joinedToContact`, or from `contactsOfAddress`. */
 export const contactColumns = `${own.list}, ${verification.list}, l.name as "listName", l.fields as "listFields"`
 
-/** The types of `contactColumns`. */
 export const contactTypes = {
   ...own.types,
   ...verification.types,

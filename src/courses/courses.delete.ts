@@ -154,7 +154,6 @@ const unfinished = statement(
    where :only::text is null or c.account_id = :only order by c.id`,
 )
 
-/** Continues interrupted deletions of courses. */
 const finishCourseDeletions = continueDeletions(unfinished, (app, { accountId, id }, deletion) =>
   sweep(app, accountId, id, deletion),
 )

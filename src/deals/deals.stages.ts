@@ -18,7 +18,6 @@ import { tallyingDeals } from './deals.stats.ts'
  * deleted or changes its kind, the board is locked too (deals.board.ts).
  */
 
-/** A stage with its pipeline. */
 interface FoundStage extends StageView {
   pipeline: PipelineView
 }
@@ -225,7 +224,6 @@ const countOfStage = statement(
   'select count(*) as deals from deals where account_id = :accountId and stage_id = :stageId',
 )
 
-/** Returns the number of deals in a stage. */
 export const countDeals = async ({ sql, accountId }: Work, stageId: string): Promise<number> => {
   const [row] = await sql(countOfStage, { accountId, stageId })
   return row!.deals

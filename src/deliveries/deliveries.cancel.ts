@@ -30,7 +30,6 @@ export const cancelWhere = (name: string, where: string) =>
 export interface CallEnd {
   id: string
   status: EndedDelivery['status']
-  /** Number of attempts. */
   attempts: number
   lastStatus: number | null
   lastError: string | null

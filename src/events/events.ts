@@ -330,10 +330,8 @@ export const firesWhen = Object.fromEntries(events.map(({ type, summary }) => [t
   Record<EventType, string>
 >
 
-/** The shape of `data` by type. */
 export type DataShapes = { [T in EventType]: ReturnType<Extract<Events, { type: T }>['data']> }
 
-/** The `data` of one event type. */
 export type EventData<T extends EventType = EventType> = z.infer<DataShapes[T]>
 
 /** The envelope of an event, as it is delivered (docs/reference/events.md#envelope). */

@@ -4,7 +4,6 @@ import { type DataShapes, type EventType, events, eventTypes, firesWhen } from '
 
 export { type Contact, ContactShape, type Deal, DealShape, type EventData, type WebhookEvent } from './events.ts'
 
-/** The shape of `data` for each event type. */
 export const dataShapes = Object.fromEntries(events.map(({ type, data }) => [type, data()])) as DataShapes
 
 /** An event type. The error contains the given name, because one unknown name refuses the whole request. */

@@ -85,7 +85,6 @@ const FormConsentSchema = defineEntity({
     listId: p.text().collation('C'),
     formId: p.text().collation('C'),
     formName: p.text(),
-    /** The fields that the form had. */
     fields: p.json<FormField[]>(),
     /** The client's address. It is null if `SVC_CONSENT_ADDRESSES` was off. */
     address: p.text().nullable(),

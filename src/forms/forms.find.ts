@@ -12,7 +12,6 @@ import { forms } from './forms.columns.ts'
 
 const form = columns(forms, ['id', 'name', 'listId', 'fields', 'doubleOptIn', 'origins', 'createdAt', 'updatedAt'], 'f')
 
-/** A signup form. */
 export type Form = InEpochMs<RowOf<typeof form.types>>
 
 /** A form with the URL of its hosted page. */

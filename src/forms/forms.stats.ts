@@ -155,7 +155,6 @@ const numbersOf = ({ submissions = 0, confirmed = 0, people = 0 }: Readonly<Reco
   people,
 })
 
-/** Returns the numbers of a form, by its id. */
 export const formStats = async (work: AccountSql, formId: string): Promise<FormStats> => {
   const counted = await readDayCounts(work, formId, null)
   const total = numbersOf(sumCounts(counted))

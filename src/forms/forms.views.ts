@@ -60,7 +60,6 @@ ${field.options!.map(
 const completing = ({ name, type }: FormField): string | undefined =>
   type === 'email' ? 'email' : autocompletes.get(name.toLowerCase())
 
-/** Returns a field with its label, the entered value and its fault. */
 const fieldOf = (field: FormField, id: string, { values, faults }: Entered): Html => {
   const { name, label, type, required } = field
   const fault = faults.find((one) => one.name === name)

@@ -15,7 +15,6 @@ export interface GuideSection {
   code?: HtmlPart
 }
 
-/** Renders a block of code with a title. */
 export const codeBlock = (title: HtmlPart, code: string): Html =>
   html`<figure class="code"><figcaption>${title}</figcaption><pre tabindex="0"><code>${code}</code></pre></figure>`
 
@@ -221,5 +220,4 @@ ${table(
   code: [codeBlock('Receive events in TypeScript', receiver), codeBlock('Verify in Python', verifier)],
 })
 
-/** Returns the anchor of an event. */
 export const eventId = (type: string): string => `event-${type.replace(/\W/g, '-')}`

@@ -296,7 +296,6 @@ const svc = createClient({
 const result = await svc.${method}('${path}'${input.length > 0 ? `, {\n${input.join('\n')}\n}` : ''})`
 }
 
-/** Renders a value as a literal of Python. */
 const pythonLiteral = (value: unknown): string =>
   pretty(value)
     .replace(/: true\b/g, ': True')
@@ -322,10 +321,8 @@ response.raise_for_status()
 print(response.json())`
 }
 
-/** The languages of samples. */
 export const languages = ['curl', 'TypeScript', 'Python'] as const
 
-/** Returns the sample of a call in each language. */
 export const samplesOf = (base: string, operation: LocatedOperation): Record<(typeof languages)[number], string> => {
   const call = sampleCall(operation)
   return { curl: curl(base, call), TypeScript: typescript(base, call), Python: python(base, call) }

@@ -79,7 +79,6 @@ const successOf = ({ responses }: Operation): [status: string, schema: JsonSchem
     content ? [[status, content['application/json'].schema] as [string, JsonSchema]] : [],
   )
 
-/** Renders the refusals of an operation. */
 const refusals = ({ components }: OpenApi, { responses }: Operation): Html => {
   const named = components.responses as unknown as Record<string, { description: string }>
   const rows = Object.entries(responses as Record<string, Answer>).filter(([, { $ref }]) => $ref)

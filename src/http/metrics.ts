@@ -12,7 +12,6 @@ interface RequestSample {
 }
 
 export interface Metrics {
-  /** Counts a request. */
   answered(request: RequestSample): void
   /** Returns all metrics in Prometheus' text format, and its media type. */
   read(): Promise<{ type: string; text: string }>

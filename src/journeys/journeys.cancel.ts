@@ -226,7 +226,6 @@ const findUnfinishedDeletions = statement(
    where v.look_at is not null and not exists (select from journeys j where j.id = v.journey_id) and (:only::text is null or a.id = :only)`,
 )
 
-/** Continues interrupted deletions of journeys. */
 export const finishJourneyDeletions = continueDeletions(
   findUnfinishedDeletions,
   (app, { accountId, journeyId }, deletion) => sweep(app, accountId, journeyId, deletion),

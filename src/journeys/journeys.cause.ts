@@ -37,7 +37,6 @@ const journeyState = stateKey(
   (): JourneyState => ({ actors: [], causing: [], ended: new Set(), completing: new Set(), unstarted: new Map() }),
 )
 
-/** Returns the state of journeys in the unit of work. */
 export const journeyStateOf = (work: Work): JourneyState => work.state(journeyState)
 
 /** Returns the run that causes a change of a person: a run of that person that does the current step, else any other. It is null if none does. */

@@ -58,7 +58,6 @@ const treeColumns = (labels: ReadonlyMap<TreeStep, string>, names: ReadonlyMap<s
   ['VERSION', ({ version }) => version],
 ]
 
-/** Returns the definition as a file for `apply`. */
 const fileOf = async ({ id, name, enabled, definition }: JourneyDetail, { names }: Output): Promise<string> => {
   const { stringify } = await import('yaml')
   const text = JSON.stringify(definition)

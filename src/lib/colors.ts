@@ -2,7 +2,6 @@
 
 type Channels = readonly [red: number, green: number, blue: number]
 
-/** Returns the channels from 0 to 255. */
 const channelsOf = (color: string): Channels => {
   const digits = color.slice(1)
   const pairs = digits.length === 3 ? [...digits].map((digit) => digit + digit) : digits.match(/../g)!

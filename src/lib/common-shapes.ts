@@ -36,5 +36,4 @@ export const epochMs = (description: string) => {
   return shape
 }
 
-/** Returns whether a shape was made by `epochMs`. */
 export const isEpochMs = (shape: z.core.$ZodType): boolean => times.has(shape)

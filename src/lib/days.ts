@@ -19,7 +19,6 @@ export const datesBetween = (first: string, last: string): string[] => {
   return dates
 }
 
-/** Returns the time `days` days before. */
 export const daysBefore = (at: Date, days: number): Date => new Date(at.getTime() - days * dayMs)
 
 /** Returns the same day `months` months ago, or the last day of that month if it is shorter. */

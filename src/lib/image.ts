@@ -10,7 +10,6 @@ const types: readonly [type: string, matches: (start: string) => boolean][] = [
 
 /** What is stored of an image beside its bytes. */
 interface ImageFacts {
-  /** The media type. */
   type: string
   /** The beginning of its SHA-256, for its URL. */
   hash: string

@@ -89,7 +89,6 @@ const contentColumns = columns(
 export const detailList = `${viewList}, ${fromColumn}, ${contentColumns.list}, ${attachmentsOfMessage} as attachments,
   ${epochMs('m.dropped_at')} as "contentDroppedAt"`
 
-/** The types of `detailList`. */
 export const detailTypes = {
   ...viewTypes,
   from: fromType,
@@ -257,7 +256,6 @@ const projectMailTypes = {
 /** An email of a project, with what its tracked links and its live view need. */
 export type ProjectMail = RowOf<typeof projectMailTypes>
 
-/** Identifies a message. */
 export interface MessageKey {
   accountId: string
   id: string

@@ -10,7 +10,6 @@ interface Recipient {
   email: string
   /** The message with the link. It is null for a link without one, as messages of earlier versions have. */
   messageId: string | null
-  /** The topic of the message. */
   topicId: string | null
 }
 

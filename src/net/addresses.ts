@@ -1,7 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { trimEndOf } from '../lib/strings.ts'
 
-/** An address of a host. */
 export interface Address {
   address: string
   family: 4 | 6

@@ -13,7 +13,6 @@ import { style } from './style.ts'
 
 export { formStyle } from './style.ts'
 
-/** The content of a page. */
 export interface PageView {
   status?: number
   title: string
@@ -43,7 +42,6 @@ interface Redirect {
 
 /** An answer that is not a page: an image, a calendar entry, JSON. */
 export interface File {
-  /** Its media type. */
   type: string
   content: string | Buffer
   status?: number

@@ -5,7 +5,6 @@ import type { Database, Sql } from '../store/database.ts'
  * claims. Only the newest claim of an item may change it, so late results of a former owner have no effect.
  */
 
-/** A claim of one item. */
 export interface Claim {
   accountId: string
   id: string

@@ -47,7 +47,6 @@ const deleteHolds = statement(
   'delete from queue_holds where queue = any(:queues)',
 )
 
-/** Releases held queues. */
 export const releaseQueues = async (sql: Sql, queues: readonly QueueName[]): Promise<void> => {
   await sql(deleteHolds, { queues })
 }
@@ -58,7 +57,6 @@ const selectHeld = statement(
   'select queue from queue_holds order by queue',
 )
 
-/** Returns the names of the held queues. */
 export const readHeld = async (sql: Sql): Promise<QueueName[]> => (await sql(selectHeld)).map(({ queue }) => queue)
 
 // The schema of the backup may be older than the table. Its migration accepts the existing table.

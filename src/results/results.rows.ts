@@ -7,7 +7,6 @@ import { utcDay } from '../store/tallies.ts'
  * Results are counted in scopes: the account (''), the message's project, and the broadcast or journey that caused it.
  */
 
-/** Numbers of messages. */
 export type MessageMetric = 'sent' | 'failed' | 'cancelled' | 'suppressed' | 'bounced' | 'complained'
 /** Numbers of distinct people. */
 export type PersonMetric = 'opened' | 'clicked' | 'answered' | 'unsubscribed'

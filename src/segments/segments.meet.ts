@@ -6,7 +6,6 @@ import { compileFilter } from './segments.compile.ts'
  * Filters for single contacts. Every bare name that is not a term is a field, because the contacts may be in any list.
  */
 
-/** The place of a contact. */
 interface Place {
   listId: string
   rowId: string

@@ -31,7 +31,6 @@ const limits = { lock_timeout: '5s', idle_in_transaction_session_timeout: '30s' 
  */
 const planner = { enable_seqscan: 'off', jit: 'off', max_parallel_workers_per_gather: '0' } as const
 
-/** The settings of a connection of a pool. */
 export const poolSettings: Settings = { ...noticeLoss, ...noticeUnread, ...limits, ...planner }
 
 /** The settings of a connection outside the pool. */
@@ -52,7 +51,6 @@ export const queueSettings = {
   jit: 'off',
 } as const
 
-/** Returns settings as the option of a connection. */
 export const optionOf = (settings: Settings): string =>
   Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)

@@ -71,7 +71,6 @@ const noticeMs = 5000
 const types = new pg.TypeOverrides()
 types.setTypeParser(20, Number)
 
-/** Returns the `Sql` of one connection. */
 export const sqlOn =
   (client: { query(config: pg.QueryConfig): Promise<pg.QueryResult> }): Sql =>
   async <Row extends object>(query: string | Statement<Row, object>, ...[values]: [values?: object]) => {

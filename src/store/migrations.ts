@@ -24,7 +24,6 @@ interface MigrationClass {
   readonly batches?: string
 }
 
-/** Returns the class of a migration. */
 export const loadMigration = async (name: string): Promise<MigrationClass> => {
   const extension = import.meta.filename.slice(import.meta.filename.lastIndexOf('.'))
   const made = (await import(join(folder, `${name}${extension}`)))[name]

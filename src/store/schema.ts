@@ -174,7 +174,6 @@ const tableNames = statement(
   'select tablename::text as name from pg_tables where schemaname = current_schema()',
 )
 
-/** Returns the names of all tables in the schema. */
 export const readTableNames = async (sql: Sql): Promise<string[]> => (await sql(tableNames)).map(({ name }) => name)
 
 const functionSignatures = statement(

@@ -66,5 +66,4 @@ export const types = <Of extends TypeMap, Name extends keyof Of & string>(
   ...properties: readonly Name[]
 ): Pick<Of, Name> => columns(of, properties).types
 
-/** A row with some columns of a table. */
 export type Row<Of extends Table<TypeMap>, Name extends keyof Of['columns']> = RowOf<Pick<Of['columns'], Name>>

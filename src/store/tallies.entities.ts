@@ -9,7 +9,6 @@ const DayCountSchema = defineEntity({
   properties: {
     accountId: p.text().collation('C').primary(),
     subject: p.text().collation('C').primary(),
-    /** The UTC day. */
     day: p.date().primary(),
     /** The counts by name, without zeros. */
     counts: p.json<Record<string, number>>(),

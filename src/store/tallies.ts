@@ -20,7 +20,6 @@ export const utcDay = (at: string): string => `(${at} at time zone 'UTC')::date`
  */
 export const tallying = (rows: string): string => `insert into day_tallies (account_id, subject, day, counts) ${rows}`
 
-/** The counts of a day. */
 interface DayCounts {
   /** `2026-11-23` */
   day: string

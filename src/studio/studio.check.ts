@@ -78,7 +78,6 @@ const htmlFaults = async (placed: readonly Placed[]): Promise<Fault[]> => {
   )
 }
 
-/** Returns a fault for each condition with a mistake. */
 const conditionFaults = async (work: Work, placed: readonly Placed[]): Promise<Fault[]> => {
   const conditions = placed.flatMap(({ block: { showIf }, path }) =>
     typeof showIf === 'string' ? [{ showIf, path: [...path, 'showIf'] }] : [],

@@ -11,7 +11,6 @@ const columns = properties<ProjectView>('id', 'name', 'version', 'updatedAt')
 
 const appliedColumns = properties<AppliedProject>('id', 'name', 'outcome', 'version')
 
-/** Returns the project as a file for `apply`. */
 const fileOf = ({ id, content }: ProjectDetail): string => jsonText({ id, ...content }, 2)
 
 /** Returns the results of a project's emails, and what stands beside them: another feature has them. */

@@ -21,7 +21,6 @@ export const parseCondition = (text: string, terms: Pick<ReadonlySet<string>, 'h
 /** Characters of a value that are compared: more than a filter has, and as many as a field of a contact. Values of POST /send may have 8 MB. */
 const comparedLength = 10_000
 
-/** Returns whether merge data meets a condition at a time. */
 export const meetsCondition = (condition: Filter, data: MergeData, nowMs: number): boolean =>
   meets(condition, (field) => (Object.hasOwn(data, field) ? data[field]!.slice(0, comparedLength) : undefined), nowMs)
 

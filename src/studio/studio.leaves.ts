@@ -24,7 +24,6 @@ export interface RenderContext {
   theme: FullTheme
   placeholders: Placeholders
   levels: ReadonlyMap<string, number>
-  /** That of the project. */
   lang: string | undefined
 }
 

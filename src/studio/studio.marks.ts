@@ -19,7 +19,6 @@ export const withMarks = (text: string): { source: string; tags: readonly Tag[] 
   return { source: source.join(''), tags }
 }
 
-/** Returns whether a text has marks. */
 export const hasMarks = (text: string): boolean => marks.test(text)
 
 /** Returns a text with marks as parts; `write` escapes its literals. */

@@ -48,7 +48,6 @@ const inlineHtml = (token: Token, tags: readonly Tag[], look: Look): Part[] => {
   }
 }
 
-/** Returns a text as parts of HTML. */
 export const richHtml = (text: string, look: Look): Part[] => {
   const { tokens, tags } = parsed(text)
   const parts: Part[] = []
@@ -90,7 +89,6 @@ const inlineText = (tokens: readonly Token[], tags: readonly Tag[], indent: stri
   return parts
 }
 
-/** Returns a text as parts of plain text. */
 export const richText = (text: string): Part[] => {
   const { tokens, tags } = parsed(text)
   const parts: Part[] = []

@@ -25,7 +25,6 @@ export const Font = z
     'must be font names with commas between them',
   )
 
-/** A length in pixels. */
 export const pixels = (min: number, max: number) => z.int().min(min).max(max)
 
 export const Options = z

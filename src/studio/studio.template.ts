@@ -171,7 +171,6 @@ export const linksIn = (template: Template, mergeData: MergeData): Map<number, {
 export const fillHtml = (parts: readonly Part[], data: MergeData): string =>
   fill(parts, { data, links: previewLinks, nowMs: 0, write: escapeHtml })
 
-/** Returns the parts with adjacent literals merged. */
 export const mergeLiterals = (parts: readonly Part[]): Part[] => {
   const result: Part[] = []
   for (const part of parts) {

@@ -35,7 +35,6 @@ const requireUnsubscribed = async (reason: string | undefined): Promise<void> =>
     throw new Problem('usage', '--topic implies --reason unsubscribed')
 }
 
-/** Finds the topic of `--topic`. */
 const topicOf = async (work: Context['work'], ref: string | undefined): Promise<TopicView | null> => {
   if (ref === undefined) return null
   const { findTopic } = await import('./suppressions.ts')

@@ -17,7 +17,6 @@ interface SuppressionCounts {
   skipped?: number
 }
 
-/** A rejected row, and why. */
 interface RejectedRow {
   line: number
   email: string

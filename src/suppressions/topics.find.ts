@@ -59,6 +59,5 @@ const readId = preparedStatement(
   `select where ${isTopic(':accountId', ':id')}`,
 )
 
-/** Returns whether the account has the topic with this id. */
 export const hasTopicId = async ({ sql, accountId }: AccountSql, id: string): Promise<boolean> =>
   (await sql(readId, { accountId, id })).length > 0

@@ -129,7 +129,6 @@ const courses = async ({ work }: Context) => {
   return titled(await work(listCourses))
 }
 
-/** Returns the registrations of the given webinar. */
 const registrations = async ({ app, work }: Context, given: Given) => {
   const { findWebinar, listRegistrations } = await import('../webinars/webinars.ts')
   const [webinar] = given('<webinar>')

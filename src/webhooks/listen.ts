@@ -11,7 +11,6 @@ import { watch } from './listen.watch.ts'
 import { type Answer, type Arrival, openReceiver } from './receiver.ts'
 import { createWebhook } from './webhooks.ts'
 
-/** One delivery, as it was received and answered. */
 export interface ReceivedDelivery {
   /** epoch ms of its arrival */
   at: number

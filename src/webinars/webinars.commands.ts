@@ -31,7 +31,6 @@ const registrationColumns: Column<RegistrationView>[] = [
 
 const attendeeColumns = properties<AttendeeView>('email', 'name', 'firstSeenAt', 'lastSeenAt', 'minutes')
 
-/** The statuses of registrations. */
 const statuses = ['confirmed', 'waitlisted', 'cancelled'] as const
 
 const isCount = (text: string): boolean => /^\d+$/.test(text)

@@ -21,7 +21,6 @@ const firstWaitMs = 1_000
 const longestWaitMs = 30_000
 
 interface JobRecord {
-  /** Consecutive failures. */
   failures: number
   /** When its thread started. It is null if none runs. */
   startedAt: number | null

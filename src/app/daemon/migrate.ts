@@ -56,7 +56,6 @@ const stepText = ({ migration, change, online, statement, table, rows, seconds }
   return `${how}: ${verb} … ${table}, ${quantity(rows, 'row')}, about ${number(seconds)} s`
 }
 
-/** Returns a plan for people. */
 export const shownPlan = ({ steps, daemons, ...plan }: Plan): Record<string, unknown> => ({
   ...plan,
   steps: steps.map(stepText),

@@ -20,7 +20,6 @@ export interface QueueState {
 export const namedQueues = (name: string | undefined): readonly QueueName[] =>
   name === undefined ? queueNames : [queueOfName(name)]
 
-/** Returns the state of queues. */
 export const showQueues = async (app: Pick<App, 'sql'>, queues: readonly QueueName[]): Promise<QueueState[]> =>
   (await readQueues(app))
     .filter(({ queue }) => queues.includes(queue))

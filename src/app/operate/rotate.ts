@@ -53,7 +53,6 @@ export const sealedColumns = [
 
 const ofAccounts = sealedColumns.filter(({ table }) => table !== 'installation')
 
-/** Returns the sealed texts of an account, opened. */
 export const openSealed = async (sql: Sql, box: SecretBox, accountId: string): Promise<SealedText[]> => {
   const texts: SealedText[] = []
   for (const { table, column, context } of ofAccounts) {

@@ -152,7 +152,6 @@ export const cellOf = (name: string, value: unknown): Cell => {
 /** Returns the heading of a property: `CREATED AT` for `createdAt`. */
 export const headingOf = (property: string): string => property.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toUpperCase()
 
-/** The properties of a row that are cells. */
 type CellName<Row> = {
   [Name in keyof Row & string]: Row[Name] extends Exclude<Cell, Money> ? Name : never
 }[keyof Row & string]

@@ -93,7 +93,6 @@ export interface Layout {
   below: readonly number[]
   /** The headings of the hidden columns. */
   hidden: readonly string[]
-  /** Whether ids are shortened. */
   hasShortIds: boolean
 }
 
@@ -287,7 +286,6 @@ const chars = { ...Object.fromEntries(none), middle: ' '.repeat(gap) }
 
 interface DrawingRows {
   isColoured?: boolean
-  /** Whether the heading is drawn. */
   hasHead?: boolean
   /** Texts of more lines are cut. Without it, no text is. */
   maxLines?: number

@@ -81,7 +81,6 @@ const askMap = async ({ out }: Context, file: FileFormat): Promise<Record<string
   }
 }
 
-/** Returns whether the list exists. */
 const listExists = async ({ work }: Context, list: string): Promise<boolean> => {
   try {
     await work((w) => findList(w, list))

@@ -13,7 +13,6 @@ export interface Table {
 }
 
 interface TableOptions {
-  /** The value of `--map`. */
   map: string
   encoding: string
   signal: AbortSignal

@@ -1,7 +1,6 @@
 import type { Source } from './file.ts'
 import { readCsv } from './imports.csv.ts'
 
-/** The detected format of a file. */
 export interface FileFormat {
   encoding: string
   delimiter: string

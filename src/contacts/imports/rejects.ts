@@ -44,7 +44,6 @@ interface ReasonCount {
   rows: number
 }
 
-/** How many reasons are shown. */
 const shownReasons = 3
 
 /** Returns the most frequent reasons with their numbers of rows. */

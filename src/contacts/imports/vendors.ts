@@ -340,7 +340,6 @@ const consentOf = (source: string, agreedAt: string): Fields => {
   return { [consentFields.source]: source, ...(at !== '' && { [consentFields.at]: at }) }
 }
 
-/** Returns the values of columns that are fields. */
 const plainFields = (values: readonly string[], names: readonly (string | null)[]): Fields => {
   const fields: Fields = {}
   for (const [i, name] of names.entries()) if (name !== null && i < values.length) fields[name] = values[i]!

@@ -53,7 +53,6 @@ export interface Draft extends ContactWrite {
 
 /** The writes in groups, according to a read without locks. Each group is in the order of the addresses. */
 export interface Classified {
-  /** Addresses that are new to the account. */
   newAddresses: Draft[]
   /** Addresses of the account that are not in the list yet. */
   newMembers: Draft[]

@@ -21,7 +21,6 @@ interface Removed {
   rowId?: string
 }
 
-/** What a removal has deleted. */
 export interface Removal {
   /** Removed contacts (rows in lists). */
   contacts: number

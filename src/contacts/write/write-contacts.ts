@@ -139,7 +139,6 @@ export const writeContacts = async (
 
 /** What `apply` did. */
 interface Applied {
-  /** Contacts that are new to the account. */
   added: NewContact[]
   /** Previous fields of changed contacts, by address. */
   changed: ReadonlyMap<string, Fields>

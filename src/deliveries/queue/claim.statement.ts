@@ -302,7 +302,6 @@ const posted = {
 /** A claimed delivery with everything that posting it needs. */
 export type ClaimedDelivery = RowOf<typeof posted> & { worker: number }
 
-/** Claims due deliveries. */
 export const claimDeliveries = preparedStatement(
   'claim-deliveries',
   {

@@ -10,7 +10,6 @@ import { tallyingEnds } from '../deliveries.stats.ts'
 import type { ClaimedDelivery } from './claim.statement.ts'
 import { goneStatus } from './post.ts'
 
-/** The result of one claim. */
 export interface Result {
   claimed: ClaimedDelivery
   tries: number
@@ -66,7 +65,6 @@ const encode = (results: readonly Result[]): string =>
 /** A delivery after its attempt was recorded. */
 const recorded = {
   id: 'text',
-  /** Number of attempts. */
   attempts: 'int4',
   /** The time of the next attempt, in microseconds since the epoch. It is null if there is none. */
   dueAt: 'int8?',

@@ -150,7 +150,6 @@ export const createEndpoints = () => {
   }
 
   return {
-    /** Returns the capacity of the next claim. */
     capacity(nowMs: number): ClaimCapacity {
       forgetIdle(nowMs)
       const left = { new: permits.left('new'), hanging: permits.left('hanging') }

@@ -60,7 +60,6 @@ export interface BlockSummary {
 }
 
 export interface ProjectSummary {
-  /** Interactions by kind. */
   counts: Partial<Record<InteractionKind, number>>
   blocks: BlockSummary[]
 }

@@ -36,7 +36,6 @@ const notice = (page: BlockPage, options: readonly string[]): Html | null => {
 </p>`
 }
 
-/** Returns a button for each option. */
 const optionButtons = (page: BlockPage, options: readonly string[], className = 'options'): Html =>
   html`${notice(page, options)}
 <div class="${className}">${options.map((text) => option(text, givenOf(page), page.chosen))}</div>`

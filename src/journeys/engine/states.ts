@@ -32,7 +32,6 @@ export interface RunState {
   readonly reason: string | null
   /** The place of the next step. It is null once the run has ended. */
   readonly cursor: Cursor | null
-  /** Number of completed steps. */
   readonly stepNo: number
   readonly dueAt: number
   /** The event that it waits for. It is null at a waiting `wait-for` whose event has arrived. */

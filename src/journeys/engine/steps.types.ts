@@ -2,7 +2,6 @@ import type { Contact } from '../../contacts/contacts.ts'
 import type { Step } from '../definition/definition.schema.ts'
 import type { Side } from '../definition/walk.ts'
 
-/** A step of one kind. */
 export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>
 
 /**
@@ -20,7 +19,6 @@ export type RunContext = Record<string, unknown>
 /** The data of a trigger, `data` of the run's context. */
 export type RunData = Readonly<Record<string, string>>
 
-/** A run at a step with an effect. */
 export interface RunAtStep {
   runId: string
   journeyId: string

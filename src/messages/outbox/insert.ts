@@ -50,7 +50,6 @@ export interface NewMessage {
   copy?: { kind: 'to'; of: null } | { kind: 'cc' | 'bcc'; of: string } | undefined
   /** Why it can't be sent. It is null if it can. */
   error: string | null
-  /** The number of attachments of its call. */
   attachments?: number | undefined
   /** When it will be sent. Then no worker claims it at once. Without a time it is sent as soon as possible. */
   scheduledAt?: Date | undefined
@@ -101,7 +100,6 @@ const draftColumns = columns(messages, [
   'error',
 ])
 
-/** The messages of one statement. */
 const drafts = rowset({ ...draftColumns.types, ...types(messageQueue, 'isPatient') })
 
 const noContent = { html: null, text: null, calendar: null, projectId: null, version: null, mergeData: null }

@@ -123,7 +123,6 @@ export const createRelayQueues = () => {
       }
     },
 
-    /** Queues a claimed message. */
     push(claimed: ClaimedMessage, nowMs: number): void {
       const key = relayKeyOf(claimed)
       relayKeys.set(claimed.accountId, key)

@@ -39,7 +39,6 @@ export const noticeOf = ({ accountId, batch }: Stream, dueAt: number): string =>
 
 export const queueTable = 'message_queue'
 
-/** A message that this process has claimed. */
 export interface ClaimedMessage extends Claim {
   /** It is empty for a message without a batch. */
   batch: string

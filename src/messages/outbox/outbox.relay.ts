@@ -54,7 +54,6 @@ export class RelayQueue extends Endpoint<ClaimedMessage> {
     return Math.max(0, most - this.counts.large)
   }
 
-  /** Adds a claimed message. */
   push(claimed: ClaimedMessage): void {
     this.counts[kindOf(claimed)]++
     this.#enqueue(claimed)

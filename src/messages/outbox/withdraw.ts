@@ -16,7 +16,6 @@ const withdrawnTypes = {
   isTaken: 'bool',
 } as const
 
-/** A message that was withdrawn. */
 type Withdrawn = RowOf<typeof withdrawnTypes>
 
 const counting = 'select account_id, project_id, cause, day, metric, count from ended'

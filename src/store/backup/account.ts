@@ -50,7 +50,6 @@ const damaged = (cause?: Error) =>
 interface Export {
   accountId: string
   passphrase: string
-  /** Version of this program. */
   version: string
   /** Returns the account's own row, with the id of its export. */
   readRow(sql: Sql): Promise<AccountHeader['account']>

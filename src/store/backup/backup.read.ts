@@ -61,7 +61,6 @@ const requireSecret = ({ secretFingerprint }: Header, fingerprint: string): void
   })
 }
 
-/** Receives the rows of one table. */
 type Take = (head: TableHead, rows: AsyncIterable<Buffer>) => Promise<void>
 
 /** Passes the rows of each table to `takeRows`, one table after the other. Returns the content of the end frame. */
@@ -207,7 +206,6 @@ interface RestoreOptions {
 interface Restored {
   /** epoch ms */
   createdAt: number
-  /** Number of rows by table. */
   rows: Record<string, number>
 }
 

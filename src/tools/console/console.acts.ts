@@ -16,7 +16,6 @@ interface Ports {
   now(): Date
   /** Returns the ids of the emails that match a search. */
   findMails(search: string): Promise<string[]>
-  /** Checks the links of an email. */
   checkLinks(id: string): Promise<void>
 }
 

@@ -119,7 +119,6 @@ export const backTo = (path: string): Html => html`<input type="hidden" name="ba
 const clockButton = (value: string, label: string): Html =>
   html`<button name="by" value="${value}" id="clock-${value}" form="clock-form">${label}</button>`
 
-/** Returns the clock with its buttons. */
 const clockBar = ({ now, offsetMs, path }: Surroundings): Html => {
   const isMoved = Math.abs(offsetMs) >= 1000
   return html`<section class="clock" aria-label="Clock">
@@ -154,7 +153,6 @@ ${backTo(path)}
 </form>`
 }
 
-/** Returns the document of a view. */
 export const consoleDocument = (view: ConsoleView, surroundings: Surroundings): string =>
   html`<!doctype html>
 <html lang="en">

@@ -14,7 +14,6 @@ import { parseSearch, type Searched } from './console.search.ts'
 
 /** A summary of an email for lists. It is cached, since parsing an email takes a millisecond. */
 export interface MailDigest extends MailView {
-  /** The beginning of the text. */
   beginning: string
   attachments: number
   searched: Searched

@@ -3,7 +3,6 @@ import { Worker } from 'node:worker_threads'
 import type { Config } from '../../app/config.ts'
 import type { Demo } from './demo.ts'
 
-/** The data of the thread. */
 export interface TemplateData {
   config: Config
   written: NonNullable<Demo['written']>

@@ -31,7 +31,6 @@ export interface MailFacts {
   /** How dates are written. The default is English, in UTC. */
   locale?: Locale
   links: Links
-  /** The recording. */
   replayUrl?: string | null
   brand?: MailBrand
 }

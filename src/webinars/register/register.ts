@@ -57,5 +57,4 @@ export const findPublicWebinar = async (
   return { ...row, locale: await readLocale({ sql: app.sql, accountId: row.accountId }, row.timezone) }
 }
 
-/** Returns the URL of the page to register. */
 export const registerUrl = ({ config }: Pick<App, 'config'>, id: string): string => `${config.publicUrl}/webinar/${id}`

@@ -52,7 +52,6 @@ export const scheduleAll = async ({ sql, accountId }: Work, webinarId: string, a
   await sql(schedule, { accountId, webinarId, remindAt: at })
 }
 
-/** Cancels all pending reminders of the webinar. */
 export const cancelReminders = async ({ sql, accountId }: Work, webinarId: string): Promise<void> => {
   await sql(clearReminders, { accountId, webinarId })
 }

@@ -35,7 +35,6 @@ const webinarColumns = columns(webinars, [
   'updatedAt',
 ])
 
-/** A webinar's row. */
 export type WebinarRow = RowOf<typeof webinarColumns.types>
 
 /** Returns the public view, without the URLs of the stream and the recording. */
