@@ -9,10 +9,10 @@ export const purgeActivities = purgeOf('activities', 'act', allAccounts)
 export const jobs = [
   defineJob('reported events', {
     does: 'Deletes events of POST /events after SVC_MESSAGE_RETENTION_DAYS',
-    async runFor(app, signal, only) {
+    async runFor(app, sweep) {
       const { messageRetentionDays } = app.config
       if (messageRetentionDays === 0) return
-      await purgeActivities(app, daysBefore(app.now(), messageRetentionDays), signal, undefined, only)
+      await purgeActivities(app, daysBefore(app.now(), messageRetentionDays), sweep)
     },
   }),
 ]

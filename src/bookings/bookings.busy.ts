@@ -23,7 +23,7 @@ import { Worker } from 'node:worker_threads'
 import { daysBefore } from '../lib/days.ts'
 import { shown } from '../lib/problem.ts'
 import { createFairSemaphore } from '../net/fair-semaphore.ts'
-import { defineJob, inBatches } from '../store/background.ts'
+import { defineJob, inBatches, type Sweep } from '../store/background.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
@@ -95,14 +95,11 @@ const deleteOld = statement(
    select count(*) as gone from gone`,
 )
 
-const batchSize = 1000
-
 /** Deletes busy times that were read before `before`: no block needs them any more. */
 export const purgeBusyTimes = (
   { sql }: Pick<App, 'sql'>,
   before: Date,
-  signal?: AbortSignal,
-  only: string | null = null,
+  { signal, batchSize = 1000, only = null }: Sweep = {},
 ): Promise<number> =>
   inBatches(batchSize, async () => (await sql(deleteOld, { before, batchSize, only }))[0]!.gone, signal)
 
@@ -279,6 +276,6 @@ export const faultyCalendars = ({ sql, now }: Pick<App, 'sql' | 'now'>): Promise
 export const jobs = [
   defineJob('busy times', {
     does: 'Deletes busy times of hosts that no booking block has needed for 30 days',
-    runFor: (app, signal, only) => purgeBusyTimes(app, daysBefore(app.now(), 30), signal, only),
+    runFor: (app, sweep) => purgeBusyTimes(app, daysBefore(app.now(), 30), sweep),
   }),
 ]

@@ -1,7 +1,7 @@
 import { allAccounts } from '../accounts/accounts.rows.ts'
 import { daysBefore, monthsBefore } from '../lib/days.ts'
 import { idAt } from '../lib/ids.ts'
-import { defineJob, inBatches } from '../store/background.ts'
+import { defineJob, inBatches, type Sweep } from '../store/background.ts'
 import { forceIndexOrder } from '../store/database.ts'
 import { purgeOf } from '../store/purge.ts'
 import { statement } from '../store/statement.ts'
@@ -67,9 +67,7 @@ export const purgeImports = async (
   { sql, database }: Pick<App, 'sql' | 'database'>,
   before: Date,
   rejectsBefore: Date,
-  signal?: AbortSignal,
-  batchSize = 1000,
-  only: string | null = null,
+  { signal, batchSize = 1000, only = null }: Sweep = {},
 ): Promise<number> => {
   const latest = new Date(Math.max(before.getTime(), rejectsBefore.getTime()))
   let total = 0
@@ -109,29 +107,27 @@ const deleteDomains = statement(
 const purgeMailDomains = (
   { sql }: Pick<App, 'sql'>,
   before: Date,
-  signal?: AbortSignal,
-  batchSize = 1000,
+  { signal, batchSize = 1000 }: Sweep,
 ): Promise<number> =>
   inBatches(batchSize, async () => (await sql(deleteDomains, { before, batchSize }))[0]!.gone, signal)
 
 export const jobs = [
   defineJob('access log', {
     does: 'Deletes entries after SVC_ACCESS_LOG_RETENTION_MONTHS',
-    runFor: (app, signal, only) =>
-      purgeAccessLog(app, monthsBefore(app.now(), app.config.accessLogRetentionMonths), signal, undefined, only),
+    runFor: (app, sweep) => purgeAccessLog(app, monthsBefore(app.now(), app.config.accessLogRetentionMonths), sweep),
   }),
   defineJob('imports', {
     does: 'Deletes imports and their rejected rows after SVC_{IMPORT,REJECT}_RETENTION_DAYS',
-    async runFor(app, signal, only) {
+    async runFor(app, sweep) {
       const { importRetentionDays, rejectRetentionDays } = app.config
       const [before, rejectsBefore] = [importRetentionDays, rejectRetentionDays].map((days) =>
         daysBefore(app.now(), days),
       )
-      await purgeImports(app, before!, rejectsBefore!, signal, undefined, only)
+      await purgeImports(app, before!, rejectsBefore!, sweep)
     },
   }),
   defineJob('mail domains', {
     does: 'Deletes DNS answers about domains a day after they expired',
-    runOnce: (app, signal) => purgeMailDomains(app, daysBefore(app.now(), 1), signal),
+    runOnce: (app, signal) => purgeMailDomains(app, daysBefore(app.now(), 1), { signal }),
   }),
 ]

@@ -1,4 +1,4 @@
-import { defineJob, inBatches } from '../store/background.ts'
+import { defineJob, inBatches, type Sweep } from '../store/background.ts'
 import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { AccountSql, App } from '../store/work.ts'
@@ -96,9 +96,7 @@ const purgeBatch = async (
 export const purgeDeliveries = async (
   { database }: Pick<App, 'database'>,
   before: Date,
-  signal?: AbortSignal,
-  batchSize = 500,
-  only: string | null = null,
+  { signal, batchSize = 500, only = null }: Sweep = {},
 ): Promise<number> => {
   let total = 0
   const batch = async () => {
@@ -126,9 +124,7 @@ const lockDeleted = statement(
 export const purgeTargets = (
   { database }: Pick<App, 'database'>,
   before: Date,
-  signal?: AbortSignal,
-  batchSize = 500,
-  only: string | null = null,
+  { signal, batchSize = 500, only = null }: Sweep = {},
 ): Promise<number> => {
   const batch = async (sql: Sql) => {
     const targets = await sql(lockDeleted, { before, batchSize, only })
@@ -151,9 +147,7 @@ const forgetFormer = statement(
 export const forgetFormerSecrets = (
   { sql }: Pick<App, 'sql'>,
   before: Date,
-  signal?: AbortSignal,
-  batchSize = 500,
-  only: string | null = null,
+  { signal, batchSize = 500, only = null }: Sweep = {},
 ): Promise<number> =>
   inBatches(batchSize, async () => (await sql(forgetFormer, { before, batchSize, only })).length, signal)
 
@@ -181,13 +175,13 @@ const keptSince = (app: App): Date => new Date(app.now().getTime() - retentionMs
 export const jobs = [
   defineJob('deliveries', {
     does: 'Deletes deliveries, their events and their calls 30 days after they ended',
-    runFor: (app, signal, only) => purgeDeliveries(app, keptSince(app), signal, undefined, only),
+    runFor: (app, sweep) => purgeDeliveries(app, keptSince(app), sweep),
   }),
   defineJob('delivery targets', {
     does: 'Deletes targets of deleted subscriptions after 30 days',
-    async runFor(app, signal, only) {
-      await forgetFormerSecrets(app, app.now(), signal, undefined, only)
-      await purgeTargets(app, keptSince(app), signal, undefined, only)
+    async runFor(app, sweep) {
+      await forgetFormerSecrets(app, app.now(), sweep)
+      await purgeTargets(app, keptSince(app), sweep)
     },
   }),
 ]

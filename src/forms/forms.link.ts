@@ -2,7 +2,7 @@ import { readBrand } from '../accounts/accounts.ts'
 import { contactAt, contactsOf } from '../contacts/contacts.rows.ts'
 import { type Contact, lockContact } from '../contacts/contacts.ts'
 import { hasFailed, queueMessage, statusOf } from '../messages/messages.ts'
-import { defineJob, inBatches } from '../store/background.ts'
+import { defineJob, inBatches, type Sweep } from '../store/background.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
 import { isUnavailable } from '../store/database.ts'
 import { epochMs } from '../store/epoch-ms.ts'
@@ -186,12 +186,7 @@ const deleteExpired = statement(
 )
 
 /** Deletes signups whose link has expired. */
-const purgeSignups = (
-  { sql, now }: Pick<App, 'sql' | 'now'>,
-  signal?: AbortSignal,
-  batchSize = 500,
-  only: string | null = null,
-) =>
+const purgeSignups = ({ sql, now }: Pick<App, 'sql' | 'now'>, { signal, batchSize = 500, only = null }: Sweep = {}) =>
   inBatches(
     batchSize,
     async () => (await sql(deleteExpired, { mailedAt: new Date(now().getTime() - confirmMs), batchSize, only })).length,
@@ -219,6 +214,6 @@ export const jobs = [
   }),
   defineJob('signups', {
     does: 'Deletes signups whose link has expired',
-    runFor: (app, signal, only) => purgeSignups(app, signal, undefined, only),
+    runFor: purgeSignups,
   }),
 ]

@@ -1,6 +1,6 @@
 import { contactAt } from '../contacts/contacts.rows.ts'
 import { datesBetween } from '../lib/days.ts'
-import { defineJob, inBatches } from '../store/background.ts'
+import { continueDeletions, defineJob, inBatches } from '../store/background.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { types } from '../store/tables.ts'
@@ -102,9 +102,12 @@ export const forgetPeople = (
   accountId: string,
   formId: string,
   signal?: AbortSignal,
-  size = batchSize,
 ): Promise<number> =>
-  inBatches(size, async () => (await sql(deletePeopleOfForm, { accountId, formId, size }))[0]!.count, signal)
+  inBatches(
+    batchSize,
+    async () => (await sql(deletePeopleOfForm, { accountId, formId, size: batchSize }))[0]!.count,
+    signal,
+  )
 
 // Reads one index entry for each form.
 const unfinished = statement(
@@ -124,16 +127,9 @@ const unfinished = statement(
 )
 
 /** Continues deletions of forms whose command was interrupted. */
-const finishFormDeletions = async (
-  app: Pick<App, 'sql'>,
-  signal: AbortSignal,
-  only: string | null = null,
-): Promise<void> => {
-  for (const { accountId, formId } of await app.sql(unfinished, { only })) {
-    if (signal.aborted) return
-    await forgetPeople(app, accountId, formId, signal)
-  }
-}
+const finishFormDeletions = continueDeletions(unfinished, (app, { accountId, formId }, { signal }) =>
+  forgetPeople(app, accountId, formId, signal),
+)
 
 interface Numbers {
   /** Accepted submissions, also repeated ones. */

@@ -7,7 +7,7 @@
 
 import { isAddress, isList } from '../contacts/contacts.rows.ts'
 import { daysBefore } from '../lib/days.ts'
-import { defineJob, inBatches } from '../store/background.ts'
+import { defineJob, inBatches, type Sweep } from '../store/background.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
 
@@ -87,44 +87,37 @@ const counted = async (rows: Promise<{ count: number }[]>): Promise<number> => (
 export const purgeRuns = (
   { sql }: Pick<App, 'sql'>,
   before: Date,
-  signal?: AbortSignal,
-  batchSize = 500,
-  only: string | null = null,
+  { signal, batchSize = 500, only = null }: Sweep = {},
 ) => inBatches(batchSize, () => counted(sql(purgeOldRuns, { before, batchSize, only })), signal)
 
 /** Deletes the triggers' data of runs that ended before `before`, in small batches. Returns the number of changed runs. */
 export const dropRunData = (
   { sql }: Pick<App, 'sql'>,
   before: Date,
-  signal?: AbortSignal,
-  batchSize = 500,
-  only: string | null = null,
+  { signal, batchSize = 500, only = null }: Sweep = {},
 ) => inBatches(batchSize, async () => (await sql(dropOldData, { before, batchSize, only })).length, signal)
 
 /** Deletes replaced versions that have no open runs, with their exit rules. Returns the number of checked versions. */
 export const purgeVersions = (
   { sql, now }: Pick<App, 'sql' | 'now'>,
-  signal?: AbortSignal,
-  batchSize = 500,
-  only: string | null = null,
+  { signal, batchSize = 500, only = null }: Sweep = {},
 ) => inBatches(batchSize, () => counted(sql(purgeOldVersions, { now: now(), batchSize, only })), signal)
 
 export const jobs = [
   defineJob('journey runs', {
     does: 'Deletes ended runs after SVC_JOURNEY_RETENTION_DAYS',
-    runFor: (app, signal, only) =>
-      purgeRuns(app, daysBefore(app.now(), app.config.journeyRetentionDays), signal, undefined, only),
+    runFor: (app, sweep) => purgeRuns(app, daysBefore(app.now(), app.config.journeyRetentionDays), sweep),
   }),
   defineJob('journey data', {
     does: 'Deletes the data of ended runs after SVC_MESSAGE_RETENTION_DAYS',
-    async runFor(app, signal, only) {
+    async runFor(app, sweep) {
       const { messageRetentionDays } = app.config
       if (messageRetentionDays === 0) return
-      await dropRunData(app, daysBefore(app.now(), messageRetentionDays), signal, undefined, only)
+      await dropRunData(app, daysBefore(app.now(), messageRetentionDays), sweep)
     },
   }),
   defineJob('journey versions', {
     does: 'Deletes replaced versions without open runs',
-    runFor: (app, signal, only) => purgeVersions(app, signal, undefined, only),
+    runFor: purgeVersions,
   }),
 ]

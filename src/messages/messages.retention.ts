@@ -1,6 +1,6 @@
 import { daysBefore } from '../lib/days.ts'
 import { Problem } from '../lib/problem.ts'
-import { defineJob, inBatches } from '../store/background.ts'
+import { defineJob, inBatches, type Sweep } from '../store/background.ts'
 import { typed } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -86,9 +86,7 @@ const keptFields = async (sql: Sql, { accountId, projectId, projectVersion }: Ro
 export const dropContents = async (
   { sql, now }: Pick<App, 'sql' | 'now'>,
   before: Date,
-  signal?: AbortSignal,
-  batchSize = 200,
-  only: string | null = null,
+  { signal, batchSize = 200, only = null }: Sweep = {},
 ): Promise<number> => {
   let last = { createdAt: '-infinity', id: '' }
   let total = 0
@@ -109,10 +107,10 @@ export const dropContents = async (
 export const jobs = [
   defineJob('message contents', {
     does: 'Deletes the content of ended messages after SVC_MESSAGE_RETENTION_DAYS',
-    async runFor(app, signal, only) {
+    async runFor(app, sweep) {
       const { messageRetentionDays } = app.config
       if (messageRetentionDays === 0) return
-      await dropContents(app, daysBefore(app.now(), messageRetentionDays), signal, undefined, only)
+      await dropContents(app, daysBefore(app.now(), messageRetentionDays), sweep)
     },
   }),
 ]

@@ -33,8 +33,17 @@ interface Once extends Described {
 }
 
 /** A job that its thread runs at each interval, for the rows of all accounts (null) or only for those of one. */
-interface ForAccount extends Described {
-  runFor(app: App, signal: AbortSignal, only: string | null): Promise<unknown>
+export interface ForAccount extends Described {
+  runFor(app: App, sweep: { signal: AbortSignal; only: string | null }): Promise<unknown>
+}
+
+/** How a job changes or deletes many rows: in batches with pauses. */
+export interface Sweep {
+  /** When aborted, it stops after the current batch. */
+  signal?: AbortSignal | undefined
+  /** The only account whose rows it changes. If it is null or left out, those of all accounts. */
+  only?: string | null
+  batchSize?: number
 }
 
 export type Step = Once | ForAccount
@@ -71,20 +80,20 @@ export const inBatches = async (size: number, batch: () => Promise<number>, sign
 export interface Deletion {
   actor: string
   /** When aborted, the deletion stops after the current batch. */
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Called after each batch with the number of items that this run has deleted or cancelled: contacts, active keys, runs, or rows. */
   onBatch?(rows: number): void
 }
 
-/** Returns what continues interrupted deletions, of all accounts or of one: `unfinished` finds them, `sweep` finishes one. */
+/** Returns what continues interrupted deletions: `unfinished` finds them, `finish` finishes one. */
 export const continueDeletions =
   <Row extends object>(
     unfinished: Statement<Row, { only: string | null }>,
-    sweep: (app: Pick<App, 'work'>, row: Row, deletion: Deletion) => Promise<unknown>,
+    finish: (app: Pick<App, 'sql' | 'work'>, row: Row, deletion: Deletion) => Promise<unknown>,
   ) =>
-  async (app: Pick<App, 'sql' | 'work'>, signal: AbortSignal, only: string | null = null): Promise<void> => {
+  async (app: Pick<App, 'sql' | 'work'>, { signal, only = null }: Sweep): Promise<void> => {
     for (const row of await app.sql(unfinished, { only })) {
-      if (signal.aborted) return
-      await sweep(app, row, { actor: 'job:housekeeping', signal })
+      if (signal?.aborted) return
+      await finish(app, row, { actor: 'job:housekeeping', signal })
     }
   }

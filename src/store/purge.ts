@@ -1,5 +1,5 @@
 import { type IdPrefix, idAt } from '../lib/ids.ts'
-import { inBatches } from './background.ts'
+import { inBatches, type Sweep } from './background.ts'
 import { forceIndexOrder } from './database.ts'
 import { statement } from './statement.ts'
 import type { App } from './work.ts'
@@ -37,9 +37,7 @@ export const purgeOf = (table: string, prefix: IdPrefix, accounts: string) => {
   return async (
     { sql, database }: Pick<App, 'sql' | 'database'>,
     before: Date,
-    signal?: AbortSignal,
-    batchSize = 1000,
-    only: string | null = null,
+    { signal, batchSize = 1000, only = null }: Sweep = {},
   ): Promise<number> => {
     const bound = idAt(prefix, before.getTime())
     let total = 0

@@ -1,4 +1,4 @@
-import { defineJob, inBatches } from './background.ts'
+import { defineJob, inBatches, type Sweep } from './background.ts'
 import { typed } from './column-types.ts'
 import { statement } from './statement.ts'
 import type { AccountSql, App } from './work.ts'
@@ -8,8 +8,6 @@ import type { AccountSql, App } from './work.ts'
  * rows up, one row for each subject and day. Readers add both, so a count includes every committed change. Names and subjects belong
  * to the feature that counts; a subject is the feature's name, or the id of one of its objects.
  */
-
-const batchSize = 5000
 
 /** Returns the SQL expression of the UTC day of a time. */
 export const utcDay = (at: string): string => `(${at} at time zone 'UTC')::date`
@@ -105,14 +103,13 @@ const addUpBatch = statement(
 /** Adds up the rows that statements have inserted. */
 export const addUpTallies = (
   { sql }: Pick<App, 'sql'>,
-  signal?: AbortSignal,
-  size = batchSize,
-  only: string | null = null,
-): Promise<number> => inBatches(size, async () => (await sql(addUpBatch, { size, only }))[0]!.tallies, signal)
+  { signal, batchSize = 5000, only = null }: Sweep = {},
+): Promise<number> =>
+  inBatches(batchSize, async () => (await sql(addUpBatch, { size: batchSize, only }))[0]!.tallies, signal)
 
 export const jobs = [
   defineJob('tallies', {
     does: 'Adds up counts (store/tallies.ts), to one row for each day',
-    runFor: (app, signal, only) => addUpTallies(app, signal, undefined, only),
+    runFor: addUpTallies,
   }),
 ]

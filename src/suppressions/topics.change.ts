@@ -5,7 +5,7 @@ import { conflict, Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import { oneLine } from '../lib/strings.ts'
 import { text } from '../lib/text.ts'
-import { defineJob } from '../store/background.ts'
+import { defineJob, type Sweep } from '../store/background.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
@@ -130,7 +130,7 @@ const deleteTopics = statement(
 export const purgeTopics = async (
   { sql }: Pick<App, 'sql'>,
   before: Date,
-  only: string | null = null,
+  { only = null }: Sweep = {},
 ): Promise<void> => {
   await sql(deleteTopics, { before, only })
 }
@@ -141,6 +141,6 @@ const purgeDelayMs = 3_600_000
 export const jobs = [
   defineJob('topic deletions', {
     does: 'Deletes the records of who left a topic, an hour after its deletion',
-    runFor: (app, _, only) => purgeTopics(app, new Date(app.now().getTime() - purgeDelayMs), only),
+    runFor: (app, sweep) => purgeTopics(app, new Date(app.now().getTime() - purgeDelayMs), sweep),
   }),
 ]

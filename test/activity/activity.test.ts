@@ -381,9 +381,9 @@ describe('what is kept', () => {
     for (let i = 0; i < 4; i++) await ok(report())
     clockMs += day
     await ok(report())
-    expect(await purgeActivities(t.app, new Date(start), undefined, 2)).toBe(0)
-    expect(await purgeActivities(t.app, new Date(start + 1), undefined, 2)).toBe(1)
-    expect(await purgeActivities(t.app, new Date(start + 5), undefined, 2)).toBe(4)
+    expect(await purgeActivities(t.app, new Date(start), { batchSize: 2 })).toBe(0)
+    expect(await purgeActivities(t.app, new Date(start + 1), { batchSize: 2 })).toBe(1)
+    expect(await purgeActivities(t.app, new Date(start + 5), { batchSize: 2 })).toBe(4)
     expect((await rows()).map(({ at }) => at.getTime())).toEqual([clockMs])
     expect((await once({ name: 'trial.started', email })).body).toEqual(first.body)
     expect(await rows()).toHaveLength(1)

@@ -79,14 +79,14 @@ describe('the access log', () => {
     await logRead(account, now - 3 * day, 8)
     await logRead(neighbour, now)
     const before = new Date(now - 2 * day)
-    expect(await purgeAccessLog(t.app, before, AbortSignal.abort())).toBe(0)
+    expect(await purgeAccessLog(t.app, before, { signal: AbortSignal.abort() })).toBe(0)
     let batches = 0
     const { sql, database } = t.app
     const transaction: typeof database.transaction = (...given) => {
       batches++
       return database.transaction(...given)
     }
-    expect(await purgeAccessLog({ sql, database: { ...database, transaction } }, before, undefined, 3)).toBe(8)
+    expect(await purgeAccessLog({ sql, database: { ...database, transaction } }, before, { batchSize: 3 })).toBe(8)
     // 3, 3 and 2 rows were deleted: the last batch was not full.
     expect(batches).toBe(3)
     expect(await reads(account)).toEqual([])
@@ -117,7 +117,7 @@ describe('imports and their rejects', () => {
     const id = await addImport(account, now - 20 * day, now - 20 * day, 5)
     const fresh = await addImport(account, now - 5 * day, now - 5 * day, 5)
     const [before, rejectsBefore] = [new Date(now - 50 * day), new Date(now - 10 * day)]
-    expect(await purgeImports(t.app, before, rejectsBefore, undefined, 2)).toBeGreaterThanOrEqual(5)
+    expect(await purgeImports(t.app, before, rejectsBefore, { batchSize: 2 })).toBeGreaterThanOrEqual(5)
     expect(await imports(account)).toEqual({ [id]: 0, [fresh]: 5 })
     expect((await t.app.sql('select rejected from imports where id = $1', [id]))[0]).toEqual({ rejected: 5 })
   })

@@ -340,7 +340,7 @@ describe('the purge', () => {
     const other = account
     account = await t.account()
     await deliver(await subscribe(), finished, now - 31 * day)
-    expect(await purgeDeliveries(t.app, new Date(now - 30 * day), undefined, 2)).toBe(12)
+    expect(await purgeDeliveries(t.app, new Date(now - 30 * day), { batchSize: 2 })).toBe(12)
     expect(await t.events(account.id)).toEqual([])
     account = other
     const kept = (await work((w) => listDeliveries(w, {}, first))).rows
@@ -352,6 +352,6 @@ describe('the purge', () => {
   test('stops when its signal is aborted', async () => {
     const webhook = await subscribe()
     await deliver(webhook, { status: 'delivered', finished_at: new Date(now - 31 * day) }, now - 31 * day)
-    expect(await purgeDeliveries(t.app, new Date(now), AbortSignal.abort())).toBe(0)
+    expect(await purgeDeliveries(t.app, new Date(now), { signal: AbortSignal.abort() })).toBe(0)
   })
 })

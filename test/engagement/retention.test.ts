@@ -171,7 +171,7 @@ test('a message that has not ended keeps its content at any age, and does not bl
   const ended = await t.request('POST', '/send', { key: account.key, body: freeform() })
   await t.advance(91 * day)
   const before = new Date(t.app.now().getTime() - 90 * day)
-  expect(await dropContents(t.app, before, undefined, 2)).toBe(1)
+  expect(await dropContents(t.app, before, { batchSize: 2 })).toBe(1)
   const rows = await t.app.sql<{ id: string }>(
     'select id from messages where account_id = $1 and dropped_at is not null',
     [account.id],
@@ -193,9 +193,9 @@ test('the content of a message is dropped once: the next round does not read it'
   for (let i = 0; i < 5; i++) await ok(t.request('POST', '/send', { key: account.key, body: freeform() }))
   await t.advance(91 * day)
   const before = new Date(t.app.now().getTime() - 90 * day)
-  expect(await dropContents(t.app, before, undefined, 2)).toBe(5)
-  expect(await dropContents(t.app, before, undefined, 2)).toBe(0)
-  expect(await dropContents(t.app, before, AbortSignal.abort())).toBe(0)
+  expect(await dropContents(t.app, before, { batchSize: 2 })).toBe(5)
+  expect(await dropContents(t.app, before, { batchSize: 2 })).toBe(0)
+  expect(await dropContents(t.app, before, { signal: AbortSignal.abort() })).toBe(0)
 })
 
 test('linkFields returns the merge fields of the URLs in the rendered email', async () => {

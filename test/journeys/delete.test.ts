@@ -266,7 +266,7 @@ describe('emails that are not sent yet', () => {
       await remove(journey, { signal: AbortSignal.abort() })
       expect((await queued()).left).toBe(4)
       await purgeVersions(target.app)
-      await finishJourneyDeletions(target.app, new AbortController().signal)
+      await finishJourneyDeletions(target.app, {})
       const { rows, left } = await queued()
       expect([left, await sends()]).toEqual([1, 1])
       expect(rows.filter(({ error }) => error === 'The journey was deleted')).toHaveLength(3)

@@ -51,13 +51,13 @@ test('writers and several processes that add up at once lose and repeat nothing'
   }
   let isOver = false
   const add = async () => {
-    while (!isOver) await addUpTallies(t.app, undefined, 7)
+    while (!isOver) await addUpTallies(t.app, { batchSize: 7 })
   }
   const adding = [add(), add()]
   await Promise.all([write(), write(), write()])
   isOver = true
   await Promise.all(adding)
-  await addUpTallies(t.app, undefined, 7)
+  await addUpTallies(t.app, { batchSize: 7 })
   expect(await tallies()).toBe(0)
   expect(Object.fromEntries((await read(id, 'race')).map(({ day, counts }) => [day, counts.n]))).toEqual(expected)
 })

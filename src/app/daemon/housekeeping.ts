@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { allAccounts } from '../../accounts/accounts.rows.ts'
 import { singleLocks } from '../../lib/locks.ts'
+import type { ForAccount } from '../../store/background.ts'
 import { isUnavailable, sqlOn } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import type { Report } from '../../store/work.ts'
@@ -18,9 +19,6 @@ const usualLimits: Limits = { stepMs: 60_000, graceMs: 15_000 }
 
 type Step = (app: OpenApp, signal: AbortSignal) => Promise<unknown>
 
-/** Work for the rows of all accounts (null), or only for those of one. */
-type Only = (app: OpenApp, signal: AbortSignal, only: string | null) => Promise<unknown>
-
 const listAccounts = statement(
   'accounts-to-keep',
   { row: { id: 'text' } },
@@ -33,16 +31,16 @@ const listAccounts = statement(
  * fails is reported and does not delay the others. Rejects while the database is unavailable.
  */
 const apart =
-  (work: Only): Step =>
+  ({ runFor }: ForAccount): Step =>
   async (app, signal) => {
     try {
-      await work(app, signal, null)
+      await runFor(app, { signal, only: null })
     } catch (error) {
       if (isUnavailable(error)) throw error
       let hasFailed = false
       for (const { id } of await app.sql(listAccounts)) {
         if (signal.aborted) break
-        await work(app, signal, id).catch((error) => {
+        await runFor(app, { signal, only: id }).catch((error) => {
           if (isUnavailable(error)) throw error
           hasFailed = true
           app.report(error, { account: id })
@@ -101,7 +99,7 @@ export const runHousekeeping = async (
         hasFailed = true
         report(error, { step: job.name, ...about })
       }
-      await runStep({ ...app, report: fail }, 'runFor' in job ? apart(job.runFor) : job.runOnce, ending, limits).catch(
+      await runStep({ ...app, report: fail }, 'runFor' in job ? apart(job) : job.runOnce, ending, limits).catch(
         (error) => fail(error, {}),
       )
       app.counters.count('housekeeping', hasFailed ? 'failed' : 'done')

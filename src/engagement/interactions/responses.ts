@@ -2,7 +2,7 @@ import { idOfCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import { daysBefore } from '../../lib/days.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { joinMessage, sourceOfMessage } from '../../messages/messages.ts'
-import { defineJob, inBatches } from '../../store/background.ts'
+import { defineJob, inBatches, type Sweep } from '../../store/background.ts'
 import { type RowOf, typed } from '../../store/column-types.ts'
 import { epochMs } from '../../store/epoch-ms.ts'
 import { statement } from '../../store/statement.ts'
@@ -152,19 +152,17 @@ const dropOldTexts = statement(
 export const dropTexts = (
   { sql }: Pick<App, 'sql'>,
   before: Date,
-  signal?: AbortSignal,
-  batchSize = 500,
-  only: string | null = null,
+  { signal, batchSize = 500, only = null }: Sweep = {},
 ): Promise<number> =>
   inBatches(batchSize, async () => (await sql(dropOldTexts, { before, batchSize, only })).length, signal)
 
 export const jobs = [
   defineJob('response texts', {
     does: 'Deletes texts of form answers after SVC_RESPONSE_RETENTION_DAYS',
-    async runFor(app, signal, only) {
+    async runFor(app, sweep) {
       const { responseRetentionDays } = app.config
       if (responseRetentionDays === 0) return
-      await dropTexts(app, daysBefore(app.now(), responseRetentionDays), signal, undefined, only)
+      await dropTexts(app, daysBefore(app.now(), responseRetentionDays), sweep)
     },
   }),
 ]

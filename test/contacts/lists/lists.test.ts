@@ -188,7 +188,7 @@ describe('removing', () => {
     expect((await inWork((work) => findDeletable(work, 'Big'))).id).toBe(again.id)
     await remove(again.id)
     expect(await inWork((work) => findDeletable(work, 'Big'))).toEqual({ id, name: 'Big' })
-    await finishListDeletions(app.app, new AbortController().signal)
+    await finishListDeletions(app.app, {})
     expect(await app.app.sql('select 1 from contacts where list_id = $1', [id])).toEqual([])
     expect([await contactCount(), await addressCount()]).toEqual([3, 3])
     await expect(inWork((work) => findDeletable(work, 'Big'))).rejects.toMatchObject({ kind: 'not_found' })

@@ -251,7 +251,7 @@ test('a deletion of a list that is stopped leaves exact counts, and the jobs fin
   })
   expect([removed.isDone, await rowsOf(id), await state()]).toEqual([false, 3_000 - removed.contacts, exact])
   expect(removed.contacts).toBeGreaterThan(0)
-  await finishListDeletions(app.app, new AbortController().signal)
+  await finishListDeletions(app.app, {})
   expect([await rowsOf(id), await state()]).toEqual([0, exact])
   expect(await app.app.sql('select 1 from deleted_lists where account_id = $1', [account.id])).toEqual([])
 })

@@ -155,7 +155,7 @@ describe('once the runs are purged', () => {
     await bench.drain()
     clock.advance(91 * day)
     const before = new Date(clock.now().getTime() - 90 * day)
-    const purging = purgeRuns(target.app, before, undefined, 1)
+    const purging = purgeRuns(target.app, before, { batchSize: 1 })
     await Promise.all([purging, ...Array.from({ length: 20 }, deal)])
     expect([await bench.runs(journey), await remembered()]).toEqual([[], [{ list: listId, journey }]])
   })
