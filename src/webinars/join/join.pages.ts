@@ -1,7 +1,7 @@
 import { videoOf } from '../../lib/video.ts'
 import { addToCalendar } from '../../pages/calendar.ts'
 import { type Html, html } from '../../pages/html.ts'
-import { json, notFoundPage, type Page, type PageView } from '../../pages/page.ts'
+import { json, notFoundPage, type Page, type PageAnswer, type PageView } from '../../pages/page.ts'
 import { videoPlayer } from '../../pages/player.ts'
 import type { App } from '../../store/work.ts'
 import { recordPresence } from '../attendance/presence.ts'
@@ -142,41 +142,48 @@ ${isEnded && whenView(place)}${replay !== null && recording(title, replay)}${isE
   )
 }
 
-const join: Page = {
-  method: 'GET',
-  path: '/join/:token',
-  token: 'join',
+type Answer = (app: App, place: Place) => PageAnswer | Promise<PageAnswer>
+
+/** Declares a page of a registration. It is not found if the registration does not exist any more. */
+const placePage = (method: 'GET' | 'POST', path: Page['path'], token: 'join' | 'waitlist', answer: Answer): Page => ({
+  method,
+  path,
+  token,
   handle: async ({ app, params }) => {
-    const place = await placeOf(app, params.token!)
-    if (!place) return notFoundPage
+    const place = await placeOf(app, params.token!, token)
+    return place ? answer(app, place) : notFoundPage
+  },
+})
+
+/** Answers only registrations that can join; the others see why they can't. */
+const ifOpen =
+  (answer: Answer): Answer =>
+  (app, place) => {
     const text = closedText(place)
-    if (text !== null) return closed(place, text)
+    return text === null ? answer(app, place) : closed(place, text)
+  }
+
+const join = placePage(
+  'GET',
+  '/join/:token',
+  'join',
+  ifOpen((app, place) => {
     if (place.registration === 'waitlisted') return notFoundPage
     return place.status === 'live' ? live(app, place) : waiting(app, place)
-  },
-}
+  }),
+)
 
-const calendar: Page = {
-  method: 'GET',
-  path: '/join/:token/calendar.ics',
-  token: 'join',
-  handle: async ({ app, params }) => {
-    const place = await placeOf(app, params.token!)
-    if (!place?.scheduledAt || place.registration !== 'confirmed' || place.status === 'cancelled') return notFoundPage
-    const { webinarId: id, scheduledAt } = place
-    return calendarFile(calendarOf({ ...place, id, scheduledAt, joinUrl: path(app, place).join, stamp: app.now() }))
-  },
-}
+const calendar = placePage('GET', '/join/:token/calendar.ics', 'join', (app, place) => {
+  const { webinarId: id, scheduledAt } = place
+  if (!scheduledAt || place.registration !== 'confirmed' || place.status === 'cancelled') return notFoundPage
+  return calendarFile(calendarOf({ ...place, id, scheduledAt, joinUrl: path(app, place).join, stamp: app.now() }))
+})
 
-const askCancel: Page = {
-  method: 'GET',
-  path: '/join/:token/cancel',
-  token: 'join',
-  handle: async ({ app, params }) => {
-    const place = await placeOf(app, params.token!)
-    if (!place) return notFoundPage
-    const text = closedText(place)
-    if (text !== null) return closed(place, text)
+const askCancel = placePage(
+  'GET',
+  '/join/:token/cancel',
+  'join',
+  ifOpen((app, place) => {
     // Emails from before the waitlist had its own pages link here.
     if (place.registration === 'waitlisted') return onWaitlist(app, place)
     return view(
@@ -186,48 +193,30 @@ const askCancel: Page = {
 <form method="post" class="ways"><button type="submit">Cancel my registration</button>
 <a class="act plain" href="${new URL(path(app, place).join).pathname}">Keep my seat</a></form>`,
     )
-  },
-}
+  }),
+)
 
-const cancel: Page = {
-  method: 'POST',
-  path: '/join/:token/cancel',
-  token: 'join',
-  handle: async ({ app, params }) => {
-    const place = await placeOf(app, params.token!)
-    if (!place) return notFoundPage
-    const { accountId, registrationId } = place
-    await app.work(accountId, 'page:join', (work) => cancelRegistration(app, work, registrationId))
-    return { redirect: path(app, place).cancel }
-  },
-}
+const cancel = placePage('POST', '/join/:token/cancel', 'join', async (app, place) => {
+  const { accountId, registrationId } = place
+  await app.work(accountId, 'page:join', (work) => cancelRegistration(app, work, registrationId))
+  return { redirect: path(app, place).cancel }
+})
 
-const askLeave: Page = {
-  method: 'GET',
-  path: '/w/:token',
-  token: 'waitlist',
-  handle: async ({ app, params }) => {
-    const place = await placeOf(app, params.token!, 'waitlist')
-    if (!place) return notFoundPage
-    const text = closedText(place)
-    if (text !== null) return closed(place, text)
-    if (place.registration === 'waitlisted') return onWaitlist(app, place)
-    return closed(place, 'You have a seat now. The link to join is in the email that confirmed it.')
-  },
-}
+const askLeave = placePage(
+  'GET',
+  '/w/:token',
+  'waitlist',
+  ifOpen((app, place) =>
+    place.registration === 'waitlisted'
+      ? onWaitlist(app, place)
+      : closed(place, 'You have a seat now. The link to join is in the email that confirmed it.'),
+  ),
+)
 
-const leave: Page = {
-  method: 'POST',
-  path: '/w/:token',
-  token: 'waitlist',
-  handle: async ({ app, params }) => {
-    const place = await placeOf(app, params.token!, 'waitlist')
-    if (!place) return notFoundPage
-    const { accountId, registrationId } = place
-    await app.work(accountId, 'page:waitlist', (work) => cancelRegistration(app, work, registrationId, 'waitlisted'))
-    return { redirect: new URL(linksOf(app, accountId, registrationId).leave).pathname }
-  },
-}
+const leave = placePage('POST', '/w/:token', 'waitlist', async (app, { accountId, registrationId }) => {
+  await app.work(accountId, 'page:waitlist', (work) => cancelRegistration(app, work, registrationId, 'waitlisted'))
+  return { redirect: new URL(linksOf(app, accountId, registrationId).leave).pathname }
+})
 
 const report: Page = {
   method: 'POST',

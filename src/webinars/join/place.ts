@@ -53,11 +53,7 @@ const readPlace = preparedStatement(
 )
 
 /** Returns the registration of a link's token, or null if the token is invalid, or the account or person was deleted. */
-export const placeOf = async (
-  app: App,
-  token: string,
-  purpose: 'join' | 'waitlist' = 'join',
-): Promise<Place | null> => {
+export const placeOf = async (app: App, token: string, purpose: 'join' | 'waitlist'): Promise<Place | null> => {
   const [accountId, registrationId] = app.tokens.read(purpose, token, app.now().getTime()) ?? []
   if (!accountId || !registrationId) return null
   await requireHere(app, accountId)
