@@ -2,15 +2,14 @@ import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress, createZstdDecompress } from 'node:zlib'
 import pg from 'pg'
-import { from as copyFrom } from 'pg-copy-streams'
 import { z } from 'zod'
 import { decrypted, encrypted } from '../../lib/envelope.ts'
 import { conflict, invalid } from '../../lib/problem.ts'
 import { type Database, isDuplicate, type Sql, sqlOn } from '../database.ts'
 import { schemaState } from '../schema.ts'
-import { createExpectation, currentSchema, isOfContent, readTables } from './backup.read.ts'
-import { backedUpTables, copyColumns, countLines, dataOf, inOrder, type Table } from './backup.write.ts'
-import { encodeFrame, encodeJson, frameKinds, parseFrame, readFrames, type TableHead } from './format.ts'
+import { copyTables, createExpectation, isOfContent, openPlaces } from './backup.read.ts'
+import { backedUpTables, countLines, dataOf, inOrder, type Table } from './backup.write.ts'
+import { encodeFrame, encodeJson, frameKinds, parseFrame, readFrames } from './format.ts'
 
 /*
  * An exported account: the frames of a backup (format.ts) with only the rows of one account, compressed, then encrypted with a
@@ -127,23 +126,8 @@ const load = async (
   isWhole: () => Promise<void>,
 ): Promise<Record<string, number>> => {
   const sql = sqlOn(client)
-  const [current] = await sql(currentSchema)
-  const place = (table: string) => `${pg.escapeIdentifier(current!.schema)}.${pg.escapeIdentifier(table)}`
   const expectation = createExpectation(await accountTables(sql))
-  let total = 0
-  const end = await readTables(frames, async (head: TableHead, data) => {
-    expectation.meet(head)
-    const sink = client.query(copyFrom(`copy ${place(head.table)} ${copyColumns(head)} from stdin`))
-    const counted = async function* () {
-      for await (const part of data) {
-        yield part
-        total += countLines(part)
-        onRows(total)
-      }
-    }
-    await pipeline(counted, sink, { signal })
-    expectation.count(head.table, sink.rowCount)
-  })
+  const end = await copyTables(client, frames, expectation, await openPlaces(sql), { signal, onRows })
   await isWhole()
   expectation.requireWhole(end)
   await finish(sql, header)

@@ -64,7 +64,7 @@ const requireSecret = ({ secretFingerprint }: Header, fingerprint: string): void
 type Take = (head: TableHead, rows: AsyncIterable<Buffer>) => Promise<void>
 
 /** Passes the rows of each table to `takeRows`, one table after the other. Returns the content of the end frame. */
-export const readTables = async (frames: AsyncGenerator<Frame, undefined>, takeRows: Take): Promise<End> => {
+const readTables = async (frames: AsyncGenerator<Frame, undefined>, takeRows: Take): Promise<End> => {
   let next = await frames.next()
   const take = (): Frame => {
     if (next.done) throw damaged()
@@ -115,7 +115,7 @@ const readOnly = async (
 }
 
 /** Compares the number of rows in each table with the number in the backup. Throws Problem `invalid` if they differ. */
-const compareCounts = async (client: pg.Client, place: (table: string) => string, end: End): Promise<void> => {
+const compareCounts = async (client: pg.Client, place: Place, end: End): Promise<void> => {
   const counts = Object.keys(end.rows).map(
     (table) => `select ${pg.escapeLiteral(table)} as name, count(*)::float8 as count from ${place(table)}`,
   )
@@ -126,11 +126,43 @@ const compareCounts = async (client: pg.Client, place: (table: string) => string
 /** Whether the error is of PostgreSQL's classes data, constraint or syntax: the rows do not fit the table. */
 export const isOfContent = (error: unknown): boolean => /^(22|23|42)/.test(String((error as { code?: string }).code))
 
-export const currentSchema = statement(
+const currentSchema = statement(
   'current-schema',
   { row: { schema: 'text' } },
   'select current_schema()::text as schema',
 )
+
+type Place = (table: string) => string
+
+/** Returns what qualifies the name of a table with the current schema. */
+export const openPlaces = async (sql: Sql): Promise<Place> => {
+  const [current] = await sql(currentSchema)
+  return (table) => `${pg.escapeIdentifier(current!.schema)}.${pg.escapeIdentifier(table)}`
+}
+
+/** Copies the rows of each table into the database. Returns the content of the end frame. `onRows` gets the number of rows so far. */
+export const copyTables = (
+  client: pg.Client,
+  frames: AsyncGenerator<Frame, undefined>,
+  { meet, count }: Pick<ReturnType<typeof createExpectation>, 'meet' | 'count'>,
+  place: Place,
+  { signal, onRows }: { signal: AbortSignal; onRows(rows: number): void },
+): Promise<End> => {
+  let total = 0
+  return readTables(frames, async (head, data) => {
+    meet(head)
+    const sink = client.query(copyFrom(`copy ${place(head.table)} ${copyColumns(head)} from stdin`))
+    const counted = async function* () {
+      for await (const part of data) {
+        yield part
+        total += countLines(part)
+        onRows(total)
+      }
+    }
+    await pipeline(counted, sink, { signal })
+    count(head.table, sink.rowCount)
+  })
+}
 
 const load = async (
   database: Database,
@@ -141,12 +173,10 @@ const load = async (
   beforeCommit: (sql: Sql) => Promise<unknown>,
 ): Promise<End> => {
   const client = await database.connect()
-  let total = 0
   try {
     await client.query('begin')
     const sql = sqlOn(client)
-    const [current] = await sql(currentSchema)
-    const place = (name: string) => `${pg.escapeIdentifier(current!.schema)}.${pg.escapeIdentifier(name)}`
+    const place = await openPlaces(sql)
     const tables = await sql(backedUpTables)
     const others = (await readTableNames(sql)).filter((name) => name !== 'mikro_orm_migrations')
     const all = others.map(place).join(', ')
@@ -156,19 +186,7 @@ const load = async (
     // Not `truncate`: it creates the files of each table and index again, which takes longer than a small restore.
     for (const name of others.filter((name) => setUp.includes(name))) await client.query(`delete from ${place(name)}`)
     const expectation = createExpectation(tables)
-    const end = await readTables(frames, async (head, data) => {
-      expectation.meet(head)
-      const sink = client.query(copyFrom(`copy ${place(head.table)} ${copyColumns(head)} from stdin`))
-      const counted = async function* () {
-        for await (const part of data) {
-          yield part
-          total += countLines(part)
-          onRows(total)
-        }
-      }
-      await pipeline(counted, sink, { signal })
-      expectation.count(head.table, sink.rowCount)
-    })
+    const end = await copyTables(client, frames, expectation, place, { signal, onRows })
     await check(end)
     expectation.requireWhole(end)
     await compareCounts(client, place, end)
