@@ -116,8 +116,14 @@ const Attachments = withMaxItems(z.array(Attachment), attachmentsMax)
 
 const content = ['subject', 'html', 'text'] as const
 
-/** The body of POST /send: with `projectId`, or with subject, html and text (docs/reference/api.md#post-send). */
-export const SendBody = z
+/** `projectId` chooses the shape of the body. What only the other shape has is ignored, as every unknown property is. */
+const ofOneShape = (body: unknown): unknown => {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
+  const { html, text, mergeData, ...both } = body as Record<string, unknown>
+  return both.projectId === undefined ? { ...both, html, text } : { ...both, mergeData }
+}
+
+const Body = z
   .object({
     to: Recipient.describe('The recipient'),
     cc: Copies.optional().describe(
@@ -181,13 +187,15 @@ export const SendBody = z
         context.addIssue({ code: 'custom', path: [name], message: 'is required without projectId' })
     }
   })
-  .meta({
-    anyOf: [{ required: ['projectId'] }, { required: [...content] }],
-    examples: [
-      { to: 'ada.okafor@northwind.example', subject: 'Hello', html: '<p>Hello!</p>', text: 'Hello!' },
-      { to: 'ada.okafor@northwind.example', projectId: 'prj_…', mergeData: { first_name: 'Ada' } },
-    ],
-  })
+  .meta({ anyOf: [{ required: ['projectId'] }, { required: [...content] }] })
+
+/** The body of POST /send: with `projectId`, or with subject, html and text (docs/reference/api.md#post-send). */
+export const SendBody = z.preprocess(ofOneShape, Body).meta({
+  examples: [
+    { to: 'ada.okafor@northwind.example', subject: 'Hello', html: '<p>Hello!</p>', text: 'Hello!' },
+    { to: 'ada.okafor@northwind.example', projectId: 'prj_…', mergeData: { first_name: 'Ada' } },
+  ],
+})
 export type SendBody = z.output<typeof SendBody>
 
 export const SendResult = z

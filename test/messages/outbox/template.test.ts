@@ -62,6 +62,14 @@ test('100 fields are accepted; 101, or merge data that is not an object, return 
   expect((await send({ mergeData: ['x'] })).status).toBe(400)
 })
 
+test('properties of the other shape are ignored, whatever they are', async () => {
+  const sent = await Promise.all([
+    send({ html: null, text: 5 }),
+    send({ projectId: undefined, subject: 'Hi', html: '<p>Hi</p>', text: 'Hi', mergeData: ['x'] }),
+  ])
+  expect(sent).toMatchObject(Array(2).fill({ status: 200, body: { status: 'sent' } }))
+})
+
 test('merge data with a number that is infinite for JSON returns 400, and nothing is sent', async () => {
   const body = '{"to":"ada@people.example","projectId":"prj_1","mergeData":{"total":1e400}}'
   const reply = await t.request('POST', '/send', { key: account.key, body })
