@@ -201,7 +201,7 @@ export const commands: CommandList = [
       moveDealsTo: text('<stage>', 'the stage of the same pipeline that gets its deals: id or name'),
       ...confirmed('show what would change'),
     },
-    run: async ({ out, work, confirm }, ref, flags) => {
+    run: async ({ out, trial, work, confirm }, ref, flags) => {
       const { countDeals, deleteStage, findStage } = await import('./deals.ts')
       const stage = await work((w) => findStage(w, ref, flags.pipeline))
       const deals = await work((w) => countDeals(w, stage.id))
@@ -210,6 +210,8 @@ export const commands: CommandList = [
       }
       const given = flags.moveDealsTo
       const to = given === undefined ? null : await work((w) => findStage(w, given, stage.pipeline.id))
+      // What is refused is refused before the question, and with --dry-run.
+      await trial((w) => deleteStage(w, stage, to))
       const moves =
         deals > 0 ? ` and move ${quantity(deals, 'deal')} to ${to!.name} (${number(deals)} deal.stage_changed)` : ''
       const { id, name, pipeline } = stage

@@ -130,7 +130,7 @@ export const commands: CommandList = [
       if (rows.length === 0)
         throw new Problem('not_found', `${shown(email)} is not suppressed`, { hint: 'svc suppressions list' })
       const what = rows.map((row) => (row.topic === null ? row.reason : `${row.reason} from ${row.topic}`)).join(', ')
-      const planned = { email, removed: rows.length }
+      const planned = { email, removed: rows.map((row) => row.reason) }
       if (!(await confirm(`send to ${email} again, although it was ${what}`, flags, planned))) return
       out.one({ email, removed: await work((w) => removeSuppressions(w, email, reason, topicId)) })
     },

@@ -214,13 +214,13 @@ export const commands: CommandList = [
       const { tryWebhook } = await import('./webhooks.try.ts')
       const { EventName } = await import('../events/shapes.ts')
       const type = options.type === undefined ? undefined : await parse(EventName, options.type, 'type')
+      const wait = { limitMs: parseDuration(options.timeout), signal }
       if (options.dryRun) {
         const { testWebhook } = await import('./webhooks.ts')
         const { webhookId, event } = await trial((work) => testWebhook(work, id, type))
         out.one({ dryRun: true, webhookId, type: event.type, data: event.data })
         return out.note('Nothing was posted.')
       }
-      const wait = { limitMs: parseDuration(options.timeout), signal }
       const tried = await tryWebhook(app, { accountId: (await account()).id, actor, id, type }, wait)
       if (!tried) return
       const { history, event, ...delivery } = tried

@@ -90,6 +90,8 @@ describe('svc pipelines', () => {
     const remove = (...more: string[]) => run('pipelines', 'stages', 'delete', 'Trial', ...more)
     expectFailure(await remove('--yes'), 2, /Trial has 1 deal: --move-deals-to/)
     expectFailure(await remove('--move-deals-to', 'Lost'), 2, /needs --yes/)
+    for (const how of ['--dry-run', '--yes'])
+      expectFailure(await remove('--move-deals-to', 'Trial', how), 2, /can only move to another stage/)
     const dry = await remove('--move-deals-to', 'Lost', '--dry-run')
     expect(dry.stderr).toContain('1 deal to Lost (1 deal.stage_changed)')
     expect(await types()).toEqual(['deal.created'])

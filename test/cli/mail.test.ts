@@ -277,6 +277,8 @@ describe('svc suppressions', () => {
     ])
     expect((await json(['suppressions'])).suppressions).toHaveLength(2)
     expect((await run(['suppressions', 'remove', 'ada@people.example'])).status).toBe(2)
+    const planned = await json(['suppressions', 'remove', 'ada@people.example', '--reason', 'manual', '--dry-run'])
+    expect(planned).toEqual({ dryRun: true, email: 'ada@people.example', removed: ['manual'] })
     const removed = await json(['suppressions', 'remove', 'ada@people.example', '--reason', 'manual', '--yes'])
     expect(removed).toEqual({ email: 'ada@people.example', removed: ['manual'] })
     await json(['suppressions', 'remove', 'ada@people.example', '--yes'])

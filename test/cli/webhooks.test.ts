@@ -158,6 +158,10 @@ describe('svc webhooks', () => {
     expect(planned.json).toMatchObject({ id, pending: 0, change: { url } })
     expect(await json('webhooks', 'show', id)).toEqual(changed)
     expect(await json('webhooks', 'update', id, '--url', url, '--yes')).toEqual({ ...changed, url })
+    for (const how of ['--dry-run', '--yes']) {
+      expectFailure(await run('webhooks', 'update', id, '--url', 'nowhere', how), 2, /^error: url must be an absolute/)
+      expectFailure(await run('webhooks', 'test', id, '--timeout', 'soon', how), 2, /^error: "soon" is not a duration/)
+    }
     expectFailure(await run('webhooks', 'update', id), 2, /^error: Name what changes: url or events\n/)
     expectFailure(await run('webhooks', 'update', id, '--events', 'lead.cold'), 2, /lead\.cold/)
     expectFailure(await run('webhooks', 'update', id, '--url', 'http://10.0.0.1/'), 2, /public/)
