@@ -17,7 +17,8 @@ const languageError = 'must be a language such as en or pt-BR'
 /** A BCP 47 language tag that `Intl` accepts. */
 export const Lang = z
   .string()
-  .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, { error: languageError, abort: true })
+  .max(60)
+  .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/, { error: languageError, abort: true })
   .refine(isLanguage, languageError)
 
 /**

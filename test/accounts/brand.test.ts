@@ -68,7 +68,9 @@ test('update changes the named values only, show has them, and an empty value re
   expect(await json('update', ...texts, ...more, '--logo', logo)).toMatchObject({ id: bench.account.id, ...all })
   expect(await json('show')).toMatchObject(all)
   expect((await run(['show'])).stdout).toContain('Shop & Co')
-  expect(await json('update', '--lang', 'fr')).toMatchObject({ ...all, lang: 'fr' })
+  // Extensions and private parts are BCP 47, too.
+  for (const lang of ['ar-EG-u-nu-latn', 'en-US-x-twain', 'fr'])
+    expect(await json('update', '--lang', lang)).toMatchObject({ ...all, lang })
   expect(await json('update', '--logo', '', '--brand-name', '')).toMatchObject({
     ...{ ...all, lang: 'fr', logo: null, brandName: null },
   })
