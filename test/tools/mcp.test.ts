@@ -285,6 +285,14 @@ test('the inputs are described for models by the shapes that check them', async 
     limit: { maximum: 100, default: 20 },
   })
   expect(of('journeys_trigger').inputSchema.required).toEqual(['journey', 'email', 'list'])
+  for (const [name, property] of [
+    ['suppressions_add', 'email'],
+    ['journeys_trigger', 'email'],
+    ['sends_list', 'to'],
+  ] as const)
+    expect(of(name).inputSchema.properties![property]).toMatchObject({
+      description: expect.stringMatching(/^an .*address/),
+    })
   // A thing is named by its noun, whether by its id or by its name: `list`, not `listId`.
   const named = offered.flatMap(({ inputSchema }) => Object.keys(inputSchema.properties ?? {}))
   expect(named.filter((name) => /Id$/.test(name))).toEqual([])

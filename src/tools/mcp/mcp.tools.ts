@@ -60,6 +60,9 @@ import { listShape, pageShape, type Tool, tool } from './mcp.tool.ts'
 
 const ref = (what: string) => z.string().min(1).max(200).describe(`id or name of the ${what}`)
 const id = (noun: string) => z.string().min(1).max(100).describe(`id of the ${noun}`)
+/** Stored addresses may be malformed. */
+const held = EmailInput.describe('an address, in any case')
+const address = EntryRequest.shape.email.describe('an email address')
 const since = z.string().max(40).optional().describe('an age such as 2h or 7d, or an ISO time')
 
 const pageOf = ({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageRequest => ({
@@ -103,7 +106,7 @@ const contacts: Tool[] = [
     description:
       'An address in each of its lists, with its fields and verification, and its timeline: emails, opens, clicks, answers, deals, journeys, newest first.',
     input: z.object({
-      email: EmailInput,
+      email: held,
       timeline: z.int().min(0).max(200).default(20).describe('newest entries of the timeline to return'),
     }),
     run: async ({ app, work }, { email, timeline }) =>
@@ -120,7 +123,7 @@ const mail: Tool[] = [
   tool({
     name: 'suppressions_list',
     description: 'Addresses that get no email (complained, bounced, manual) or no marketing email (unsubscribed).',
-    input: z.object({ email: EmailInput.optional(), reason: SuppressionReasonShape.optional(), ...pageShape }),
+    input: z.object({ email: held.optional(), reason: SuppressionReasonShape.optional(), ...pageShape }),
     run: ({ work }, { email = null, reason = null, ...page }) =>
       boundedPage('suppressions', pageOf(page), (request) =>
         work((w) => listSuppressions(w, { email, reason }, request)),
@@ -129,7 +132,7 @@ const mail: Tool[] = [
   tool({
     name: 'suppressions_add',
     description: 'The address gets no email any more; with the reason unsubscribed no marketing email.',
-    input: z.object({ email: EntryRequest.shape.email, reason: SuppressionReasonShape.default('manual') }),
+    input: z.object({ email: address, reason: SuppressionReasonShape.default('manual') }),
     changes: {
       isIdempotent: true,
       asks: async (_, { email, reason }) =>
@@ -143,7 +146,7 @@ const mail: Tool[] = [
   tool({
     name: 'sends_list',
     description: 'Sent, queued, failed and suppressed emails, newest first, with the reason of a failure.',
-    input: z.object({ status: SendResult.shape.status.optional(), to: EmailInput.optional(), since, ...pageShape }),
+    input: z.object({ status: SendResult.shape.status.optional(), to: held.optional(), since, ...pageShape }),
     run: ({ app, work }, { status = null, to = null, since: age, ...page }) => {
       const sinceId = age === undefined ? null : idAt('msg', parseSince(age, app.now().getTime()))
       return boundedPage('sends', pageOf(page), (request) =>
@@ -292,7 +295,7 @@ const journeys: Tool[] = [
       'Starts a journey with the trigger api or manual for one address, which is added to the list first. Its steps may send email.',
     input: z.object({
       ...journeyNamed,
-      email: EntryRequest.shape.email,
+      email: address,
       list: ref('list'),
       data: EntryRequest.shape.data,
     }),
@@ -344,7 +347,7 @@ const deals: Tool[] = [
       pipeline: ref('pipeline').optional(),
       stage: ref('stage').optional(),
       status: StageKind.optional(),
-      email: EmailInput.optional(),
+      email: held.optional(),
       ...pageShape,
     }),
     run: ({ work }, { pipeline, stage, status, email, ...page }) =>
@@ -457,7 +460,7 @@ const marketing: Tool[] = [
   tool({
     name: 'bookings_list',
     description: 'Times that people booked, newest first.',
-    input: z.object({ email: EmailInput.optional(), ...pageShape }),
+    input: z.object({ email: held.optional(), ...pageShape }),
     run: ({ work }, { email = null, ...page }) =>
       boundedPage('bookings', pageOf(page), (request) =>
         work((w) => listBookings(w, { status: null, email }, request)),
