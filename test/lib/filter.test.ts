@@ -176,6 +176,11 @@ describe('the mistakes of a filter', () => {
     ['plan == a', 6, 'use "="'],
     ['plan = a and age ==7', 18, 'use "="'],
     ['status = Active', 10, 'expected active or pending after "="; did you mean "active"?'],
+    [
+      'plan >= Today',
+      9,
+      'expected a number, a date such as 2026-11-01, or a text in quotes after ">="; did you mean "today"?',
+    ],
     ['plan = a AND plan = b', 10, 'expected "and", "or" or the end; did you mean "and"?'],
     ['(plan = a Or plan = b)', 11, 'expected "and", "or" or ")"; did you mean "or"?'],
     ['NOT plan = a', 1, 'unknown term "NOT"; did you mean "not"?'],
