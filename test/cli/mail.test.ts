@@ -277,9 +277,13 @@ describe('svc suppressions', () => {
     ])
     expect((await json(['suppressions'])).suppressions).toHaveLength(2)
     expect((await run(['suppressions', 'remove', 'ada@people.example'])).status).toBe(2)
-    const planned = await json(['suppressions', 'remove', 'ada@people.example', '--reason', 'manual', '--dry-run'])
-    expect(planned).toEqual({ dryRun: true, email: 'ada@people.example', removed: ['manual'] })
-    const removed = await json(['suppressions', 'remove', 'ada@people.example', '--reason', 'manual', '--yes'])
+    const remove = ['suppressions', 'remove', 'ada@people.example', '--reason', 'manual']
+    expect((await run([...remove, '--dry-run', '--json'])).json).toEqual({
+      dryRun: true,
+      email: 'ada@people.example',
+      removed: ['manual'],
+    })
+    const removed = await json([...remove, '--yes'])
     expect(removed).toEqual({ email: 'ada@people.example', removed: ['manual'] })
     await json(['suppressions', 'remove', 'ada@people.example', '--yes'])
     expect((await run(['suppressions', 'remove', 'ada@people.example', '--yes'])).status).toBe(3)
