@@ -20,7 +20,7 @@ export const ActivityReport = z
     listId: idText()
       .optional()
       .describe(
-        'The list of the contact; an address that is not in it is added first. Default: the list where the address was changed last',
+        'The list of the contact; an address that is not in it is added first. Default: the most recently updated list that has the address',
       ),
     data: TriggerData.optional().describe(
       'Merge data of the journeys that the event starts: at most 100 fields and 64 KB; nested values are dropped. Default: none',
@@ -173,7 +173,7 @@ const recordNew = async ({ app, accountId, actor }: Caller, call: Call, listId: 
 
 /**
  * Records that a person did something (POST /events), and starts the journeys that it triggers. An address that is not in the list is
- * added to it first; without `listId`, the list where the address was changed last applies. A repeated key returns the first
+ * added to it first; without `listId`, the most recently updated list that has it applies. A repeated key returns the first
  * result and writes nothing. Throws Problem `not_found` for an unknown list, or an unknown address without `listId`; `conflict` if the
  * plan's contact limit is reached. Opens its own transactions: a new address is verified between them.
  */

@@ -2238,7 +2238,7 @@ export interface operations {
                      * @description The address of its contact. Default: `listId` and `rowId` name the contact
                      */
                     email?: string;
-                    /** @description The list of its contact. Default: the list where `email` was changed last */
+                    /** @description The list of its contact. Default: the most recently updated list that has `email` */
                     listId?: string;
                     /** @description The address of its contact in `listId`. Default: `email` names the contact */
                     rowId?: string;
@@ -2554,7 +2554,7 @@ export interface operations {
                      * @description The address of the person
                      */
                     email: string;
-                    /** @description The list of the contact; an address that is not in it is added first. Default: the list where the address was changed last */
+                    /** @description The list of the contact; an address that is not in it is added first. Default: the most recently updated list that has the address */
                     listId?: string;
                     /** @description Merge data of the journeys that the event starts: at most 100 fields and 64 KB; nested values are dropped. Default: none */
                     data?: {

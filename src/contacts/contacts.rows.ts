@@ -97,6 +97,12 @@ export const activeInAnyList = (account: string): string =>
   `(select distinct row_id, email from contacts where account_id = ${account} and status = 'active') c`
 
 // Joins the lists, to leave out contacts of a list that is being deleted.
+/**
+ * Orders the lists `l` of the contact `c` by their last update (docs/reference/rules.md#contacts). A write of known contacts does not
+ * change the row of the list, which all writers of the list would wait for.
+ */
+export const newestFirst = 'order by greatest(l.updated_at, c.updated_at) desc, l.id'
+
 const listed = 'contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id'
 
 const place = columns(contacts, ['listId', 'rowId', 'email'], 'c')
@@ -115,13 +121,13 @@ const byRow = `select ${place.list} from ${listed} cross join lateral (
     select from addresses where account_id = :accountId and email = c.email for key share
   ) a where c.account_id = :accountId and c.list_id = :listId and c.row_id = :rowId and :email::text is null for key share of c`
 
-/** SQL query of the contact of an address in a list, or if that is null, in the list where the address was changed last. */
+/** SQL query of the contact of an address in a list, or if that is null, in the most recently updated list that has the address. */
 export const locatingAddress = (of: { account: string; email: string; list: string }, also = 'true'): string =>
   `select ${place.list} from ${listed}
   where c.account_id = ${of.account}
     and c.row_id = (select row_id from addresses where account_id = ${of.account} and email = ${of.email} for key share)
     and (${of.list}::text is null or c.list_id = ${of.list}) and ${also}
-  order by c.updated_at desc, l.id limit 1 for key share of c`
+  ${newestFirst} limit 1 for key share of c`
 
 const byEmail = locatingAddress(
   { account: ':accountId', email: ':email', list: ':listId' },

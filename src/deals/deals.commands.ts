@@ -106,7 +106,7 @@ export const commands: CommandList = [
     ],
     flags: {
       title: text('<title>', 'the title of the deal'),
-      email: text('<email>', 'address of the contact; of several lists, the one where it was changed last is used'),
+      email: text('<email>', 'address of the contact; of several lists, the most recently updated one is used'),
       list: text('<id|name>', 'the contact’s list'),
       row: text('<id>', 'the contact’s rowId in --list, instead of --email', { noun: 'rows' }),
       value: text('<amount>', 'such as 1250.50'),

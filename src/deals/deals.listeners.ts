@@ -50,7 +50,7 @@ const moveToLists = statement(
 
 /**
  * Removes an erased address from its deals. The deals remain, as business records. If a contact only leaves a list, or its list is
- * deleted, its deals name the list where the address was changed last, of those that still have it.
+ * deleted, its deals name the most recently updated list that still has the address.
  */
 export const forgetErased: Listener = {
   // A move of a deal can start a journey, which locks the contact: deals are locked before contacts.

@@ -87,7 +87,7 @@ export const NewDeal = z
     email: emailAddress()
       .optional()
       .describe('The address of its contact. Default: `listId` and `rowId` name the contact'),
-    listId: Id.optional().describe('The list of its contact. Default: the list where `email` was changed last'),
+    listId: Id.optional().describe('The list of its contact. Default: the most recently updated list that has `email`'),
     rowId: Id.optional().describe('The address of its contact in `listId`. Default: `email` names the contact'),
     value: Amount.optional().meta({ default: 0 }),
     currency: Currency.optional().meta({ default: 'USD' }),

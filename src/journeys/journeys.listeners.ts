@@ -58,7 +58,7 @@ const personEventsOf = async (work: Work, events: readonly EmittedEvent[]): Prom
   })
 }
 
-/** Returns the contact of each event: the contact that it names, else the address in the list where it was changed last. */
+/** Returns the contact of each event: the contact that it names, else the address in its most recently updated list. */
 const entrantsOf = async (work: Work, personEvents: readonly PersonEvent[]): Promise<Entrant[]> => {
   const withoutList = personEvents.flatMap(({ subject }) => (subject.listId ? [] : [subject.email]))
   const listOfEmail = await newestListsOf(work, withoutList)
@@ -125,7 +125,7 @@ const forget = async (work: Work, email: string, rowId?: string): Promise<void> 
 }
 
 /**
- * Starts journeys for an enrolment or a registration, which are no events, in the list where the address was changed last
+ * Starts journeys for an enrolment or a registration, which are no events, in the most recently updated list that has the address
  * (normalised). Does nothing if the address is in no list.
  */
 const startOf = async (

@@ -304,7 +304,7 @@ describe('journeys', () => {
     expect([(await runs()).length, (await rows()).length]).toEqual([1, 2])
   })
 
-  test('without listId the contact of the list where the address was changed last enters', async () => {
+  test('without listId the contact of the most recently updated list enters', async () => {
     const other = await newList(account, 'Other')
     clockMs += 1_000
     await add(email, other)

@@ -248,7 +248,7 @@ describe('a contact that leaves a list', () => {
   const listOf = async ({ deal: { id } }: { deal: { id: string } }) =>
     (await inWork((work) => showDeal(work, id))).listId
 
-  test('its deals name the list where the address was changed last, of those that still have it, and stay in the last one', async () => {
+  test('its deals name the most recently updated list that still has the address, and stay in the last one', async () => {
     const [made, other] = [await inWork(byRow()), await inWork(newDeal({ listId: lists[0], rowId }))]
     const history = () =>
       t.app.sql('select * from deal_history where deal_id = any($1) order by 1, 2', [[made.deal.id, other.deal.id]])

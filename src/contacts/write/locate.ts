@@ -2,7 +2,15 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import { type Row, types } from '../../store/tables.ts'
 import type { AccountSql, Work } from '../../store/work.ts'
 import { contacts } from '../contacts.columns.ts'
-import { type ContactName, contactAt, located, locating, locatingBy, locatingParameters } from '../contacts.rows.ts'
+import {
+  type ContactName,
+  contactAt,
+  located,
+  locating,
+  locatingBy,
+  locatingParameters,
+  newestFirst,
+} from '../contacts.rows.ts'
 import type { Contact } from '../contacts.view.ts'
 
 /** One contact: an address in a list. */
@@ -12,7 +20,7 @@ const locate = (kind: keyof typeof locating) =>
   preparedStatement(`locate-${kind}`, { row: located, parameters: locatingParameters }, locating[kind])
 const locates = { row: locate('row'), email: locate('email') }
 
-/** Returns the matching contact; without `listId`, from the list where the address was changed last. Returns null if none matches. */
+/** Returns the matching contact; without `listId`, from the most recently updated list that has the address. Returns null if none matches. */
 export const locateContact = async (
   { sql, accountId }: AccountSql,
   name: ContactName,
@@ -80,11 +88,11 @@ const findNewestLists = statement(
   `select i.email, c.list_id as "listId" from unnest(:emails::text[]) as i(email) cross join lateral (
      select c.list_id from contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id
      where c.account_id = :accountId and c.row_id = (select row_id from addresses where account_id = :accountId and email = i.email)
-     order by c.updated_at desc, l.id limit 1
+     ${newestFirst} limit 1
    ) c`,
 )
 
-/** Returns, for each of the normalised addresses that is in a list, the list where it was changed last. */
+/** Returns, for each of the normalised addresses that is in a list, the most recently updated one (`newestFirst`). */
 export const newestListsOf = async (
   { sql, accountId }: AccountSql,
   emails: readonly string[],

@@ -38,7 +38,7 @@ interface BatchResult {
 /** Returns the definition of a run's version, which is immutable. */
 export type DefinitionOf = (work: Work, run: OpenRun) => Promise<Definition>
 
-/** Returns the contact of each run: in the run's list, else in the list where the address was changed last. */
+/** Returns the contact of each run: in the run's list, else in the most recently updated list that has the address. */
 const contactsOf = async (work: Work, runs: readonly OpenRun[]): Promise<Map<string, Contact>> => {
   const rows = await readContactsOf(work, [...new Set(runs.map(({ email }) => email))])
   const byEmail = Map.groupBy(rows, ({ email }) => email)

@@ -29,7 +29,7 @@ export interface Walk {
 }
 
 /**
- * Returns the walk of a run. `contact` is the one in the run's list, else the one in the list where the address was changed last.
+ * Returns the walk of a run. `contact` is the one in the run's list, else the one in the most recently updated list.
  */
 export const startWalk = (run: OpenRun, definition: Definition, contact: Contact | null, nowMs: number): Walk => {
   const { id, revision, status, cursor, stepNo, awaited, context } = run

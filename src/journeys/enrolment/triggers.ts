@@ -2,7 +2,7 @@ import type { EmittedEvent, EventType } from '../../events/events.ts'
 import type { EventData } from '../../events/shapes.ts'
 import type { Trigger, TriggerKind } from '../definition/definition.schema.ts'
 
-/** The person that an event is about. Without `listId`, the list where the address was changed last applies. */
+/** The person that an event is about. Without `listId`, the most recently updated list that has the address applies. */
 export interface Subject {
   email: string
   listId?: string
