@@ -88,9 +88,10 @@ export const applyProjects = async (
   return applied
 }
 
-/** Returns the number of bindings and unsent broadcasts that use a project. */
-export const planDeletion = async (work: Work, id: string): Promise<{ bindings: number; broadcasts: number }> => {
-  const planned = { bindings: 0, broadcasts: 0 }
+/** Returns the number of bindings and unsent broadcasts that use a project, and whether a webhook goes with it. */
+export const planDeletion = async (work: Work, id: string) => {
+  const webhook = await findProjectTarget(work, id, { lock: false })
+  const planned = { bindings: 0, broadcasts: 0, webhook: webhook !== null }
   for (const listener of await work.listeners()) {
     const uses = await listener.projectUses?.(work, id)
     planned.bindings += uses?.bindings ?? 0

@@ -89,7 +89,8 @@ export const commandsOf = (readResults: ReadResults): CommandList => [
         return { id: project.id, name: project.name, ...(await planDeletion(w, project.id)) }
       })
       const users = `${quantity(uses.bindings, 'binding')} and ${quantity(uses.broadcasts, 'unsent broadcast')}`
-      const what = `delete the project ${name} (used by ${users}; sent emails keep their content)`
+      const webhook = uses.webhook ? ' and its webhook' : ''
+      const what = `delete the project ${name}${webhook} (used by ${users}; sent emails keep their content)`
       const isConfirmed = await confirm(what, flags, { id, name, ...uses })
       if (!isConfirmed) return
       await work((w) => deleteProject(w, id))

@@ -146,18 +146,19 @@ test('the confirmation of a deletion names everything that is deleted with it', 
   expect((await run('lists', 'show', list, '--json')).json.rowCount).toBe(1)
 })
 
-test('projects delete counts the bindings and the unsent broadcasts that use the project', async () => {
+test('projects delete counts the bindings and the unsent broadcasts that use the project, and names its webhook', async () => {
   account = (await audience(t, 1)).account
   const { id } = (await run('webinars', 'create', '--title', 'Growing', '--at', '2d', '--json')).json
   await run('bindings', 'set', `webinar:${id}`, 'reminder', 'Spring')
   await run('broadcasts', 'create', '--list', 'People', '--project', 'Spring')
   const asked = await run('projects', 'delete', 'Spring')
-  expect([asked.status, asked.stderr]).toEqual([
-    2,
-    expect.stringContaining('(used by 1 binding and 1 unsent broadcast; sent emails keep their content)'),
-  ])
+  const uses = '(used by 1 binding and 1 unsent broadcast; sent emails keep their content)'
+  expect([asked.status, asked.stderr]).toEqual([2, expect.stringContaining(`the project Spring ${uses}`)])
   const dry = await run('projects', 'delete', 'Spring', '--dry-run', '--json')
-  expect(dry.json).toMatchObject({ dryRun: true, name: 'Spring', bindings: 1, broadcasts: 1 })
+  expect(dry.json).toMatchObject({ dryRun: true, name: 'Spring', bindings: 1, broadcasts: 1, webhook: false })
+  await run('projects', 'webhook', 'set', 'Spring', '--url', 'https://hooks.example.com/answers')
+  expect((await run('projects', 'delete', 'Spring')).stderr).toContain(`the project Spring and its webhook ${uses}`)
+  expect((await run('projects', 'delete', 'Spring', '--dry-run', '--json')).json).toMatchObject({ webhook: true })
   expect((await run('projects', 'show', 'Spring')).status).toBe(0)
 })
 
