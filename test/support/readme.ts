@@ -45,6 +45,8 @@ export const left: Record<string, string> = {
   'npm install ./svcd-engagement': '.ci/packed packs, installs and runs it',
   'useradd ': 'it changes the machine',
   'mkdir -p /opt/svc': 'it changes the machine; .ci/packed installs the package',
+  '/opt/svc-next/': 'there is no newer package; svc db migrate is run',
+  'mv /opt/svc': 'it changes the machine',
   '(umask 077; openssl rand -base64 32 > /etc/svc/secret)': 'it changes the machine; a test runs it with another file',
   "printf 'SVC_DATA_DIR=/var/lib": 'it changes the machine',
   'cp node_modules/svcd-engagement/docs/deploy/svc.service': 'it changes the machine; systemd.test.ts checks the unit',
