@@ -84,6 +84,10 @@ const rewrite = (_name: string, node: unknown): unknown =>
     ? splitTypes(liftNullable(node as JsonSchema))
     : node
 
+/** Whether the schema has a pattern that ignores case. JSON Schema can't say that: it would refuse `X-Campaign` for `/^x-/i`. */
+const ignoresCase = ({ _zod: { def } }: z.core.$ZodType): boolean =>
+  (def.checks ?? []).some(({ _zod }) => (_zod.def as { pattern?: RegExp }).pattern?.ignoreCase)
+
 /** Returns a converter to JSON Schema. It adds schemas with a name (`meta({ id })`) to `schemas` and refers to them. */
 const createConverter =
   (schemas: Record<string, JsonSchema>) =>
@@ -97,6 +101,7 @@ const createConverter =
         const fallback = z.globalRegistry.get(zodSchema)?.default
         if (io === 'input' && fallback !== undefined)
           jsonSchema.default = fallback as z.core.JSONSchema.JSONSchema['default']
+        if (ignoresCase(zodSchema)) delete jsonSchema.pattern
         // Limits of the number type itself carry no information.
         if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
         if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum

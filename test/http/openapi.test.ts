@@ -212,6 +212,16 @@ test('refusals have a schema, routes with a body include 413 and 415, and 429 ha
   expect(Object.keys(list.responses)).toEqual(['200', '400', '401', '403', '429', '5XX'])
 })
 
+test('a pattern takes what the route takes in any case', async () => {
+  const { object } = await partsOf('post', '/api/v1/send')
+  const { headers, attachments } = object.properties
+  for (const [{ pattern = '' }, value] of [
+    [headers.propertyNames, 'X-Campaign'],
+    [attachments.items.properties.contentType, 'Text/CSV; charset=UTF-8'],
+  ])
+    expect(value).toMatch(new RegExp(pattern))
+})
+
 test('exactly the idempotent routes have an Idempotency-Key', async () => {
   const { body } = await ok(t.request('GET', '/openapi.json'))
   const taking = Object.entries(body.paths).flatMap(([path, all]) =>
