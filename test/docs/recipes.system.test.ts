@@ -17,7 +17,7 @@ const root = join(import.meta.dirname, '../..')
 const recipes = ['Adding an event', 'Adding a job', 'Adding a column']
 /** The tests that say what was forgotten, in the files that the recipes name. */
 const pattern =
-  'entities define|columns of the entities|npm run (client|reference)|types of the contract|lists each file that|each job has a case|has a description'
+  'entities define|columns of the entities|each migration declares|npm run (client|reference)|types of the contract|event has a subject|lists each file that|each job has a case|has a description'
 
 let folder: string
 let copy: string
@@ -82,14 +82,9 @@ const runTests = async (files: readonly string[]): Promise<{ failed: string[]; p
 
 const [definitions, shapes] = ['src/events/events.ts', 'src/deals/deals.shapes.ts']
 
-const beginColumn = async () => {
-  await insert('src/deals/deals.entities.ts', `    title: p.text(),\n`, `    notes: p.text(),\n`)
-  await generate('test/store/columns.ts')
-  await insert(definitions, `    title: z.string().describe('At most 200 characters'),\n`, `    notes: z.string(),\n`)
-  await insert(shapes, `const changeable = {\n`, `  notes: text(2000),\n`)
-}
+const addNotes = `alter table "deals" add column "notes" text not null default ''`
 
-const completeColumn = async () => {
+const writeMigration = async (statements: readonly string[]): Promise<void> => {
   const name = 'Migration20991231000000_notes'
   await writeFile(
     join(copy, `migrations/${name}.ts`),
@@ -99,12 +94,22 @@ export class ${name} extends Migration {
   static readonly change = 'expand'
 
   override up(): void {
-    this.addSql(\`alter table "deals" add column "notes" text not null default ''\`)
-    this.addSql(\`alter table "deals" alter column "notes" drop default\`)
-  }
+${statements.map((statement) => `    this.addSql(\`${statement}\`)\n`).join('')}  }
 }
 `,
   )
+}
+
+const beginColumn = async () => {
+  await writeMigration([addNotes, `alter table "deals" alter column "notes" drop default`])
+  await insert('src/deals/deals.entities.ts', `    title: p.text(),\n`, `    notes: p.text().default(''),\n`)
+  await generate('test/store/columns.ts')
+  await insert(definitions, `    title: z.string().describe('At most 200 characters'),\n`, `    notes: z.string(),\n`)
+  await insert(shapes, `const changeable = {\n`, `  notes: text(2000),\n`)
+}
+
+const completeColumn = async () => {
+  await writeMigration([addNotes])
   await insert(definitions, `    notes: z.string()`, `.describe('At most 2,000 characters')`)
   await insert(definitions, `  id: newId('deal', now - 7 * days),\n`, `  notes: '',\n`)
   await insert(shapes, `  notes: text(2000)`, `.describe('At most 2,000 characters')`)
@@ -123,12 +128,19 @@ const beginEvent = () =>
 `,
   )
 
-const completeEvent = () =>
-  insert(
+const completeEvent = async () => {
+  await insert(
     'test/events/samples.test.ts',
     `  'deal.stage_changed': ['deal', 'fromStageId'],\n`,
     `  'deal.archived': ['deal'],\n`,
   )
+  const subject = `\`Annual plan, 25 seats · Qualified · 12,500.5 USD · \${ada}\`,\n`
+  await insert(
+    'test/tools/console.shown.test.ts',
+    `    'deal.stage_changed': ${subject}`,
+    `    'deal.archived': ${subject}`,
+  )
+}
 
 const beginJob = async () => {
   const job = (name: string) => `defineJob('${name}', { does: 'Does nothing', async runFor() {} })`
