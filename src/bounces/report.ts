@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Attachment } from 'postal-mime'
 import type { Report } from '../messages/messages.ts'
 
@@ -92,8 +92,6 @@ export const readReport = async (raw: Uint8Array): Promise<Report | null> => {
     kind,
     stamps: stampsIn([...addressed, fields.get('original-mail-from') ?? ''].join('\n')),
     original: original ? originalIn(textOf(original)) : null,
-    fingerprint: createHash('sha256')
-      .update(`${messageId}\n${said.replace(/\s+/g, ' ').trim()}`)
-      .digest('hex'),
+    fingerprint: hash('sha256', `${messageId}\n${said.replace(/\s+/g, ' ').trim()}`),
   }
 }

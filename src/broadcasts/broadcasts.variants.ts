@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { invalid } from '../lib/problem.ts'
 import { parseDuration } from '../lib/since.ts'
 import { countSentByVariant } from '../messages/messages.ts'
@@ -46,7 +46,7 @@ export const variantsOf = ({ subjects, share, winner, after }: VariantsInput): V
   return { subjects, contest: { share, by: winner, afterMs } }
 }
 
-const bitsOf = (email: string) => createHash('md5').update(email).digest()
+const bitsOf = (email: string) => hash('md5', email, 'buffer')
 
 const inShare = (email: string, share: number): boolean => bitsOf(email).readUInt32BE(4) % 100 < share
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   type CheckoutSession,
   type CheckoutState,
@@ -29,7 +29,7 @@ export interface PaymentProvider {
 type Session = NonNullable<Order['session']>
 
 /** Identifies a key without revealing it. */
-const hashOf = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 32)
+const hashOf = (key: string): string => hash('sha256', key).slice(0, 32)
 
 const stripe = (
   { config }: Pick<App, 'config'>,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { EmittedEvent } from '../events/events.ts'
 import { newId } from '../lib/ids.ts'
 import { typed } from '../store/column-types.ts'
@@ -146,10 +146,7 @@ export const insertProbe = async (work: Work, target: string, event: EmittedEven
 
 /** Returns the id of the one target of a caller and URL, a hash of both: concurrent transactions compute the same id. */
 const targetIdOf = (accountId: string, { kind, id }: Caller, url: string): string =>
-  `tgt_${createHash('sha256')
-    .update(JSON.stringify([accountId, kind, id, url]))
-    .digest('hex')
-    .slice(0, 26)}`
+  `tgt_${hash('sha256', JSON.stringify([accountId, kind, id, url])).slice(0, 26)}`
 
 /** The `type` of a caller's deliveries. */
 const callTypes = { journey: 'journey.webhook' } satisfies Record<Caller['kind'], string>

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { document as documentOf, type File, type Page, pageHeaders } from '../pages/page.ts'
@@ -18,7 +18,7 @@ const render = async (document: OpenApi): Promise<Rendered> => {
     promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }),
     promisify(gzip)(identity),
   ])
-  const etag = `"${createHash('sha256').update(identity).digest('base64url')}"`
+  const etag = `"${hash('sha256', identity, 'base64url')}"`
   const headers = { ...pageHeaders(view), 'cache-control': 'public, max-age=300', etag, vary: 'accept-encoding' }
   return { headers, content: { br, gzip: gz, identity } }
 }

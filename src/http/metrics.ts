@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isThisMachine } from '../net/dial.ts'
 
@@ -22,7 +22,7 @@ const forwarding = /^(forwarded|x-forwarded-.+|x-real-ip|x-client-ip|true-client
 const loopback = /^(::ffff:)?127\.|^::1$/
 
 /** Digests have the same length, which `timingSafeEqual` requires. */
-const digest = (text: string) => createHash('sha256').update(text).digest()
+const digest = (text: string) => hash('sha256', text, 'buffer')
 
 const hasToken = (authorization: string, token: string): boolean =>
   /^bearer /i.test(authorization) &&

@@ -3,7 +3,7 @@
  * their frame: plain-mail.mjml.ts, `npm run mails`), brand.ts for what both show of an account.
  */
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Brand } from '../accounts/accounts.ts'
 import type { TokenPurpose } from '../lib/token.ts'
 import type { App } from '../store/work.ts'
@@ -175,7 +175,7 @@ const publicHeaders: Readonly<Record<string, string>> = {
 }
 
 /** Returns the source expression by which a Content-Security-Policy allows one inline text. */
-const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+const hashOf = (text: string): string => `'sha256-${hash('sha256', text, 'base64')}'`
 
 const styleHash = hashOf(style)
 

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BroadcastChannel, getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import { statement } from './statement.ts'
@@ -76,10 +76,7 @@ type Run = (sending: typeof sendNotices, sent: Sent) => Promise<unknown>
  */
 export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notices => {
   // Threads that know the database under different addresses reach each other by LISTEN only.
-  const origin = createHash('sha256')
-    .update(`${getEnvironmentData(processKey)} ${url}`)
-    .digest('base64url')
-    .slice(0, 12)
+  const origin = hash('sha256', `${getEnvironmentData(processKey)} ${url}`, 'base64url').slice(0, 12)
   const mark = `@${origin}`
   const hearers = new Set<(notice: Notice) => void>()
   let threads: BroadcastChannel | undefined

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { parseDuration } from '../../lib/since.ts'
 import type { AwaitedWhere } from '../definition/awaited.ts'
 import type { Step } from '../definition/definition.schema.ts'
@@ -27,7 +27,7 @@ const compares = (source: TagSource, { field, equals, contains, exists, greater,
 
 /** Returns a number from 0 up to 100, evenly distributed, always the same for a run and step. */
 const splitValue = (runId: string, step: string): number =>
-  (createHash('sha256').update(`${runId} ${step}`).digest().readUInt32BE(0) / 2 ** 32) * 100
+  (hash('sha256', `${runId} ${step}`, 'buffer').readUInt32BE(0) / 2 ** 32) * 100
 
 interface Situation extends TagSource {
   runId: string

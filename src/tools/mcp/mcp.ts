@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   acceptedContent,
   type CallToolResult,
@@ -55,7 +55,7 @@ const failureOf = (error: unknown, log: Log): CallToolResult => {
 
 const Confirmation = z.object({ confirm: z.boolean().describe('Do it') })
 
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+const hashOf = (text: string): string => hash('sha256', text, 'base64url')
 
 /** Whether the client can show a form to its user. A client that declares elicitation without a mode shows forms. */
 const canAsk = (server: McpServer, { mcpReq }: ServerContext): boolean => {
