@@ -9,7 +9,6 @@ import { parseCidrs } from '../net/addresses.ts'
 import { readAuthorities } from '../net/authorities.ts'
 import { parseServers } from '../net/resolver.ts'
 import { relayOfUrl } from '../senders/relays.access.ts'
-import type { Settings } from '../store/work.ts'
 import { findSecret, keptSecret } from './secret.ts'
 
 type Environment = Record<string, string | undefined>
@@ -108,35 +107,6 @@ const Environment = z.object({
   SVC_LOG_LEVEL: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('info'),
 })
 
-export interface Config extends Settings {
-  /** It is null for the embedded server under `dataDir`. */
-  databaseUrl: string | null
-  dataDir: string
-  host: string
-  port: number
-  secret: string
-  dnsServers: readonly string[]
-  /** The list of erasures (erasures.ts). It is null if none is kept. */
-  erasuresFile: string | null
-  /** A file of further certificate authorities, and its certificates. It is null if only the system's are used. */
-  caFile: string | null
-  authorities: readonly string[]
-  /** How long journey runs and their steps are kept after they ended. */
-  journeyRetentionDays: number
-  /** How long the access log is kept, in calendar months. */
-  accessLogRetentionMonths: number
-  /** How long ended imports, and their rejected rows, are kept. */
-  importRetentionDays: number
-  rejectRetentionDays: number
-  /** Days for which the content of messages is kept after they ended; 0 keeps it for ever. */
-  messageRetentionDays: number
-  /** Days for which the text of answers is kept; 0 keeps it for ever. */
-  responseRetentionDays: number
-  logLevel: string
-  /** `text` is for people to read: `svc dev`. */
-  logFormat: 'json' | 'text'
-}
-
 /** An empty variable counts as unset; `<NAME>_FILE` names a file that holds a secret. */
 const collect = (env: Environment, faults: string[]): Environment => {
   const found: Environment = {}
@@ -201,6 +171,7 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
   // From here on files of the data folder are read as its owner. Files named by the environment were read before, as root.
   if (!e.DATABASE_URL) actAsOwner(dataDir)
   return Object.freeze({
+    /** It is null for the embedded server under `dataDir`. */
     databaseUrl: e.DATABASE_URL ?? null,
     dataDir,
     host: e.SVC_HOST,
@@ -209,7 +180,9 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
     secret: e.SVC_SECRET ?? secretOf(dataDir),
     smtpUrl: e.SVC_SMTP_URL ?? (e.DATABASE_URL ? null : runningCatcher(dataDir)),
     caFile: e.SVC_CA_FILE ?? null,
+    /** The certificates in `caFile`. */
     authorities,
+    /** The list of erasures (erasures.ts). It is null if none is kept. */
     erasuresFile: e.SVC_ERASURES_FILE
       ? resolve(e.SVC_ERASURES_FILE)
       : e.DATABASE_URL
@@ -232,9 +205,12 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
     responseRetentionDays: e.SVC_RESPONSE_RETENTION_DAYS,
     stripeApiUrl: e.SVC_STRIPE_API_URL ?? null,
     logLevel: e.SVC_LOG_LEVEL,
-    logFormat: 'json' as Config['logFormat'],
+    /** `text` is for people to read: `svc dev`. */
+    logFormat: 'json' as 'json' | 'text',
   })
 }
+
+export type Config = ReturnType<typeof resolveConfig<string>>
 
 /**
  * Returns the validated environment as a frozen object. Throws one Problem `configuration` (exit 4) that lists every error.
@@ -287,8 +263,7 @@ export const readSettings = (env: Environment = process.env): Setting[] => {
  * Returns the configuration without creating the data folder or a secret: `secret` is null if there is none yet. Throws one Problem
  * `configuration` that lists every error.
  */
-export const inspectConfig = (env: Environment = process.env): Omit<Config, 'secret'> & { secret: string | null } =>
-  resolveConfig(env, findSecret)
+export const inspectConfig = (env: Environment = process.env) => resolveConfig(env, findSecret)
 
 const withoutUser = (url: string): string => {
   const { protocol, host } = new URL(url)
