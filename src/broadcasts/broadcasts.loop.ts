@@ -5,6 +5,7 @@ import { isHeld } from '../queue/holds.ts'
 import { followLooks } from '../queue/looks.ts'
 import { runSchedule, turnOfAccounts } from '../queue/loop.ts'
 import { defineJob } from '../store/background.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { isUnavailable } from '../store/database.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Report } from '../store/work.ts'
@@ -19,20 +20,18 @@ const errorRetryMs = 60_000
 const pollMs = 2000
 const idleMs = 10_000
 
+/** `isDue` says that a step has something to do: waiting for relays needs no step. */
+const openTypes = { accountId: 'text', id: 'text', isDue: 'bool' } as const
+
 /** A broadcast that is not done, and whose time has come. */
-interface OpenBroadcast {
-  accountId: string
-  id: string
-  /** A step has something to do; waiting for relays needs no step. */
-  isDue: boolean
-}
+type OpenBroadcast = RowOf<typeof openTypes>
 
 const open = `finished_at is null and status <> 'draft'`
 const startsAt = 'coalesce(scheduled_at, created_at)'
 
 const findOpen = preparedStatement(
   'find-broadcasts',
-  { row: { accountId: 'text', id: 'text', isDue: 'bool' }, parameters: { now: 'timestamptz' } },
+  { row: openTypes, parameters: { now: 'timestamptz' } },
   `with recursive ${turnOfAccounts('broadcasts', startsAt, open)}
    select b.account_id as "accountId", b.id,
      started_at is null

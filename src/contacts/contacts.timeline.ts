@@ -1,21 +1,24 @@
 import { midnightOf } from '../lib/days.ts'
 import { noSuch } from '../lib/problem.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
 import type { AccountSql, App } from '../store/work.ts'
 import { readContacts } from './contacts.find.ts'
 import type { Contact } from './contacts.view.ts'
 
-/** Something that an address did, or that happened to it (docs/reference/rules.md#timeline). */
-export interface TimelineEntry {
+const entryTypes = {
   /** epoch ms */
-  at: number
+  at: 'int8',
   /** `email.opened`, `deal.won` … */
-  kind: string
-  title: string
+  kind: 'text',
+  title: 'text',
   /** The id of what it is about, such as the email or the deal. */
-  id: string
-}
+  id: 'text',
+} as const
+
+/** Something that an address did, or that happened to it (docs/reference/rules.md#timeline). */
+export type TimelineEntry = RowOf<typeof entryTypes>
 
 /** The entries of one feature. */
 export interface TimelinePart {
@@ -30,10 +33,7 @@ export interface TimelinePart {
 export const timelinePart = (name: string, rows: string): TimelinePart => {
   const readEntries = statement(
     `timeline-of-${name}`,
-    {
-      row: { at: 'int8', kind: 'text', title: 'text', id: 'text' },
-      parameters: { accountId: 'text', email: 'text', limit: 'int8' },
-    },
+    { row: entryTypes, parameters: { accountId: 'text', email: 'text', limit: 'int8' } },
     `select e.* from (
        select ${epochMs('r.at')} as at, r.kind, r.title, r.id from (${rows}) r
      ) e order by e.at desc, e.id collate "C" desc, e.kind collate "C" desc limit :limit`,

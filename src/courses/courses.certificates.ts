@@ -4,19 +4,11 @@ import { slugOf } from '../accounts/accounts.ts'
 import { parse } from '../lib/parse.ts'
 import { notFound } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { AccountSql, App, Work } from '../store/work.ts'
 import { certificateUrlOf, type Holder } from './courses.links.ts'
 import type { MemberView } from './courses.members.ts'
-
-export interface Certificate {
-  course: string
-  account: string
-  /** The name as the member entered it. It is null if they entered none. */
-  name: string | null
-  email: string
-  completedAt: Date
-}
 
 /** Adds their certificates to members of a course, unless the account has no slug. */
 export const withCertificates = async (
@@ -33,12 +25,20 @@ export const withCertificates = async (
   })
 }
 
+const certificate = {
+  course: 'text',
+  account: 'text',
+  name: 'text?',
+  email: 'text',
+  completedAt: 'timestamptz',
+} as const
+
+/** `name` is the name as the member entered it. It is null if they entered none. */
+export type Certificate = RowOf<typeof certificate>
+
 const readRow = statement(
   'read-certificate',
-  {
-    row: { course: 'text', account: 'text', name: 'text?', email: 'text', completedAt: 'timestamptz' },
-    parameters: { accountId: 'text', memberId: 'text', courseId: 'text' },
-  },
+  { row: certificate, parameters: { accountId: 'text', memberId: 'text', courseId: 'text' } },
   `select c.title as course, a.name as account, o.name, m.email, o.completed_at as "completedAt"
    from course_completions o
    join courses c on c.account_id = :accountId and c.id = o.course_id

@@ -1,7 +1,7 @@
 import { daysBefore } from '../lib/days.ts'
 import { Problem } from '../lib/problem.ts'
 import { defineJob, inBatches, type Sweep } from '../store/background.ts'
-import { typed } from '../store/column-types.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
@@ -12,19 +12,20 @@ import { linkFields, loadVersion } from '../studio/studio.ts'
  * its links use stay too, so that links in old emails keep working.
  */
 
-interface Row {
-  accountId: string
-  id: string
-  projectId: string | null
-  projectVersion: number | null
-  createdAt: string
-}
+const oldContent = {
+  accountId: 'text',
+  id: 'text',
+  projectId: 'text?',
+  projectVersion: 'int4?',
+  createdAt: 'text',
+} as const
+type OldContent = RowOf<typeof oldContent>
 
 /** Each page continues after the last row of the previous one, so that pending messages are read once in a run, not once a page. */
 const findContents = statement(
   'find-old-contents',
   {
-    row: { accountId: 'text', id: 'text', projectId: 'text?', projectVersion: 'int4?', createdAt: 'text' },
+    row: oldContent,
     parameters: {
       before: 'timestamptz',
       createdAt: typed<string>('timestamptz'),
@@ -68,7 +69,7 @@ const dropFound = statement(
 )
 
 /** Returns the merge fields to keep: those of links. A deleted version has none, because its links lead nowhere. */
-const keptFields = async (sql: Sql, { accountId, projectId, projectVersion }: Row): Promise<string[]> => {
+const keptFields = async (sql: Sql, { accountId, projectId, projectVersion }: OldContent): Promise<string[]> => {
   if (projectId === null || projectVersion === null) return []
   try {
     return await linkFields(await loadVersion({ sql, accountId }, projectId, projectVersion))

@@ -1,6 +1,6 @@
 import { asciiAddress, emailDomain } from '../lib/email.ts'
 import { invalid, noSuch, Problem } from '../lib/problem.ts'
-import { typed } from '../store/column-types.ts'
+import { type RowOf, typed } from '../store/column-types.ts'
 import { preparedStatement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
 import { relayOf, type StoredRelay } from './relays.rows.ts'
@@ -33,18 +33,16 @@ interface StoredSender {
   isDefault: boolean
 }
 
-interface Setup {
-  relay: StoredRelay | null
-  senders: StoredSender[]
-  domains: string[]
-}
+const setup = {
+  relay: typed<StoredRelay | null>('json'),
+  senders: typed<StoredSender[]>('json'),
+  domains: '_text',
+} as const
+type Setup = RowOf<typeof setup>
 
 const selectSetup = preparedStatement(
   'sending-method',
-  {
-    row: { relay: typed<StoredRelay | null>('json'), senders: typed<StoredSender[]>('json'), domains: '_text' },
-    parameters: { accountId: 'text', ids: '_text', emails: '_text', domains: '_text' },
-  },
+  { row: setup, parameters: { accountId: 'text', ids: '_text', emails: '_text', domains: '_text' } },
   `select
     ${relayOf(':accountId')} as relay,
     (select coalesce(json_agg(s), '[]') from (

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { hostname } from 'node:os'
+import type { RowOf } from './column-types.ts'
 import type { Sql } from './database.ts'
 import { statement } from './statement.ts'
 
@@ -24,28 +25,30 @@ const thisProcess = `${process.pid}@${shortHost(hostname())}`
 export const connectionName = (part: string, version?: string): string =>
   [part, thisProcess, ...(version === undefined ? [] : [version.slice(0, 10)])].join(' ')
 
-interface ConnectedProcess {
+const processTypes = {
   /** `<pid>@<host>` */
-  process: string
+  process: 'text',
   /** The purposes of its connections, sorted: `daemon`, `jobs`, `cli`, or the name of a job. */
-  parts: string[]
+  parts: '_text',
   /**
    * Parts that have begun no statement for `silentSeconds`, as far as the server lets this session see it; probes of idle
    * connections do not count. The job of a queue sends a statement every two seconds, so a silent one is stalled.
    */
-  silent: string[]
+  silent: '_text',
   /** When the oldest of its connections was opened; epoch ms. */
-  connectedAt: number
+  connectedAt: 'int8',
   /** The version of a daemon. It is null for a version that does not report it, and for other processes. */
-  version: string | null
-}
+  version: 'text?',
+} as const
+
+type ConnectedProcess = RowOf<typeof processTypes>
 
 /** A worker sends a heartbeat every 2 s; jobs.states.ts has the same bound. */
 const silentSeconds = 15
 
 const connectedProcesses = statement(
   'connected-processes',
-  { row: { process: 'text', parts: '_text', silent: '_text', connectedAt: 'int8', version: 'text?' } },
+  { row: processTypes },
   `select process, array_agg(part order by part) as parts,
      coalesce(array_agg(part order by part) filter (where asked_at < clock_timestamp() - interval '${silentSeconds} s'), '{}') as silent,
      floor(extract(epoch from min(connected_at)) * 1000)::int8 as "connectedAt",

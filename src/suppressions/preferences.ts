@@ -1,19 +1,15 @@
 import { byName } from '../lib/names.ts'
+import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { AccountSql, Work } from '../store/work.ts'
 import { leaveMail, lockRecipient, returnToMail } from './suppressions.add.ts'
 import { isSuppressed } from './suppressions.read.ts'
 import { hasTopicId } from './topics.find.ts'
 
-/** A topic as the recipient of a message sees it. */
-export interface TopicChoice {
-  id: string
-  name: string
-  description: string
-  hasLeft: boolean
-  /** The message is about it. */
-  isOfMessage: boolean
-}
+const choice = { id: 'text', name: 'text', description: 'text', hasLeft: 'bool', isOfMessage: 'bool' } as const
+
+/** A topic as the recipient of a message sees it. `isOfMessage` says that the message is about it. */
+export type TopicChoice = RowOf<typeof choice>
 
 /** What a person chose on the preference page of an account with topics. */
 export interface Preferences {
@@ -36,10 +32,7 @@ interface Subject {
 
 const readChoices = statement(
   'read-topic-choices',
-  {
-    row: { id: 'text', name: 'text', description: 'text', hasLeft: 'bool', isOfMessage: 'bool' },
-    parameters: { accountId: 'text', email: 'text', topicId: 'text?' },
-  },
+  { row: choice, parameters: { accountId: 'text', email: 'text', topicId: 'text?' } },
   `select t.id, t.name, t.description, exists (
        select from suppressions
        where account_id = :accountId and email = :email and reason = 'unsubscribed' and topic_id = t.id

@@ -1,5 +1,6 @@
 import { contactsLeft, readContactsLeft } from '../../accounts/accounts.ts'
 import { notFound } from '../../lib/problem.ts'
+import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement } from '../../store/statement.ts'
 import type { AccountSql, Work } from '../../store/work.ts'
 import type { ContactWrite } from '../contacts.fields.ts'
@@ -11,23 +12,22 @@ import { joinFields, type Probed, probeContacts } from './write.statement.ts'
 
 /* The first part of a write: looks up which addresses the account and the list already have. Nothing is written yet. */
 
-/** A list to write contacts into. */
-export interface OpenList {
-  id: string
-  name: string
-  fields: string[]
+const openListTypes = {
+  id: 'text',
+  name: 'text',
+  fields: '_text',
   /** Contacts that the account's plan had left. It is null if there is no limit. */
-  capacity: number | null
+  capacity: 'int4?',
   /** Whether any address of the account has a signal. */
-  hasSignals: boolean
-}
+  hasSignals: 'bool',
+} as const
+
+/** A list to write contacts into. */
+export type OpenList = RowOf<typeof openListTypes>
 
 const readOpenList = preparedStatement(
   'open-list',
-  {
-    row: { id: 'text', name: 'text', fields: '_text', capacity: 'int4?', hasSignals: 'bool' },
-    parameters: { accountId: 'text', id: 'text' },
-  },
+  { row: openListTypes, parameters: { accountId: 'text', id: 'text' } },
   `select l.id, l.name, l.fields, ${contactsLeft(':accountId')} as capacity,
      exists (select from address_findings where account_id = :accountId) as "hasSignals"
    from contact_lists l where l.account_id = :accountId and l.id = :id`,

@@ -1,7 +1,7 @@
 import { isContact } from '../../contacts/contacts.rows.ts'
 import { lockContacts } from '../../contacts/contacts.ts'
 import { idAt } from '../../lib/ids.ts'
-import { typed } from '../../store/column-types.ts'
+import { type RowOf, typed } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { AccountSql, Work } from '../../store/work.ts'
 import type { Definition, TriggerKind } from '../definition/definition.schema.ts'
@@ -22,19 +22,14 @@ export interface Entrant {
   context?: Record<string, unknown>
 }
 
+const enterable = { id: 'text', version: 'int4', definition: typed<Definition>('jsonb') } as const
+
 /** A journey with its newest version, which contacts enter. */
-export interface EnterableJourney {
-  id: string
-  version: number
-  definition: Definition
-}
+export type EnterableJourney = RowOf<typeof enterable>
 
 const readEnabled = preparedStatement(
   'enabled-journeys',
-  {
-    row: { id: 'text', version: 'int4', definition: typed<Definition>('jsonb') },
-    parameters: { accountId: 'text', kind: 'text', keys: '_text' },
-  },
+  { row: enterable, parameters: { accountId: 'text', kind: 'text', keys: '_text' } },
   `select j.id, j.version, v.definition from (
      select id, version from journeys where account_id = :accountId and enabled and trigger_kind = :kind and trigger_key is null
      union all
