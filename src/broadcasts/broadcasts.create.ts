@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { durationOf, isIsoTime } from '../lib/since.ts'
-import { text } from '../lib/text.ts'
+import { notBlank, text } from '../lib/text.ts'
 import { Recipient } from '../messages/messages.ts'
 import { requireSender } from '../senders/senders.ts'
 import type { Work } from '../store/work.ts'
@@ -32,7 +32,7 @@ const Subject = text(500).min(1)
 
 export const NewBroadcast = z.object({
   /** The default is the name of the project. */
-  name: text(200).min(1).optional(),
+  name: text(200).trim().min(1, 'must not be empty').meta({ pattern: notBlank }).optional(),
   /** Lists, segments and projects are named by their ids or names. */
   list: refs.optional(),
   /** A filter of the contacts of each list. */

@@ -41,7 +41,8 @@ test('a draft is created with what the call names, and sends nothing', async () 
 })
 
 test('broadcasts are listed in pages, newest first, of one account; a bad cursor is 400', async () => {
-  const one = await draft({ name: 'One' })
+  const one = await draft({ name: ' One ' })
+  expect(one.name).toBe('One')
   const two = await draft({ name: 'Two' })
   const theirs = { listId: stranger.listId, projectId: stranger.projectId }
   await ok(t.request('POST', '/broadcasts', { key: stranger.account.key, body: theirs }))
@@ -56,6 +57,7 @@ test.each([
   ['no project', { projectId: undefined }],
   ['a past time', { scheduledAt: 1 }],
   ['a bad filter', { where: 'plan =' }],
+  ['a blank name', { name: '  ' }],
   ['a rate of 0', { rate: 0 }],
   ['all and a list', { all: true }],
 ])('POST /broadcasts with %s is 400 and writes nothing', async (_, more) => {
