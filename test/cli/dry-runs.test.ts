@@ -81,6 +81,8 @@ const dryRuns = [...calls.filter((call) => takes(call, '--dry-run')), ...others]
 const statuses: [call: RegExp, status: number][] = [
   [/^broadcasts (pause|resume) /, 6],
   [/^webinars (end|delete) /, 6],
+  // Its stage is the only open one of its pipeline.
+  [/^pipelines stages delete /, 6],
   [/^relay test /, 1],
   [/^bounces ingest /, 5],
 ]
