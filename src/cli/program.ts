@@ -116,7 +116,9 @@ const refuseUnknown = (noun: Command, list: Command): void => {
   list.allowExcessArguments(true).hook('preAction', ({ args }) => {
     if (args.length === 0) return
     if (noun.args[0] !== list.name()) throw noSuchCommand(noun, args[0]!)
-    throw new Problem('usage', `${fullCommand(list)} takes no arguments, but got ${shown(args.join(' '))}`)
+    throw new Problem('usage', `${fullCommand(list)} takes no arguments, but got ${shown(args.join(' '))}`, {
+      hint: `${fullCommand(list)} --help`,
+    })
   })
 }
 

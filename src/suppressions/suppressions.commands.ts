@@ -91,18 +91,16 @@ export const commands: CommandList = [
     },
     run: async ({ out, work }, text, { reason: given, topic: ref }) => {
       const email = await parseAddress(text)
-      const { findTopic, leaveTopics, suppressAddresses } = await import('./suppressions.ts')
-      if (ref === undefined) {
-        const reason = await parseReason(given ?? 'manual')
-        const added = await work((w) => suppressAddresses(w, [email], reason))
-        return out.one({ email, reason, added: added.length > 0 })
-      }
-      await requireUnsubscribed(given)
-      const { topic, added } = await work(async (w) => {
-        const topic = await findTopic(w, ref)
-        return { topic, added: await leaveTopics(w, [email], [topic.id]) }
+      if (ref !== undefined) await requireUnsubscribed(given)
+      const reason = ref === undefined ? await parseReason(given ?? 'manual') : 'unsubscribed'
+      const { findTopic, leaveTopics, listSuppressions, suppressAddresses } = await import('./suppressions.ts')
+      const suppression = await work(async (w) => {
+        const topicId = ref === undefined ? '' : (await findTopic(w, ref)).id
+        const added = await (topicId ? leaveTopics(w, [email], [topicId]) : suppressAddresses(w, [email], reason))
+        const { rows } = await listSuppressions(w, { email, reason, topicId }, { limit: 1 })
+        return { ...rows[0], added: added.length > 0 }
       })
-      out.one({ email, reason: 'unsubscribed', topicId: topic.id, topic: topic.name, added: added.length > 0 })
+      out.one(suppression)
     },
   }),
 

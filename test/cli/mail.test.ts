@@ -267,6 +267,9 @@ describe('svc suppressions', () => {
     expect(await json(['suppressions', 'add', 'Ada@people.example'])).toEqual({
       email: 'ada@people.example',
       reason: 'manual',
+      createdAt: expect.any(Number),
+      topicId: null,
+      topic: null,
       added: true,
     })
     await json(['suppressions', 'add', 'ada@people.example', '--reason', 'unsubscribed'])

@@ -173,7 +173,9 @@ describe('exit statuses', () => {
   test('an argument too many is not called an unknown verb', async () => {
     const failure = {
       status: 2,
-      stderr: expect.stringMatching(/^error: svc lists list takes no arguments, but got old\n/),
+      stderr: expect.stringMatching(
+        /^error: svc lists list takes no arguments, but got old\n {2}next: svc lists list --help\n/,
+      ),
     }
     expect(await svc(t, ['lists', 'list', 'old'])).toMatchObject(failure)
   })

@@ -76,7 +76,7 @@ test('two at once make one topic, and an account has at most 50', async () => {
 test('suppressions are added, listed and removed by topic', async () => {
   const { id } = await json('topics', 'create', '--name', 'News')
   await json('topics', 'create', '--name', 'Courses')
-  const left = { email: ada, reason: 'unsubscribed', topicId: id, topic: 'News' }
+  const left = { email: ada, reason: 'unsubscribed', createdAt: expect.any(Number), topicId: id, topic: 'News' }
   expect(await json('suppressions', 'add', 'Ada@people.example', '--topic', 'News')).toEqual({ ...left, added: true })
   const again = ['suppressions', 'add', ada, '--topic', id, '--reason', 'unsubscribed']
   expect(await json(...again)).toEqual({ ...left, added: false })
