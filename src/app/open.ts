@@ -56,13 +56,19 @@ export const readExisting = (): Config => {
   throw noDatabase(settings)
 }
 
-/** Returns the configuration for `svc db restore`, which creates a database only if SVC_DATA_DIR is set or the data folder exists. */
-export const readRestoreTarget = (): Config => {
+/** Returns the configuration of a database that exists or will be created. `check` may refuse its place. */
+export const readOrCreate = (check: (place: Place) => void = () => {}): Config => {
   // The environment is read once: root, as the data folder's owner, could not read its files a second time.
-  const { secret, ...config } = inspectConfig()
-  if (!process.env.SVC_DATA_DIR && !existsSync(config.dataDir)) requireDatabase(config)
-  return { ...config, secret: secret ?? keptSecret(config.dataDir) }
+  const settings = inspectConfig()
+  check(settings)
+  return findDatabase(settings) ?? { ...settings, secret: settings.secret ?? keptSecret(settings.dataDir) }
 }
+
+/** Returns the configuration for `svc db restore`, which creates a database only if SVC_DATA_DIR is set or the data folder exists. */
+export const readRestoreTarget = (): Config =>
+  readOrCreate((place) => {
+    if (!process.env.SVC_DATA_DIR && !existsSync(place.dataDir)) requireDatabase(place)
+  })
 
 /** Opens an existing database for a command. */
 export const openForCommand = async (): Promise<OpenApp> =>

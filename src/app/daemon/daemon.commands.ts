@@ -21,9 +21,9 @@ const stopped = (signal: AbortSignal): Promise<void> =>
 
 const serve = async (context: Context, parts: DaemonParts): Promise<void> => {
   const { startDaemon } = await import('./daemon.ts')
-  const { readConfig, daemonConfig } = await import('../config.ts')
-  const { readExisting } = await import('../open.ts')
-  const daemon = await startDaemon(daemonConfig(parts.api ? readConfig() : readExisting()), parts)
+  const { daemonConfig } = await import('../config.ts')
+  const { readExisting, readOrCreate } = await import('../open.ts')
+  const daemon = await startDaemon(daemonConfig(parts.api ? readOrCreate() : readExisting()), parts)
   // Without a terminal the JSON log has a line for this.
   if (daemon.url && process.stderr.isTTY) context.out.note(`svc is ready at ${daemon.url}`)
   await stopped(context.signal)

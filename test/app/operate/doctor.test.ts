@@ -215,8 +215,8 @@ test('a database without a secret in the folder and the environment fails, and n
   const message = `SVC_SECRET is not set, and ${dataDir} has no file secret`
   expect(ran.status).toBe(1)
   expect(ran.json.checks.at(-1)).toMatchObject({ status: 'fail', message: expect.stringContaining(message) })
-  const listed = await svc({ env }, ['lists', 'list'])
-  expect(listed).toMatchObject({ status: 4, stderr: expect.stringContaining(message) })
+  for (const args of [['lists', 'list'], ['serve']])
+    expect(await svc({ env }, args)).toMatchObject({ status: 4, stderr: expect.stringContaining(message) })
   expect(existsSync(join(dataDir, 'secret'))).toBe(false)
 })
 
