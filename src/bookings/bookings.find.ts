@@ -30,7 +30,7 @@ export const listBookings = async (
   { status, email }: BookingFilter,
   { limit, cursor }: PageRequest,
 ): Promise<Page<BookingView>> => {
-  const before = cursor === undefined ? null : idOfCursor('bkg', cursor)
+  const before = idOfCursor('bkg', cursor)
   const rows = await sql(readPage, { accountId, before, status, email, limit: limit + 1 })
   return pageOf(rows.map(viewBooking), limit)
 }

@@ -98,7 +98,7 @@ export const listBroadcasts = async (
   { sql, accountId }: Work,
   { limit, cursor }: PageRequest,
 ): Promise<Page<BroadcastView>> => {
-  const before = cursor === undefined ? null : idOfCursor('bct', cursor)
+  const before = idOfCursor('bct', cursor)
   const rows = await sql(readPage, { accountId, before, limit: limit + 1 })
   return pageOf(rows.map(view), limit)
 }

@@ -53,7 +53,7 @@ export const listPayments = async (
   { status }: { status: PaymentView['status'] | null },
   { limit, cursor }: PageRequest,
 ): Promise<Page<PaymentView>> => {
-  const before = cursor === undefined ? null : idOfCursor('pay', cursor)
+  const before = idOfCursor('pay', cursor)
   const rows = await sql(readPage, { accountId, before, status, limit: limit + 1 })
   return pageOf(rows.map(viewOf), limit)
 }

@@ -1,5 +1,6 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
@@ -59,9 +60,9 @@ export const recordReads = async (
 /** Returns a page of the account's access log, newest first. Throws Problem `invalid` for a bad cursor. */
 export const listAccess = async (
   { sql, accountId }: AccountSql,
-  { limit, cursor }: { limit: number; cursor?: string | undefined },
+  { limit, cursor }: PageRequest,
 ): Promise<Page<AccessView>> => {
-  const before = cursor === undefined ? null : idOfCursor('log', cursor)
+  const before = idOfCursor('log', cursor)
   const rows = await sql(readPage, { accountId, before, limit: limit + 1 })
   return pageOf(rows.map(inEpochMs), limit)
 }

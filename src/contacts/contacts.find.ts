@@ -301,7 +301,7 @@ export const listContacts = async (
     const rows = await readPageOfAll(sql, { ...after, email, listId }, condition)
     return pageOfRows(rows, limit, ({ email, listId }) => [email, listId])
   }
-  const rowId = cursor === undefined ? '' : idOfCursor('row', cursor)
+  const rowId = idOfCursor('row', cursor) ?? ''
   const from = { listId: (await findList(work, list)).id, rowId }
   const [end] = condition && reads ? await sql(readEnd, { accountId, ...from, skipped: reads - 1 }) : []
   const rows = await readPageOfList(sql, { ...after, ...from, end: end?.rowId ?? lastRowId }, condition)

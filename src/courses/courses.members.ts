@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { emailAddress } from '../lib/address.ts'
 import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import { newId } from '../lib/ids.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
@@ -149,7 +150,7 @@ const readMembers = statement(
 export const listMembers = async (
   { sql, accountId }: AccountSql,
   courseId: string,
-  { limit, cursor }: { limit: number; cursor?: string | undefined },
+  { limit, cursor }: PageRequest,
 ): Promise<Page<MemberView>> => {
   const [after = ''] = cursor === undefined ? [] : decodeCursor(cursor, 1)
   const rows = await sql(readMembers, { accountId, courseId, after, limit: limit + 1 })

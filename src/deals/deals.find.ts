@@ -1,5 +1,6 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { toNumber } from '../lib/money.ts'
+import type { PageRequest } from '../lib/page-request.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
@@ -30,7 +31,7 @@ interface DealFilter {
 export const listDeals = async (
   { sql, accountId }: Work,
   { pipelineId, stageId, status, email }: DealFilter,
-  { limit, cursor }: { limit: number; cursor?: string | undefined },
+  { limit, cursor }: PageRequest,
 ): Promise<Page<Deal>> => {
   const params: unknown[] = [accountId]
   const conditions = ['d.account_id = $1']
@@ -41,7 +42,7 @@ export const listDeals = async (
   where('d.stage_id =', stageId)
   where('d.status =', status)
   where('d.email =', email)
-  where('d.id <', cursor === undefined ? undefined : idOfCursor('deal', cursor))
+  where('d.id <', idOfCursor('deal', cursor) ?? undefined)
   const rows = await sql<DealRow>(
     `select ${dealColumns} from deals d where ${conditions.join(' and ')} order by d.id desc limit ${limit + 1}`,
     params,

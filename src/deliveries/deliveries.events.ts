@@ -31,7 +31,7 @@ export const listEvents = async (
   const rows = await sql(listPayloads, {
     accountId,
     id: idAt('evt', since ?? 0),
-    cursor: cursor ? idOfCursor('evt', cursor) : null,
+    cursor: idOfCursor('evt', cursor),
     type: type ?? null,
     limit: limit + 1,
   })

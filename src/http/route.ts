@@ -175,11 +175,7 @@ export const pageQuery = {
 const pageReads = 10_000
 
 /** Returns the request for a page that a query names, for operations that read pages. */
-export const pageOfQuery = ({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageRequest => ({
-  limit,
-  reads: pageReads,
-  ...(cursor !== undefined && { cursor }),
-})
+export const pageOfQuery = ({ limit, cursor }: PageRequest): PageRequest => ({ limit, cursor, reads: pageReads })
 
 /** Returns the schema of a page: rows under their noun, and the cursor of the next page, null on the last one. */
 export const pageShape = <Noun extends string, Row extends z.ZodType>(noun: Noun, row: Row) =>

@@ -77,7 +77,7 @@ export const listRuns = async (
   { sql, accountId }: AccountSql,
   { journeyId, status, limit, cursor }: z.output<typeof RunRequest>,
 ): Promise<Page<RunView>> => {
-  const before = cursor === undefined ? null : idOfCursor('run', cursor)
+  const before = idOfCursor('run', cursor)
   const rows = await sql(readPage, { accountId, journeyId, status: status ?? null, before, limit: limit + 1 })
   return pageOf(rows.map(view), limit)
 }

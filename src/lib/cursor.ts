@@ -1,4 +1,5 @@
 import type { IdPrefix } from './ids.ts'
+import type { PageRequest } from './page-request.ts'
 import { invalid } from './problem.ts'
 
 /** One page of a list. `nextCursor` is null on the last page. */
@@ -31,8 +32,9 @@ export const decodeCursor = (cursor: string, length: number): string[] => {
   return key
 }
 
-/** Returns the id in a cursor of `pageOf`. Throws Problem `invalid` if it is not such a cursor. */
-export const idOfCursor = (prefix: IdPrefix, cursor: string): string => {
+/** Returns the id in a cursor of `pageOf`, or null without a cursor. Throws Problem `invalid` if it is not such a cursor. */
+export const idOfCursor = (prefix: IdPrefix, cursor: string | undefined): string | null => {
+  if (cursor === undefined) return null
   const [id = ''] = decodeCursor(cursor, 1)
   if (!id.startsWith(`${prefix}_`)) throw invalid('cursor is not valid')
   return id
@@ -59,9 +61,9 @@ export const pageOf = <Row extends { id: string }>(
 export const pageById = <Row extends { id: string }>(
   rows: readonly Row[],
   prefix: IdPrefix,
-  { limit, cursor }: { limit: number; cursor?: string },
+  { limit, cursor }: PageRequest,
 ): Page<Row> => {
-  const after = cursor === undefined ? '' : idOfCursor(prefix, cursor)
+  const after = idOfCursor(prefix, cursor) ?? ''
   const rest = rows.filter(({ id }) => id > after).sort((a, b) => (a.id < b.id ? -1 : 1))
   return pageOf(rest.slice(0, limit + 1), limit)
 }

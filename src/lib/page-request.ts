@@ -8,7 +8,7 @@ export interface PageFlags {
 /** A request for at most `limit` rows, starting after the page that returned `cursor`. */
 export interface PageRequest {
   limit: number
-  cursor?: string
+  cursor?: string | undefined
   /**
    * A page with a filter reads at most this number of rows. It may have fewer rows than `limit`, or none, although another page
    * follows. The default is to read until the page is full.

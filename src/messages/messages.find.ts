@@ -150,7 +150,7 @@ export const listMessages = async (
   { status, email, sinceId }: MessageFilter,
   { limit, cursor }: PageRequest,
 ): Promise<Page<MessageView>> => {
-  const before = cursor === undefined ? null : idOfCursor('msg', cursor)
+  const before = idOfCursor('msg', cursor)
   const rows = await sql(readPage, { accountId, before, status, email, sinceId, limit: limit + 1 })
   return pageOf(rows, limit)
 }
@@ -213,7 +213,7 @@ export const listSends = async (
   { status, email }: Omit<MessageFilter, 'sinceId'>,
   { limit, cursor, reads }: PageRequest,
 ): Promise<Page<SendView>> => {
-  const before = cursor === undefined ? lastId : idOfCursor('msg', cursor)
+  const before = idOfCursor('msg', cursor) ?? lastId
   const asked = { accountId, before, end: '', status, limit: limit + 1 }
   if (email !== null) return pageOf(await sql(readSendsTo, { ...asked, email }), limit)
   const [end] = status !== null && reads ? await sql(readEndOfSends, { accountId, before, skipped: reads - 1 }) : []

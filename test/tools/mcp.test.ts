@@ -331,7 +331,7 @@ describe('answers', () => {
 
   test('pages have fewer rows if the rows are long, and lose none', async () => {
     const rows = Array.from({ length: 100 }, (_, n) => ({ n, text: 'y'.repeat(3000) }))
-    const load = async ({ limit, cursor = '0' }: { limit: number; cursor?: string }) => {
+    const load = async ({ limit, cursor = '0' }: { limit: number; cursor?: string | undefined }) => {
       const end = Number(cursor) + limit
       return { rows: rows.slice(Number(cursor), end), nextCursor: end < rows.length ? String(end) : null }
     }

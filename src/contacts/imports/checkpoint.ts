@@ -103,7 +103,7 @@ export const listImports = async (
   { sql, accountId }: Work,
   { limit, cursor }: PageRequest,
 ): Promise<Page<ImportView>> => {
-  const before = cursor === undefined ? null : idOfCursor('imp', cursor)
+  const before = idOfCursor('imp', cursor)
   const rows = await sql(readPage, { accountId, before, limit: limit + 1 })
   return pageOf(rows.map(viewOf), limit)
 }

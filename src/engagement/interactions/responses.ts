@@ -45,7 +45,7 @@ export const listResponses = async (
   { limit, cursor }: PageRequest,
 ): Promise<Page<ResponseView>> => {
   const { id } = await findProject(work, ref)
-  const before = cursor ? idOfCursor('int', cursor) : null
+  const before = idOfCursor('int', cursor)
   const rows = await work.sql(readResponses, { accountId: work.accountId, projectId: id, before, limit: limit + 1 })
   return pageOf(rows, limit)
 }

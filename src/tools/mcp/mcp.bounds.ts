@@ -46,7 +46,7 @@ export const boundedPage = async <Row>(
   load: (request: PageRequest) => Promise<Page<Row>>,
 ): Promise<Record<string, unknown>> => {
   for (let most = limit; ; most = Math.ceil(most / 4)) {
-    const { rows, nextCursor } = await load({ limit: most, ...(cursor !== undefined && { cursor }) })
+    const { rows, nextCursor } = await load({ limit: most, cursor })
     const answer = { [noun]: rows, ...(nextCursor !== null && { nextCursor }) }
     if (most === 1 || lengthOf(answer) <= maxAnswerChars) return bounded(answer)
   }

@@ -31,7 +31,6 @@ import {
 } from '../../journeys/journeys.ts'
 import { given } from '../../lib/given.ts'
 import { idAt } from '../../lib/ids.ts'
-import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { parseSince } from '../../lib/since.ts'
@@ -65,11 +64,6 @@ const held = EmailInput.describe('an address, in any case')
 const address = EntryRequest.shape.email.describe('an email address')
 const since = z.string().max(40).optional().describe('an age such as 2h or 7d, or an ISO time')
 
-const pageOf = ({ limit, cursor }: { limit: number; cursor?: string | undefined }): PageRequest => ({
-  limit,
-  ...(cursor !== undefined && { cursor }),
-})
-
 const { status: deliveryStatus, webhook: deliveryWebhook, type: eventType } = DeliveryFilter.shape
 const ids = z.array(id('delivery')).min(1).max(100)
 
@@ -96,7 +90,7 @@ const contacts: Tool[] = [
     }),
     run: async ({ work }, { limit, cursor, ...asked }) => {
       const selected = await work((w) => narrow(w, given(asked)))
-      return boundedPage('contacts', pageOf({ limit, cursor }), (page) =>
+      return boundedPage('contacts', { limit, cursor }, (page) =>
         work((w) => listContacts(w, { ...page, ...selected })),
       )
     },
@@ -125,9 +119,7 @@ const mail: Tool[] = [
     description: 'Addresses that get no email (complained, bounced, manual) or no marketing email (unsubscribed).',
     input: z.object({ email: held.optional(), reason: SuppressionReasonShape.optional(), ...pageShape }),
     run: ({ work }, { email = null, reason = null, ...page }) =>
-      boundedPage('suppressions', pageOf(page), (request) =>
-        work((w) => listSuppressions(w, { email, reason }, request)),
-      ),
+      boundedPage('suppressions', page, (request) => work((w) => listSuppressions(w, { email, reason }, request))),
   }),
   tool({
     name: 'suppressions_add',
@@ -149,7 +141,7 @@ const mail: Tool[] = [
     input: z.object({ status: SendResult.shape.status.optional(), to: held.optional(), since, ...pageShape }),
     run: ({ app, work }, { status = null, to = null, since: age, ...page }) => {
       const sinceId = age === undefined ? null : idAt('msg', parseSince(age, app.now().getTime()))
-      return boundedPage('sends', pageOf(page), (request) =>
+      return boundedPage('sends', page, (request) =>
         work((w) => listMessages(w, { status, email: to, sinceId }, request)),
       )
     },
@@ -167,8 +159,7 @@ const mail: Tool[] = [
     name: 'broadcasts_list',
     description: 'Marketing emails to lists and segments, newest first, with their state.',
     input: z.object(pageShape),
-    run: ({ work }, page) =>
-      boundedPage('broadcasts', pageOf(page), (request) => work((w) => listBroadcasts(w, request))),
+    run: ({ work }, page) => boundedPage('broadcasts', page, (request) => work((w) => listBroadcasts(w, request))),
   }),
   tool({
     name: 'broadcasts_show',
@@ -200,7 +191,7 @@ const webhooks: Tool[] = [
         ...given(rest),
         ...(age !== undefined && { since: parseSince(age, app.now().getTime()) }),
       }
-      return boundedPage('deliveries', pageOf({ limit, cursor }), (page) =>
+      return boundedPage('deliveries', { limit, cursor }, (page) =>
         work(async (w) => {
           const { rows, nextCursor } = await listDeliveries(w, filter, page)
           return { rows: rows.map(masked), nextCursor }
@@ -286,7 +277,7 @@ const journeys: Tool[] = [
     run: async ({ work }, { journey, status, run, ...page }) => {
       const { id: journeyId } = await work((w) => findJourney(w, journey))
       if (run !== undefined) return { run: await work((w) => showRun(w, journeyId, run)) }
-      return boundedPage('runs', pageOf(page), (request) => work((w) => listRuns(w, { journeyId, status, ...request })))
+      return boundedPage('runs', page, (request) => work((w) => listRuns(w, { journeyId, status, ...request })))
     },
   }),
   tool({
@@ -351,7 +342,7 @@ const deals: Tool[] = [
       ...pageShape,
     }),
     run: ({ work }, { pipeline, stage, status, email, ...page }) =>
-      boundedPage('deals', pageOf(page), (request) =>
+      boundedPage('deals', page, (request) =>
         work(async (w) => {
           const pipelineId = pipeline && (await findPipeline(w, pipeline)).id
           const stageId = stage && (await findStage(w, stage, pipelineId)).id
@@ -462,9 +453,7 @@ const marketing: Tool[] = [
     description: 'Times that people booked, newest first.',
     input: z.object({ email: held.optional(), ...pageShape }),
     run: ({ work }, { email = null, ...page }) =>
-      boundedPage('bookings', pageOf(page), (request) =>
-        work((w) => listBookings(w, { status: null, email }, request)),
-      ),
+      boundedPage('bookings', page, (request) => work((w) => listBookings(w, { status: null, email }, request))),
   }),
 ]
 

@@ -1,4 +1,5 @@
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
+import type { PageRequest } from '../../lib/page-request.ts'
 import { invalid } from '../../lib/problem.ts'
 import type { RowOf } from '../../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../../store/epoch-ms.ts'
@@ -54,7 +55,7 @@ const readAttendees = statement(
 export const listAttendees = async (
   { sql, accountId }: AccountSql,
   webinarId: string,
-  { limit, cursor }: { limit: number; cursor?: string | undefined },
+  { limit, cursor }: PageRequest,
 ): Promise<Page<AttendeeView>> => {
   const [after = '0'] = cursor === undefined ? [] : decodeCursor(cursor, 1)
   if (!/^\d{1,9}$/.test(after)) throw invalid('cursor is not valid')
