@@ -6,7 +6,7 @@ import { describe, expect } from 'vitest'
 import { endWithWorker } from './children.ts'
 import { needs } from './needs.ts'
 import { atEnd } from './scope.ts'
-import { executablePath, launchOptions, screens } from './screens.ts'
+import { executablePath, launchOptions, type Screen, screens } from './screens.ts'
 import { waitLimitMs } from './slowness.ts'
 
 interface Watch {
@@ -88,8 +88,6 @@ interface Scope {
   except?: readonly string[]
   /** Selects the part of the page that is checked. The whole of /docs takes axe-core 12 s of CPU time on all screens. */
   within?: string
-  /** Selects the elements whose colors are checked in the dark and on paper, if others repeat them. Light covers the whole page. */
-  colorsWithin?: string
 }
 
 /**
@@ -144,6 +142,11 @@ const expectGoodOnPaper = async (page: Page, scope: Scope): Promise<void> => {
 /** Leaves out the rules that an email can't meet: mail programs show it inside their own page. */
 export const emailScope: Scope = { except: ['landmark-one-main', 'region'] }
 
+interface Repeats {
+  /** Selects parts that repeat others. They are removed before the colors are checked in the dark and on paper. */
+  repeats?: string
+}
+
 /**
  * Expects the page to fit every screen without an axe-core violation, and to be legible on paper. If the environment variable
  * SCREENSHOTS names a folder, saves screenshots there as `<name>-<width>-<light|dark>.png`.
@@ -151,18 +154,37 @@ export const emailScope: Scope = { except: ['landmark-one-main', 'region'] }
 export const expectGoodOnEveryScreen = async (
   page: Page,
   name: string,
-  { colorsWithin, ...scope }: Scope = {},
+  { repeats, ...scope }: Scope & Repeats = {},
 ): Promise<void> => {
-  const colors = { ...scope, ...(colorsWithin && { within: colorsWithin }) }
-  for (const { width, colorScheme } of screens) {
+  const show = async ({ width, colorScheme }: Screen) => {
     await page.setViewportSize({ width, height: 900 })
     await page.emulateMedia({ colorScheme })
+  }
+  const look = async (screen: Screen) => {
+    await show(screen)
     const folder = process.env.SCREENSHOTS
-    if (folder) await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true })
+    const file = `${name}-${screen.width}-${screen.colorScheme}.png`
+    if (folder) await page.screenshot({ path: `${folder}/${file}`, fullPage: true })
     await expectNoSidewaysScroll(page)
-    // Between light and dark only colors differ.
-    await (colorScheme === 'dark' ? expectAccessible(page, colors, colorRules) : expectAccessible(page, scope))
+  }
+  const [light, dark] = (['light', 'dark'] as const).map((scheme) =>
+    screens.filter(({ colorScheme }) => colorScheme === scheme),
+  ) as [Screen[], Screen[]]
+  for (const screen of light) {
+    await look(screen)
+    await expectAccessible(page, scope)
+  }
+  if (repeats) {
+    for (const screen of dark) await look(screen)
+    await page.locator(repeats).evaluateAll((elements) => {
+      for (const element of elements) element.remove()
+    })
+  }
+  // Between light and dark only colors differ.
+  for (const screen of dark) {
+    await (repeats ? show : look)(screen)
+    await expectAccessible(page, scope, colorRules)
   }
   // Emails are documents without an address.
-  if (page.url().startsWith('http')) await expectGoodOnPaper(page, colors)
+  if (page.url().startsWith('http')) await expectGoodOnPaper(page, scope)
 }

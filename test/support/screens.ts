@@ -20,6 +20,8 @@ export const launchOptions = {
   ],
 }
 
+export type Screen = (typeof screens)[number]
+
 /** The screens that every page must support. */
 export const screens = [320, 1200].flatMap((width) =>
   (['light', 'dark'] as const).map((colorScheme) => ({ width, colorScheme })),
