@@ -1405,7 +1405,7 @@ export interface operations {
                 /** @description Only contacts that meet this filter, such as `plan = pro`; at most 10,000 characters. Default: all */
                 where?: string;
                 /** @description Rows of the page, 1 to 500 */
-                limit?: string;
+                limit?: number;
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
@@ -1432,7 +1432,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Rows of the page, 1 to 500 */
-                limit?: string;
+                limit?: number;
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
@@ -1636,7 +1636,7 @@ export interface operations {
                 /** @description Only emails with this status. Default: all */
                 status?: "pending" | "sent" | "failed" | "suppressed";
                 /** @description Rows of the page, 1 to 500 */
-                limit?: string;
+                limit?: number;
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
@@ -1711,7 +1711,7 @@ export interface operations {
                 /** @description Only this reason. Default: all */
                 reason?: "complained" | "bounced" | "manual" | "unsubscribed";
                 /** @description Rows of the page, 1 to 500 */
-                limit?: string;
+                limit?: number;
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
@@ -1789,7 +1789,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Rows of the page, 1 to 500 */
-                limit?: string;
+                limit?: number;
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };
@@ -1858,7 +1858,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Rows of the page, 1 to 500 */
-                limit?: string;
+                limit?: number;
                 /** @description The `next` of the page before. Default: the first page */
                 cursor?: string;
             };

@@ -160,11 +160,17 @@ const limitError = `must be a whole number from 1 to ${pageMax}`
 export const pageQuery = {
   limit: z
     .string()
-    .regex(/^\d{1,3}$/, limitError)
+    .refine((digits) => /^\d{1,3}$/.test(digits), limitError)
     .transform(Number)
     .pipe(z.int().min(1, limitError).max(pageMax, limitError))
     .default(pageDefault)
-    .meta({ description: `Rows of the page, 1 to ${pageMax}`, default: pageDefault }),
+    .meta({
+      type: 'integer',
+      minimum: 1,
+      maximum: pageMax,
+      default: pageDefault,
+      description: `Rows of the page, 1 to ${pageMax}`,
+    }),
   cursor: text(1_000)
     .refine(isCursor, 'is not valid')
     .optional()

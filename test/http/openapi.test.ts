@@ -222,6 +222,12 @@ test('a pattern takes what the route takes in any case', async () => {
     expect(value).toMatch(new RegExp(pattern))
 })
 
+test('the limit of a page is a number, as its default is', async () => {
+  const { parameters } = await operation('get', '/api/v1/topics')
+  const bounds = { minimum: 1, maximum: 500, default: 100 }
+  expect(parameters[0]).toMatchObject({ name: 'limit', schema: { type: 'integer', ...bounds } })
+})
+
 test('exactly the idempotent routes have an Idempotency-Key', async () => {
   const { body } = await ok(t.request('GET', '/openapi.json'))
   const taking = Object.entries(body.paths).flatMap(([path, all]) =>
