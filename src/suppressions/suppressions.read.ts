@@ -3,22 +3,14 @@ import { decodeCursor, encodeCursor, type Page } from '../lib/cursor.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { shown } from '../lib/problem.ts'
 import { shellWord } from '../lib/shell.ts'
-import { inEpochMs } from '../store/epoch-ms.ts'
+import type { RowOf } from '../store/column-types.ts'
+import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { AccountSql, Work } from '../store/work.ts'
 import type { SuppressionReason } from './suppressions.add.ts'
 import { suppressions } from './suppressions.columns.ts'
 import { findTopic } from './topics.find.ts'
-
-export interface SuppressionView {
-  email: string
-  reason: SuppressionReason
-  createdAt: number
-  /** The topic that it left, and its name. It is null if it is for all topics. */
-  topicId: string | null
-  topic: string | null
-}
 
 const findReason = preparedStatement(
   'is-suppressed',
@@ -41,6 +33,10 @@ export const joinTopic =
 export const hasTopic = `(s.topic_id = '' or t.id is not null)`
 
 const shownColumns = columns(suppressions, ['email', 'reason', 'createdAt'], 's')
+const viewTypes = { ...shownColumns.types, topicId: 'text?', topic: 'text?' } as const
+
+/** A suppression, with the topic that the address left. The topic is null if it is for all topics. */
+export type SuppressionView = InEpochMs<RowOf<typeof viewTypes>>
 
 const afterKey = { accountId: 'text', afterEmail: 'text', afterReason: 'text', afterTopicId: 'text' } as const
 const isAfterKey = '(s.email, s.reason, s.topic_id) > (:afterEmail, :afterReason, :afterTopicId)'
@@ -58,7 +54,7 @@ const readEnd = statement(
 const readPage = statement(
   'list-suppressions',
   {
-    row: { ...shownColumns.types, topicId: 'text?', topic: 'text?' },
+    row: viewTypes,
     parameters: {
       ...afterKey,
       endEmail: 'text?',
