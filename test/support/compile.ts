@@ -1,8 +1,12 @@
-import { loadListeners, loadPages, loadRoutes } from '../../src/app/features.ts'
-import '../../src/app/open.ts'
-import '../../src/http/server.ts'
-import { loadCommands } from '../../src/tools/commands.ts'
-import { loadEntities } from './entities.ts'
+import { glob } from 'node:fs/promises'
+import { join } from 'node:path'
 
-// Loads what most files of tests load, so that Node's compile cache has it when this process ends (global.ts).
-await Promise.all([loadEntities(), loadListeners(), loadPages(), loadRoutes(), loadCommands()])
+/*
+ * Loads all modules of svc, so that Node's compile cache has them when this process ends (global.ts). Other processes write theirs at their
+ * end too, and those that tests kill never do.
+ */
+
+const root = join(import.meta.dirname, '../..')
+/** They work when they are loaded. */
+const programs = ['**/*.worker.ts', '**/*.mjml.ts']
+for await (const file of glob('src/**/*.ts', { cwd: root, exclude: programs })) await import(join(root, file))
