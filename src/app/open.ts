@@ -64,10 +64,13 @@ export const readOrCreate = (check: (place: Place) => void = () => {}): Config =
   return findDatabase(settings) ?? { ...settings, secret: settings.secret ?? keptSecret(settings.dataDir) }
 }
 
-/** Returns the configuration for `svc db restore`, which creates a database only if SVC_DATA_DIR is set or the data folder exists. */
-export const readRestoreTarget = (): Config =>
+/**
+ * Returns the configuration for `svc db restore`, which creates a database only if SVC_DATA_DIR is set or the data folder exists.
+ * Its dry run creates none.
+ */
+export const readRestoreTarget = (dryRun: boolean): Config =>
   readOrCreate((place) => {
-    if (!process.env.SVC_DATA_DIR && !existsSync(place.dataDir)) requireDatabase(place)
+    if (dryRun || (!process.env.SVC_DATA_DIR && !existsSync(place.dataDir))) requireDatabase(place)
   })
 
 /** Opens an existing database for a command. */

@@ -80,7 +80,7 @@ const restoreFrom = async (
   const { holdRestored } = await import('../../queue/holds.ts')
   const { noteErased, noteRestored } = await import('../../store/installation.ts')
   const { readErasures } = await import('../erasures.ts')
-  const config = readRestoreTarget()
+  const config = readRestoreTarget(dryRun)
   const readList = () =>
     erasures !== undefined ? readErasures(erasures, 'usage') : readErasures(config.erasuresFile, 'configuration')
   // Before anything is restored: without their list, people would be back.
