@@ -247,14 +247,12 @@ const preview = async (
 }
 
 const begin = async (context: Context, source: Source, list: string, given: ImportFlags, named: ImportOptions) => {
-  const { checkRejectsFile } = await import('./rejects.ts')
   const { findOrCreateList, prepareImport } = await import('./prepare.ts')
   const { startImport } = await import('./checkpoint.ts')
   const meant = await arranged(context, source, list, given, named)
   if (!meant) return
   const { options, flags } = meant
   const prepared = await prepareImport(source, options)
-  if (options.rejectsFile) await checkRejectsFile(options.rejectsFile, source.file)
   const opened = await context.work(async (work) => {
     const { id } = await findOrCreateList(work, list, flags.createList ?? false, prepared.columns)
     return startImport(work, { listId: id, file: source.file, sha256: source.sha256, options })
@@ -280,9 +278,9 @@ const resume = async (
   const opened = await context.work((work) => openImport(work, id))
   if (rejects !== undefined) opened.options.rejectsFile = resolve(rejects)
   if (opened.status === 'done') {
-    if (rejects !== undefined && !dryRun) {
+    if (rejects !== undefined) {
       await checkRejectsFile(resolve(rejects), opened.file)
-      await writeRejects(context.work, id, resolve(rejects))
+      if (!dryRun) await writeRejects(context.work, id, resolve(rejects))
     }
     context.out.note(`The import ${id} is already done.`)
     const trial = dryRun && { dryRun }
@@ -305,11 +303,11 @@ const resume = async (
       })
     }
     const prepared = await prepareImport(source, opened.options)
+    if (opened.options.rejectsFile) await checkRejectsFile(opened.options.rejectsFile, source.file)
     if (dryRun) {
       context.out.one({ dryRun, id, file: source.file, rows: opened.rows })
       return context.out.note(`Would continue after row ${number(opened.rows)}. Nothing was changed.`)
     }
-    if (opened.options.rejectsFile) await checkRejectsFile(opened.options.rejectsFile, source.file)
     await runAndReport(context, opened, source, prepared)
   } finally {
     end()
@@ -331,9 +329,11 @@ export const importCommand = command({
   flags: importFlags,
   before: collectEarly,
   run: async (context, file, flags) => {
+    const { checkRejectsFile } = await import('./rejects.ts')
     const { list } = flags
     const options = await optionsOf(file, flags)
     await context.account()
+    if (options.rejectsFile) await checkRejectsFile(options.rejectsFile, fileOf(file))
     await interruptible(context, async () => {
       const { source, end } = await openSource(context, fileOf(file))
       await (flags.dryRun ? preview : begin)(context, source, list, flags, options).finally(end)

@@ -1,5 +1,6 @@
-import { existsSync, realpathSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { constants, existsSync, realpathSync } from 'node:fs'
+import { access, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { csvLine } from '../../lib/csv.ts'
 import { decodeCursor, encodeCursor, type Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
@@ -101,10 +102,14 @@ export const writeRejects = async (work: WorkOpener, id: string, file: string): 
   }
 }
 
-/** Checks before the import that the rejects file can be written and is not the imported file. Throws Problem `usage`. */
+/**
+ * Checks before the import that the rejects file can be written and is not the imported file. Creates no file. Throws Problem
+ * `usage`.
+ */
 export const checkRejectsFile = async (file: string, importFile: string): Promise<void> => {
   try {
-    await (await open(file, 'a')).close()
+    if (!existsSync(file)) return await access(dirname(file), constants.W_OK)
+    await (await open(file, constants.O_WRONLY)).close()
   } catch (error) {
     throw unwritable(file, error as NodeJS.ErrnoException)
   }

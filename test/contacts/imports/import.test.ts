@@ -181,6 +181,25 @@ describe('counts', () => {
     expect(lines).toHaveLength(8)
   })
 
+  test('a rejects file that can not be written is refused, also by a dry run, which creates none', async () => {
+    const nowhere = join(folder, 'nowhere', 'bad.csv')
+    const contactsFile = join(folder, 'contacts.csv')
+    for (const [rejects, error] of [
+      [nowhere, `The file ${nowhere} can't be written (ENOENT)`],
+      [folder, `The file ${folder} can't be written (EISDIR)`],
+      [contactsFile, 'The rejects would overwrite the imported file'],
+    ] as const)
+      for (const trial of [['--dry-run'], []]) {
+        const ran = await importFile(people(3), '--rejects', rejects, ...trial)
+        expect(ran).toMatchObject({ status: 2, stdout: '' })
+        expect(JSON.parse(ran.stderr).error).toBe(error)
+      }
+    const rejects = join(folder, 'none.csv')
+    expect(await importFile(people(3), '--rejects', rejects, '--dry-run')).toMatchObject({ status: 0 })
+    await expect(readFile(rejects)).rejects.toThrow('ENOENT')
+    expect(await contacts()).toEqual([])
+  })
+
   test('beyond the plan new addresses are skipped, with their repeats, and the import ends with exit 5', async () => {
     account = await t.account({ plan: 'free' })
     const content = `${people(1010)}p1009@example.org,Other,\np0@example.org,Other,\n`
