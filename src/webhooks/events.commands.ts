@@ -76,7 +76,7 @@ const buildEvent = async (
 }
 
 const send = async (context: Context, name: string, options: SendOptions): Promise<void> => {
-  const { out, exit } = context
+  const { out, exit, signal } = context
   if (options.secretFile === '-' && (options.data === '-' || options.data === '@-')) {
     throw new Problem('usage', 'Only one of --secret-file and --data can be read from stdin')
   }
@@ -87,7 +87,9 @@ const send = async (context: Context, name: string, options: SendOptions): Promi
   const nowMs = Date.now()
   const event = await buildEvent(await eventName(name), options, nowMs, out)
   const secret = await signingSecret(context, options.secretFile)
-  const { ok, status, error, durationMs, snippet } = await sendEvent(event, target, secret, nowMs, dnsServers)
+  const outcome = await sendEvent(event, target, secret, nowMs, dnsServers, signal)
+  const { ok, status, error, durationMs, snippet, stopped } = outcome
+  if (stopped) return
   if (out.isJson) out.one({ status, ms: durationMs, error, answer: snippet, event })
   else {
     out.line(out.format === 'ids' ? event.id : `→ ${status ?? error} in ${durationMs} ms`)

@@ -16,7 +16,7 @@ export const parseTarget = (to: string): URL => {
 
 /**
  * Signs an event for the time `nowMs` and posts it once, as a delivery. It resolves host names at `dnsServers`, and allows private
- * addresses because the operator typed the URL. Never rejects: the result has the error.
+ * addresses because the operator typed the URL. Never rejects: the result has the error, or is `stopped` if `signal` was aborted.
  */
 export const sendEvent = async (
   event: WebhookEvent,
@@ -24,10 +24,12 @@ export const sendEvent = async (
   secret: string,
   nowMs: number,
   dnsServers: readonly string[],
+  signal: AbortSignal,
 ): Promise<PostOutcome> => {
   const resolver = createResolver(dnsServers)
   const http = createHttpClient({ resolver, allow: anyAddress })
   const body = JSON.stringify(event)
+  signal.addEventListener('abort', http.destroy)
   try {
     return await http.post(to, { headers: signedHeaders(secret, nowMs, event.id, body), body, timeoutMs })
   } finally {
