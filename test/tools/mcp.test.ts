@@ -152,6 +152,33 @@ test('what the lists name can be shown, of its account only', async () => {
   expect((await read('stats')).fromIso).toMatch(/T00:00:00\.000Z$/)
 })
 
+test('a broadcast, named by its id or its name, has the results of svc broadcasts show', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-mcp-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  made.account = await t.account({ name: 'Gamma' })
+  const [id, name] = (await furnish(t, made.account, folder)).broadcast!
+  const { id: accountId } = made.account
+  await t.app.sql(
+    `insert into message_results (account_id, scope, day, metric, link, since, url, count)
+     values ($1, $2, '2026-11-23', 'sent', '', '-infinity', '', 3)`,
+    [accountId, id],
+  )
+  await t.app.sql(
+    `insert into day_counts (account_id, subject, day, counts) values ($1, $2, '2026-11-23', '{"opens": 2}')`,
+    [accountId, `machines:${id}`],
+  )
+  const { stats, machines, rates, average } = (
+    await svc(t, ['broadcasts', 'show', id!, '--json', '--account', accountId])
+  ).json
+  expect([stats.sent, machines]).toEqual([3, { opens: 2, clicks: 0 }])
+  const { read } = await start()
+  for (const one of [id, name])
+    expect(await read('broadcasts_show', { id: one })).toEqual({
+      broadcast: expect.objectContaining({ id, name }),
+      ...{ stats, machines, rates, average },
+    })
+})
+
 test('lists are compact unless full, and times are ISO 8601 beside ms', async () => {
   const { read } = await start()
   const [row] = (await read('contacts_list', { list: 'Customers' })).contacts

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { examine } from '../../app/operate/operate.ts'
 import { listBookings, showBooking } from '../../bookings/bookings.ts'
-import { listBroadcasts, showBroadcast } from '../../broadcasts/broadcasts.ts'
+import { listBroadcasts, resultsOfBroadcast, showBroadcastInDetail } from '../../broadcasts/broadcasts.ts'
 import { EmailInput, findList, listContacts, listLists, readTimeline, showContact } from '../../contacts/contacts.ts'
 import { findCourseNamed, listCourses, progressOfCourse } from '../../courses/courses.ts'
 import {
@@ -35,7 +35,7 @@ import { conflict } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { parseSince } from '../../lib/since.ts'
 import { listMessages, SendResult, showMessage } from '../../messages/messages.ts'
-import { resultsOf } from '../../results/results.ts'
+import { machineActions, resultsOf } from '../../results/results.ts'
 import { countSegment, findSegment, listSegments, narrow } from '../../segments/segments.ts'
 import { mostDays, readStats } from '../../stats/stats.ts'
 import type { Work } from '../../store/work.ts'
@@ -165,9 +165,16 @@ const mail: Tool[] = [
     name: 'broadcasts_show',
     description:
       'State and progress of a broadcast, and its results: delivered, opened, clicked, answered, bounced, by day and by link.',
-    input: z.object({ id: id('broadcast') }),
+    input: z.object({ id: ref('broadcast') }),
     run: ({ work }, input) =>
-      work(async (w) => ({ broadcast: await showBroadcast(w, input.id), stats: await resultsOf(w, input.id) })),
+      work(async (w) => {
+        const broadcast = await showBroadcastInDetail(w, input.id)
+        return {
+          broadcast,
+          ...(await machineActions(w, broadcast.id)),
+          ...(await resultsOfBroadcast(w, broadcast.id)),
+        }
+      }),
   }),
 ]
 
@@ -261,7 +268,11 @@ const journeys: Tool[] = [
     run: ({ work }, input) =>
       work(async (w) => {
         const journey = await findJourney(w, input.journey)
-        return { journey: withMaskedCalls(journey), stats: await resultsOf(w, journey.id) }
+        return {
+          journey: withMaskedCalls(journey),
+          ...(await machineActions(w, journey.id)),
+          stats: await resultsOf(w, journey.id),
+        }
       }),
   }),
   tool({
@@ -410,7 +421,7 @@ const marketing: Tool[] = [
     run: ({ work }, input) =>
       work(async (w) => {
         const project = await loadProject(w, input.project)
-        return { project, stats: await resultsOf(w, project.id) }
+        return { project, ...(await machineActions(w, project.id)), stats: await resultsOf(w, project.id) }
       }),
   }),
   whole('forms', 'Hosted signup forms with their fields and lists.', listForms),
