@@ -81,8 +81,10 @@ export const onScreen = async (signal: AbortSignal, run: (screen: Screen) => Pro
     await run({
       room: () => ({ columns: stdout.columns, rows: stdout.rows }),
       draw: (lines) => {
-        const shown = lines.slice(0, stdout.rows).map((line) => `${line}\u001b[K`)
-        if (isOpen) stdout.write(`\u001b[H${shown.join('\r\n')}\u001b[J`)
+        // Each line is erased before it is written: behind a line of the full width, the cursor is still on its last cell.
+        const shown = lines.slice(0, stdout.rows).map((line) => `\u001b[K${line}`)
+        const rest = shown.length < stdout.rows ? '\r\n\u001b[J' : ''
+        if (isOpen) stdout.write(`\u001b[H${shown.join('\r\n')}${rest}`)
       },
       key: keys.next,
     })

@@ -110,6 +110,15 @@ describe('on a terminal', () => {
     expect(text.endsWith(givenBack)).toBe(true)
   })
 
+  test.each([[['status', '--watch']], [['stats', '--watch']], [['deals', 'board']]])(
+    '%j keeps the last cell of a line of the full width: nothing is erased behind a text',
+    async (args) => {
+      const { text } = await take(args, [['q quit', 'q']])
+      const beforeErasures = text.replaceAll('\u001b[J', '\u001b[K').split('\u001b[K').slice(0, -1)
+      expect(beforeErasures.filter((shown) => !shown.endsWith('\n') && !shown.endsWith('\u001b[H'))).toEqual([])
+    },
+  )
+
   test('a failure within the screen is reported after the terminal is restored', async () => {
     const { status, text } = await take(['deals', 'board', '--pipeline', 'Nope'], [])
     expect([status, text.slice(text.lastIndexOf(givenBack))]).toEqual([
