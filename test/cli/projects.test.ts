@@ -210,7 +210,7 @@ test('delete asks, and deletes the project but not the sent messages; its name c
   })
   expect((await run(['delete', 'Hello', '--dry-run', '--json'])).json).toEqual({
     ...{ id, name: 'Hello', dryRun: true },
-    ...{ bindings: 0, broadcasts: 0 },
+    ...{ bindings: 0, broadcasts: 0, webhook: false },
   })
   expect((await json()).projects).toHaveLength(1)
   expect(await json('delete', 'Hello', '--yes')).toEqual({ id, name: 'Hello' })
