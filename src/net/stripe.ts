@@ -60,12 +60,19 @@ const inHundredths = ['ISK', 'UGX']
 /** Loads the library, which takes 23 MB, with the first payment. */
 const load = async () => (await import('stripe')).default
 
+/** Leaves out a body that is no object: the library then never settles, and throws where nothing catches it. */
+const fetchObject: typeof fetch = async (url, init) => {
+  const response = await fetch(url, init)
+  const body = await response.text()
+  return new Response(/^\s*\{/.test(body) ? body : null, response)
+}
+
 const connect = async ({ key, apiUrl }: StripeAccess): Promise<Stripe> => {
   const Library = await load()
   const url = apiUrl === null ? null : new URL(apiUrl)
   return new Library(key, {
     // The fetch client's deadline covers the whole exchange; that of the default client restarts with every byte.
-    httpClient: Library.createFetchHttpClient(),
+    httpClient: Library.createFetchHttpClient(fetchObject),
     timeout: requestMs,
     maxNetworkRetries: repeats,
     telemetry: false,
@@ -135,7 +142,7 @@ export const openCheckout = (access: StripeAccess, request: CheckoutRequest): Pr
       },
       { idempotencyKey: id },
     )
-    if (!session.id || !session.url) throw notAnswered()
+    if (!session.id || !session.url || !URL.canParse(session.url)) throw notAnswered()
     return { id: session.id, url: session.url, expiresAt: session.expires_at ? session.expires_at * 1000 : null }
   })
 
@@ -179,6 +186,8 @@ const outcomeOf = ({ type, data }: Stripe.Event): CheckoutEvent['outcome'] => {
 const isOfSession = (type: string): boolean =>
   /^checkout\.session\.(completed|async_payment_succeeded|expired)$/.test(type)
 
+const idIn = (value: unknown): string | null => (typeof value === 'string' && /^\w+$/.test(value) ? value : null)
+
 /**
  * Parses an event that Stripe posted. Its signature must match one of `secrets` and be at most 5 minutes old by the system clock
  * (Stripe does not know a development clock). Returns null if the event is not about a session. Throws Problem `invalid`.
@@ -200,10 +209,7 @@ export const readCheckoutEvent = async (
   if (!event) throw new Problem('invalid', 'The signature is not valid')
   if (!isOfSession(String(event.type))) return null
   const session = event.data?.object as Partial<Stripe.Checkout.Session> | undefined
-  if (typeof session?.id !== 'string') throw new Problem('invalid', 'There is no such session')
-  const reference = session.client_reference_id
-  return {
-    outcome: outcomeOf(event),
-    session: { id: session.id, reference: typeof reference === 'string' ? reference : null },
-  }
+  const id = idIn(session?.id)
+  if (id === null) throw new Problem('invalid', 'There is no such session')
+  return { outcome: outcomeOf(event), session: { id, reference: idIn(session!.client_reference_id) } }
 }

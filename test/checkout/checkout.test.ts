@@ -272,13 +272,15 @@ test('a wrong signature, a stale time, a changed body or a foreign session is 40
     await postStripeEvent(t, accountId, type, { ...paid, id: 'cs_test_foreign', client_reference_id: null }),
     await postStripeEvent(t, accountId, type, { ...paid, id: 'cs_test_foreign' }),
     await postStripeEvent(t, accountId, 'checkout.session.expired', { ...paid, id: 'cs_test_foreign' }),
+    await postStripeEvent(t, accountId, type, { ...paid, id: 'cs_test_\0' }),
+    await postStripeEvent(t, accountId, type, { ...paid, id: 'cs_test_foreign', client_reference_id: 'pay_\0' }),
     await postStripeEvent(t, stranger.account.id, type, paid),
     await postStripeEvent(t, 'acc_0000000000', type, paid),
   ]
   expect(replies.map(({ status, body }) => [status, body])).toEqual(
     [
       ...Array(4).fill('The signature is not valid'),
-      ...Array(4).fill('There is no such session'),
+      ...Array(6).fill('There is no such session'),
       'The signature is not valid',
     ].map((error) => [400, { error }]),
   )
@@ -322,6 +324,16 @@ test('a provider that answers 500: 502; its retry gets the same order', async ()
   expect((await opened()).client_reference_id).toBe(order!.id)
   expect(await orders()).toHaveLength(1)
 })
+
+test.each(['null', '[]', '"ok"', '{"id":1,"url":2}', '<h1>Maintenance</h1>'])(
+  'a provider that answers %s with 200: 502',
+  async (body) => {
+    stripe.manner = { status: 200, body }
+    const reply = await pay()
+    expect([reply.status, reply.body]).toEqual([502, { error: 'The payment provider did not answer' }])
+    expect(await orders()).toMatchObject([{ status: 'open', sessionId: null }])
+  },
+)
 
 test('a provider that does not answer: 502 within 12 s, and other requests do not wait for it', async () => {
   stripe.manner = 'silent'

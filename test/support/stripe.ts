@@ -29,7 +29,7 @@ export interface FakeSession {
 }
 
 /** How the next requests are answered: `silent` never, `drop` closes the connection after the session was created. */
-type Manner = 'well' | 'silent' | 'drop' | { status: number; error: object }
+type Manner = 'well' | 'silent' | 'drop' | { status: number; error: object } | { status: number; body: string }
 
 export interface FakeStripe {
   url: string
@@ -61,6 +61,8 @@ export const openStripe = async (): Promise<FakeStripe> => {
         .end(JSON.stringify(json))
     const { manner } = fake
     if (manner === 'silent') return
+    if (typeof manner === 'object' && 'body' in manner)
+      return response.writeHead(manner.status, { 'content-type': 'application/json' }).end(manner.body)
     if (typeof manner === 'object') return answer(manner.status, { error: manner.error })
     if (fake.revoked.includes(bearer))
       return answer(401, { error: { type: 'invalid_request_error', code: 'api_key_expired', message: 'Expired' } })
