@@ -62,7 +62,7 @@ const id = (noun: string) => z.string().min(1).max(100).describe(`id of the ${no
 /** Stored addresses may be malformed. */
 const held = EmailInput.describe('an address, in any case')
 const address = EntryRequest.shape.email.describe('an email address')
-const since = z.string().max(40).optional().describe('an age such as 2h or 7d, or an ISO time')
+const since = z.string().max(40).optional().describe('an age such as 7d, or an ISO time, in UTC without an offset')
 
 const { status: deliveryStatus, webhook: deliveryWebhook, type: eventType } = DeliveryFilter.shape
 const ids = z.array(id('delivery')).min(1).max(100)
