@@ -58,10 +58,11 @@ export const nameMaxLength = 100
 /** Control characters, ends of lines, and characters that change the direction of the text around them. */
 const controls = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
-const CertificateName = text(10 * nameMaxLength)
+const CertificateName = z
+  .string()
   .trim()
+  .pipe(text(nameMaxLength))
   .refine((name) => !controls.test(name), 'must not contain control characters')
-  .refine((name) => name.length <= nameMaxLength, `must have at most ${nameMaxLength} characters`)
   .refine((name) => name === '' || /\p{L}/u.test(name), 'must contain a letter')
 
 const updateName = statement(

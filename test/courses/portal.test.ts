@@ -417,6 +417,10 @@ test('it shows the name that the member enters, as text; what is no name is refu
   }
   expectPage(await get(path), 200, 'O’Káfor')
   expect((await personalDataOf(email)).completedCourses).toMatchObject([{ name: '<b>Ada</b> O’Káfor' }])
+  const longest = `a${'😀'.repeat(99)}`
+  await ok(enterName(session, ` ${longest} `), 303)
+  expectPage(await get(path), 200, `<bdi>${longest}</bdi>`)
+  expectPage(await enterName(session, `${longest}😀`), 400, 'at most 100 characters')
   await ok(enterName(session, ' '), 303)
   expectPage(await get(path), 200, '<bdi>a***@people.example</bdi>')
   // Another member's name is not changed.
