@@ -118,11 +118,12 @@ test('two daemons share a database: counts are exact, a revoked key stops workin
 
 describe('a signal while a request waits for a lock and another has sent half its body', () => {
   const startBusy = async () => {
-    const daemon = await startDaemon(t)
+    const daemon = await startDaemon(t, { env: { SVC_LOG_LEVEL: 'info' } })
     const holder = await t.app.database.connect()
     atEnd(() => holder.end())
     await holder.query('begin; lock table contact_lists in access exclusive mode')
     const authorization = `Bearer ${account.key}`
+    const startedAt = performance.now()
     const waiting = fetch(`${daemon.url}/api/v1/lists`, { headers: { authorization } }).then(
       ({ status }) => status,
       () => 'cut' as const,
@@ -138,7 +139,7 @@ describe('a signal while a request waits for a lock and another has sent half it
       await holder.query('rollback')
       return waiting
     }
-    return { daemon, end }
+    return { daemon, startedAt, end }
   }
 
   test('ends the daemon with exit 0, also if npm sends it twice', async () => {
@@ -154,13 +155,18 @@ describe('a signal while a request waits for a lock and another has sent half it
   })
 
   test('ends it at once if it is the second, more than a second after the first', async () => {
-    const { daemon, end } = await startBusy()
+    const { daemon, startedAt, end } = await startBusy()
     const first = daemon.stop()
+    // A busy machine may hand over the first signal late.
+    await eventually(() => daemon.log().includes('stopping'))
     await sleep(1100)
     void daemon.kill('SIGTERM')
-    const status = await first
-    expect(await end()).toBe('cut')
-    expect(status).toBe(143)
+    expect(await first).toBe(143)
+    // A request waits for a lock for at most 5 s: on a slow machine it may have ended before the second signal.
+    const isCut = performance.now() - startedAt < 5000
+    const outcome = await end()
+    if (isCut) expect(outcome).toBe('cut')
+    else expect(['cut', 503]).toContain(outcome)
   })
 })
 
