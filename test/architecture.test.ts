@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { eventTypes } from '../src/events/events.ts'
 import { tablesIn } from './support/sql.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -251,6 +252,13 @@ test('webhooks and their targets are changed without entities: svc listen would 
   const loads = imports.filter(({ to, isDynamic }) => isDynamic && /\.entities\.ts$/.test(to))
   expect(loads.length).toBeGreaterThan(10)
   expect(shown(loads.filter(({ from }) => ['webhooks', 'deliveries'].includes(room(from))))).toEqual([])
+})
+
+test('each event is emitted somewhere', () => {
+  const emitted = files.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/\bemit\(work, '([^']+)'/g)].map(([, type]) => type!),
+  )
+  expect([...new Set(emitted)].sort()).toEqual([...eventTypes].sort())
 })
 
 test('app/schedule.ts lists each file that defines jobs', () => {

@@ -17,7 +17,7 @@ const root = join(import.meta.dirname, '../..')
 const recipes = ['Adding an event', 'Adding a job', 'Adding a column']
 /** The tests that say what was forgotten, in the files that the recipes name. */
 const pattern =
-  'entities define|columns of the entities|each migration declares|npm run (client|reference)|types of the contract|event has a subject|lists each file that|each job has a case|has a description'
+  'entities define|columns of the entities|each migration declares|npm run (client|reference)|types of the contract|event has a subject|event is (listed|emitted)|lists each file that|each job has a case|has a description'
 
 let folder: string
 let copy: string
@@ -140,6 +140,13 @@ const completeEvent = async () => {
     `    'deal.stage_changed': ${subject}`,
     `    'deal.archived': ${subject}`,
   )
+  await insert(
+    'src/deals/deals.create.ts',
+    `  await emit(work, 'deal.created', () => [{ deal }])\n`,
+    `  await emit(work, 'deal.archived', () => [{ deal }])\n`,
+  )
+  const row = `| \`deal.archived\` | \`deals/deals.test.ts\`: another stage moves the deal |\n`
+  await insert('test/README.md', '| event | test |\n|---|---|\n', row)
 }
 
 const beginJob = async () => {
