@@ -9,7 +9,10 @@ export const requireNoFile = (file: string): void => {
 
 interface NewFile {
   target: WriteStream
-  /** Renames the complete file to its final name, and returns its size in bytes. Throws Problem `conflict` if that name is taken by then. */
+  /**
+   * Renames the complete file to its final name, and returns its size in bytes. Throws Problem `conflict` if that name is taken by
+   * then.
+   */
   publish(): number
   /** Deletes the temporary file. */
   discard(): void

@@ -96,13 +96,13 @@ export const membersOfList = (account: string, list: string): string =>
 export const activeInAnyList = (account: string): string =>
   `(select distinct row_id, email from contacts where account_id = ${account} and status = 'active') c`
 
-// Joins the lists, to leave out contacts of a list that is being deleted.
 /**
  * Orders the lists `l` of the contact `c` by their last update (docs/reference/rules.md#contacts). A write of known contacts does not
  * change the row of the list, which all writers of the list would wait for.
  */
 export const newestFirst = 'order by greatest(l.updated_at, c.updated_at) desc, l.id'
 
+// Joins the lists, to leave out contacts of a list that is being deleted.
 const listed = 'contacts c join contact_lists l on l.account_id = c.account_id and l.id = c.list_id'
 
 const place = columns(contacts, ['listId', 'rowId', 'email'], 'c')

@@ -151,7 +151,7 @@ const admitOpen = (app: App, route: Route) => async (request: FastifyRequest) =>
   await requirePublicWrite(app.sql, { address: request.ip, token, limit: app.config.rateLimitPublic })
 }
 
-/** The router refuses a path with escapes that are no UTF-8, but takes those of a query literally. */
+/** The router refuses a path with escapes that are not UTF-8, but takes those of a query literally. */
 const requireDecodable = async ({ url }: FastifyRequest) => {
   try {
     decodeURIComponent(url)

@@ -157,7 +157,7 @@ const availableTerms = ({ terms, columns }: Vocabulary): string => {
     .join(', ')}${all.length > most ? ' …' : ''}`
 }
 
-const clock = ['now', 'today']
+const clockWords = ['now', 'today']
 
 /** Returns what a term's value means in a comparison. Throws Problem `invalid`. */
 const testOf = (type: TermKind, operator: Token, value: Token): Test => {
@@ -185,10 +185,13 @@ const testOf = (type: TermKind, operator: Token, value: Token): Test => {
     if (day !== null) return { is: 'day', operator: order ?? '=', ms: day }
     const found = readMoment('time')
     if (found) return found
-    if (!order) throw expected('a date such as 2026-11-01', clock)
+    if (!order) throw expected('a date such as 2026-11-01', clockWords)
     if (!age.test(text)) {
       const lower = text.toLowerCase()
-      throw expected('a date such as 2026-11-01 or an age such as 30d', [...clock, ...(age.test(lower) ? [lower] : [])])
+      throw expected('a date such as 2026-11-01 or an age such as 30d', [
+        ...clockWords,
+        ...(age.test(lower) ? [lower] : []),
+      ])
     }
     return { is: 'age', operator: order, ms: parseDuration(text) }
   }
@@ -199,8 +202,8 @@ const testOf = (type: TermKind, operator: Token, value: Token): Test => {
     if (value.kind === 'string') return { is: 'ordered', operator: order, value: text }
     if (number.test(text)) return { is: 'number', operator: order, value: text }
     if (midnightOf(text) !== null) return { is: 'date', operator: order, value: text }
-    if (age.test(text) || clock.includes(text.toLowerCase()))
-      throw expected('a number, a date such as 2026-11-01, or a text in quotes', clock)
+    if (age.test(text) || clockWords.includes(text.toLowerCase()))
+      throw expected('a number, a date such as 2026-11-01, or a text in quotes', clockWords)
     return { is: 'ordered', operator: order, value: text }
   }
   if (type.values && text !== '' && !type.values.includes(text)) throw expected(choice(type.values), type.values)

@@ -5,8 +5,8 @@ import { shown } from './problem.ts'
 export const notBlank = '\\S'
 
 /**
- * Schema of a string that PostgreSQL can store, of at most `maxLength` characters (`isLonger`). It refuses NUL, which neither text nor jsonb
- * can contain, and lone surrogates, which would silently become U+FFFD. Every string from outside must pass it, including keys.
+ * Schema of a string that PostgreSQL can store, of at most `maxLength` characters (`isLonger`). It refuses NUL, which neither text nor
+ * jsonb can contain, and lone surrogates, which would silently become U+FFFD. Every string from outside must pass it, including keys.
  */
 export const text = (maxLength: number) =>
   z

@@ -60,7 +60,7 @@ const inHundredths = ['ISK', 'UGX']
 /** Loads the library, which takes 23 MB, with the first payment. */
 const load = async () => (await import('stripe')).default
 
-/** Leaves out a body that is no object: the library then never settles, and throws where nothing catches it. */
+/** Drops a body that is not a JSON object: Stripe's library would never settle the call, and throw where nothing catches it. */
 const fetchObject: typeof fetch = async (url, init) => {
   const response = await fetch(url, init)
   const body = await response.text()

@@ -18,7 +18,10 @@ export const readFingerprint = async (sql: Sql): Promise<string | undefined> => 
 /** The comment on the table `installation` of a restored database, whatever its schema, until the erasures are repeated. */
 const restoredNote = 'restored; erasures to repeat since '
 
-/** Notes, in the transaction of restored rows, that erasures since `since` (epoch ms) are to be repeated. Until then no other process starts. */
+/**
+ * Notes, in the transaction of restored rows, that erasures since `since` (epoch ms) are to be repeated. Until then no other process
+ * starts.
+ */
 export const noteRestored = async (sql: Sql, since: number): Promise<void> => {
   await sql(`comment on table installation is '${restoredNote}${since}'`)
 }

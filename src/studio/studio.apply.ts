@@ -88,7 +88,7 @@ export const applyProjects = async (
   return applied
 }
 
-/** Returns the number of bindings and unsent broadcasts that use a project, and whether a webhook goes with it. */
+/** Returns the number of bindings and unsent broadcasts that use a project, and whether a webhook would be deleted with it. */
 export const planDeletion = async (work: Work, id: string) => {
   const webhook = await findProjectTarget(work, id, { lock: false })
   const planned = { bindings: 0, broadcasts: 0, webhook: webhook !== null }

@@ -119,6 +119,7 @@ export const requireFreeName = async ({ sql, accountId }: Work, name: string, ow
 
 const entitiesOf = (work: Work) => work.em(import('../contacts.entities.ts'))
 
+// SQL instead of the entity: an import that creates its list would keep MikroORM in memory until its end, 23 MB.
 const newColumns = columns(contactLists, ['id', 'accountId', 'name', 'fields', 'rowCount', 'createdAt', 'updatedAt'])
 
 const insertList = statement(
@@ -127,7 +128,6 @@ const insertList = statement(
   `insert into contact_lists (${newColumns.names}) values (${newColumns.values}) on conflict (account_id, name) do nothing returning id`,
 )
 
-// SQL instead of the entity: an import that creates its list would keep MikroORM in memory until its end, 23 MB.
 /** Throws Problem `conflict` if the name is taken, `invalid` for invalid columns. The unit of work can continue after a conflict. */
 export const createList = async (work: Work, input: z.output<typeof NewList>): Promise<ContactListView> => {
   const { sql, accountId, now } = work

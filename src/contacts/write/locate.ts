@@ -20,7 +20,10 @@ const locate = (kind: keyof typeof locating) =>
   preparedStatement(`locate-${kind}`, { row: located, parameters: locatingParameters }, locating[kind])
 const locates = { row: locate('row'), email: locate('email') }
 
-/** Returns the matching contact; without `listId`, from the most recently updated list that has the address. Returns null if none matches. */
+/**
+ * Returns the matching contact; without `listId`, from the most recently updated list that has the address. Returns null if none
+ * matches.
+ */
 export const locateContact = async (
   { sql, accountId }: AccountSql,
   name: ContactName,
