@@ -42,7 +42,9 @@ const refusals: Record<string, [name: string, description: string, example: stri
     'This key does not have the required scope',
   ],
   404: ['Missing', 'Not found', 'There is no such list'],
+  408: ['Late', 'The request took too long to arrive', 'The request took too long to arrive', []],
   409: ['Conflict', 'Conflicts with the current state, or a limit is reached', "The plan's contact limit is reached"],
+  410: ['Moved', 'The account has moved to another installation', 'The account has moved to another installation'],
   413: ['TooLarge', 'The body is too large for this route', 'body must be at most 1 MB'],
   415: ['NotJson', 'The body is not JSON, or is compressed', 'Content-Type must be application/json'],
   429: [
@@ -72,12 +74,16 @@ export const responses = Object.fromEntries(
   ]),
 )
 
-/** Returns a route's refusals: 400, 401, 403 and 429 if it needs a key, 429 if it writes without one, 400, 413 and 415 if it takes a body, and those that it names. */
+/**
+ * Returns a route's refusals: 410, those that it names, 400, 401, 403 and 429 if it needs a key, 429 if it writes without one, and 400,
+ * 408, 413 and 415 if it takes a body.
+ */
 export const refusalsOf = ({ isOpen, method, body, refusals: own = [] }: Route): Record<string, object> => {
   const statuses = [
+    410,
     ...own,
     ...(isOpen ? (method === 'GET' ? [] : [429]) : [400, 401, 403, 429]),
-    ...(body ? [400, 413, 415] : []),
+    ...(body ? [400, 408, 413, 415] : []),
     '5XX',
   ].map(String)
   return Object.fromEntries(
