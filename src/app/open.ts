@@ -1,26 +1,14 @@
-import { existsSync, lstatSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { hasCluster } from '../embedded/folder.ts'
 import { Problem } from '../lib/problem.ts'
 import type { SchemaRule } from '../store/schema.ts'
 import { type OpenApp, openApp } from './app.ts'
 import { type Config, inspectConfig } from './config.ts'
-import { keptSecret } from './secret.ts'
+import { keptSecret, lostSecret } from './secret.ts'
 
 type Place = Pick<Config, 'databaseUrl' | 'dataDir'>
 
-/**
- * Returns whether there is a database. Returns true if that can't be determined, or if `pgdata` is a broken link, because opening it
- * then reports the error.
- */
-const hasDatabase = ({ databaseUrl, dataDir }: Place): boolean => {
-  if (databaseUrl !== null) return true
-  try {
-    lstatSync(join(dataDir, 'pgdata'))
-    return true
-  } catch (error) {
-    return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
-  }
-}
+const hasDatabase = ({ databaseUrl, dataDir }: Place): boolean => databaseUrl !== null || hasCluster(dataDir)
 
 const noDatabase = ({ dataDir }: Place) =>
   new Problem(
@@ -38,14 +26,12 @@ export const requireDatabase = (place: Place): void => {
 
 /**
  * Returns the configuration of an existing database, whatever its schema, or null if there is none yet. Throws Problem
- * `configuration` if there is one without a secret: a new secret could open nothing in it, and would look like its own.
+ * `configuration` if there is one without a secret.
  */
 export const findDatabase = ({ secret, ...config }: ReturnType<typeof inspectConfig>): Config | null => {
   if (!hasDatabase(config)) return null
   if (secret !== null) return { ...config, secret }
-  throw new Problem('configuration', `SVC_SECRET is not set, and ${config.dataDir} has no file secret`, {
-    hint: 'set SVC_SECRET or SVC_SECRET_FILE as the daemon has it',
-  })
+  throw lostSecret(config.dataDir)
 }
 
 /** Returns the configuration of an existing database. Throws Problem `unavailable` if there is none. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeDataFolder, readInside, requirePrivate, writeInside } from '../embedded/folder.ts'
+import { hasCluster, makeDataFolder, readInside, requirePrivate, writeInside } from '../embedded/folder.ts'
 import { Problem } from '../lib/problem.ts'
 
 /* The secret in the data folder, used if the environment sets none. */
@@ -11,13 +11,25 @@ const secretFile = (dataDir: string): string => join(dataDir, 'secret')
 /** Returns the secret in the data folder, or null if there is none. */
 export const findSecret = (dataDir: string): string | null => readInside(secretFile(dataDir))?.trim() ?? null
 
-/** Returns the secret in the data folder and creates it if necessary. If two processes race, both get the same secret. */
+/** The refusal of a database without its secret: a new one could open nothing in it, and would look like its own. */
+export const lostSecret = (dataDir: string) =>
+  new Problem('configuration', `SVC_SECRET is not set, and ${dataDir} has no file secret`, {
+    hint: 'set SVC_SECRET or SVC_SECRET_FILE as the daemon has it',
+  })
+
+/**
+ * Returns the secret in the data folder and creates it if necessary. If two processes race, both get the same secret. Throws Problem
+ * `configuration` if the folder has a database and no secret.
+ */
 export const keptSecret = (dataDir: string): string => {
   const file = secretFile(dataDir)
   try {
     makeDataFolder(dataDir)
+    // Looked for first: a process that creates both at this moment writes the secret before the database.
+    const isOld = hasCluster(dataDir)
     if (!existsSync(file)) {
       requirePrivate(dataDir)
+      if (isOld) throw lostSecret(dataDir)
       makeSecret(file)
     }
     const secret = findSecret(dataDir) ?? ''

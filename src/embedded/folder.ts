@@ -93,6 +93,19 @@ export const actAsOwner = (dataDir: string): void => {
   requirePrivate(path)
 }
 
+/**
+ * Returns whether the data folder has a database. Returns true if that can't be determined, or if `pgdata` is a broken link, because
+ * opening it then reports the error.
+ */
+export const hasCluster = (dataDir: string): boolean => {
+  try {
+    lstatSync(join(dataDir, 'pgdata'))
+    return true
+  } catch (error) {
+    return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+  }
+}
+
 const folderName = '.svc'
 
 /**

@@ -215,7 +215,7 @@ test('a database without a secret in the folder and the environment fails, and n
   const message = `SVC_SECRET is not set, and ${dataDir} has no file secret`
   expect(ran.status).toBe(1)
   expect(ran.json.checks.at(-1)).toMatchObject({ status: 'fail', message: expect.stringContaining(message) })
-  for (const args of [['lists', 'list'], ['serve']])
+  for (const args of [['lists', 'list'], ['serve'], ['dev'], ['db', 'migrate']])
     expect(await svc({ env }, args)).toMatchObject({ status: 4, stderr: expect.stringContaining(message) })
   expect(existsSync(join(dataDir, 'secret'))).toBe(false)
 })
