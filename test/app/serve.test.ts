@@ -1,9 +1,12 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { existsSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { startApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
+import { newDataFolder } from '../support/folder.ts'
 
 // Starts of svc serve that are refused. test/daemon starts real daemons.
 
@@ -67,4 +70,15 @@ test('a taken port is exit 4, with a line that explains what to do', async () =>
   expect(ran.status).toBe(4)
   expect(ran.stderr).toMatch(/Port \d+ is taken/)
   expect(ran.stderr).toContain('SVC_PORT')
+})
+
+test.each(['serve', 'dev'])('and svc %s creates no database before', async (command) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const { port } = other.address() as AddressInfo
+  const dataDir = await newDataFolder()
+  const ran = await svc({ env: { SVC_DATA_DIR: dataDir, SVC_PORT: String(port), SVC_LOG_LEVEL: 'silent' } }, [command])
+  other.close()
+  expect(ran).toMatchObject({ status: 4, stderr: `error: Port ${port} is taken\n  next: set SVC_PORT to a free one\n` })
+  expect(existsSync(join(dataDir, 'pgdata'))).toBe(false)
 })

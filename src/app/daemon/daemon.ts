@@ -3,13 +3,13 @@ import type { Logger } from 'pino'
 import { version } from '../../cli/version.ts'
 import type { Recovery } from '../../embedded/embedded.ts'
 import type { OnAnswered } from '../../http/answered.ts'
-import { Problem } from '../../lib/problem.ts'
 import type { Page } from '../../pages/page.ts'
 import { keepDaemonSettings, keepPublicUrl } from '../../store/installation.ts'
 import type { SchemaRule } from '../../store/schema.ts'
 import { type OpenApp, openApp } from '../app.ts'
 import { type Config, sharedSettings } from '../config.ts'
 import { loadListeners, loadPages, loadRoutes } from '../features.ts'
+import { refusedPort, requirePortBeforeDatabase } from '../port.ts'
 import { metricsOf } from './daemon.metrics.ts'
 import type { JobStates } from './jobs.states.ts'
 import { type Jobs, startJobs } from './jobs.ts'
@@ -60,19 +60,8 @@ const listen = async (
   try {
     await server.fastify.listen({ host: config.host, port })
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
     await server.drain()
-    if (code === 'EADDRINUSE')
-      throw new Problem('configuration', `Port ${port} is taken`, {
-        hint: api ? 'set SVC_PORT to a free one' : 'choose a free one',
-      })
-    if (code === 'EACCES')
-      throw new Problem('configuration', `Port ${port} may not be used by this user`, {
-        hint: api ? 'set SVC_PORT to one above 1023' : 'choose one above 1023',
-      })
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-      throw new Problem('configuration', `SVC_HOST ${config.host} is not an address of this machine`)
-    throw error
+    throw refusedPort((error as NodeJS.ErrnoException).code, config.host, port, api) ?? error
   }
   const bound = (server.fastify.server.address() as AddressInfo).port
   const host = config.host.includes(':') ? `[${config.host}]` : config.host
@@ -88,6 +77,7 @@ const logRecovery = (logger: Logger, { fault, ms, startedIt, moved }: Recovery):
 /** Opens the app and starts the API, the jobs, or both. Throws a Problem that says what to do if it can't. */
 export const startDaemon = async (config: Config, parts: DaemonParts): Promise<Daemon> => {
   const logger = createLogger(config)
+  if (parts.api) await requirePortBeforeDatabase(config)
   const app = await openApp(config, {
     ...(parts.schema && { schema: parts.schema }),
     ...(parts.development && { development: true }),

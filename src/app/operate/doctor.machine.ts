@@ -1,7 +1,7 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
+import { tryPort } from '../port.ts'
 import { type Check, fail, ok, reasonOf, warn } from './doctor.check.ts'
 
 const leastNode = 26
@@ -63,14 +63,6 @@ export const checkPlace = async ({
   if (databaseUrl === null) return Promise.all([checkFolder(dataDir), checkDisk(dataDir)])
   return [ok('data folder', 'not used with DATABASE_URL'), ok('disk', 'not checked: the database server is remote')]
 }
-
-/** Returns the code of the error, or null if the port is free. */
-const tryPort = (host: string, port: number): Promise<string | null> =>
-  new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
-    server.listen(port, host, () => server.close(() => resolve(null)))
-  })
 
 /** Returns the status of `/healthz`: 200 only for a daemon of svc. Rejects if there is no answer. */
 const askHealth = async (url: string): Promise<number> => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type Config, dataDirOf, demoFile, readConfig } from '../../app/config.ts'
+import { requirePortBeforeDatabase } from '../../app/port.ts'
 import { openEmbedded, prepareFolder } from '../../embedded/embedded.ts'
 import type { Database } from '../../store/database.ts'
 import { claimFolder } from './dev.claim.ts'
@@ -86,6 +87,7 @@ const closer = () => {
 export const startDevelopment = async (env: Environment): Promise<Development> => {
   const folder = await prepareFolder(dataDirOf(env))
   const config = configOf(env)
+  await requirePortBeforeDatabase(config)
   const claim = await claimFolder(folder)
   const { opened, close } = closer()
   opened.push(claim.release)
