@@ -35,6 +35,7 @@ const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, r
   // Loaded for the first mailbox, which keeps the thread small.
   const { ingestMessage } = await import('./ingest.ts')
   await withMailbox(app.resolver, accessOf(app, accountId, mailbox), signal, async (box) => {
+    let areMarked = true
     for (const uid of await box.unseen()) {
       if (signal.aborted || performance.now() > endsAt) break
       const raw = await box.read(uid, maxMessageBytes)
@@ -47,8 +48,9 @@ const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, r
         report(error, { account: accountId, uid })
         continue
       }
-      await box.markSeen(uid)
+      areMarked = (await box.markSeen(uid)) && areMarked
     }
+    if (!areMarked) throw new MailboxFailure('messages can’t be marked as seen: they are read again each minute')
   })
 }
 

@@ -25,7 +25,8 @@ interface Mailbox {
   unseen(): Promise<number[]>
   /** Returns the first `maxBytes` of a message, which stays unread, or null if the message no longer exists. */
   read(uid: number, maxBytes: number): Promise<Uint8Array | null>
-  markSeen(uid: number): Promise<void>
+  /** Returns whether the server did so: a folder may be read-only. */
+  markSeen(uid: number): Promise<boolean>
 }
 
 /** The limit for name look-up, connection and TLS. */
@@ -39,13 +40,15 @@ const answerBytes = 8 * 1024 * 1024
 interface ImapError extends Error {
   code?: string
   responseText?: string
+  /** Why the server closes the connection. */
+  reason?: string
   authenticationFailed?: boolean
   tlsFailed?: boolean
 }
 
 const sentenceOf = (error: ImapError): string => {
-  const { code = '', responseText, authenticationFailed, tlsFailed, message } = error
-  const said = oneLine(responseText ?? '', 300)
+  const { code = '', responseText, reason, authenticationFailed, tlsFailed, message } = error
+  const said = oneLine(responseText ?? reason ?? '', 300)
   if (authenticationFailed) return `the server refused the sign-in${said && `: ${said}`}`
   if (said !== '') return `the server answered: ${said}`
   if (/TIMEOUT$/.test(code)) return 'the server did not answer in time'
@@ -95,11 +98,17 @@ export const withMailbox = async <T>(
   signal: AbortSignal,
   run: (mailbox: Mailbox) => Promise<T>,
 ): Promise<T> => {
-  const asked = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
-    answer.catch((error: ImapError) => {
-      throw new MailboxFailure(signal.aborted ? 'the server did not answer in time' : sentenceOf(error))
-    })
   const client = await open(resolver, access)
+  const asked = async <Answer>(command: Promise<Answer>): Promise<Answer> => {
+    try {
+      const answer = await command
+      // ImapFlow answers some commands with false, or with nothing, if the connection has ended.
+      if (client.usable) return answer
+      throw Object.assign(new Error(), { code: 'NoConnection' })
+    } catch (error) {
+      throw new MailboxFailure(signal.aborted ? 'the server did not answer in time' : sentenceOf(error as ImapError))
+    }
+  }
   const cut = () => client.close()
   signal.addEventListener('abort', cut)
   try {
@@ -108,16 +117,15 @@ export const withMailbox = async <T>(
     return await run({
       async unseen() {
         const found = await asked(client.search({ seen: false, deleted: false }, { uid: true }))
-        return found || []
+        if (!found) throw new MailboxFailure('the server refused to search the folder')
+        return found
       },
       async read(uid, maxBytes) {
         const query = { source: { maxLength: maxBytes } }
         const found = await asked(client.fetchOne(String(uid), query, { uid: true }))
         return found ? (found.source ?? null) : null
       },
-      async markSeen(uid) {
-        await asked(client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true }))
-      },
+      markSeen: (uid) => asked(client.messageFlagsAdd(String(uid), ['\\Seen'], { uid: true })),
     })
   } finally {
     signal.removeEventListener('abort', cut)

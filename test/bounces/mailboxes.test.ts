@@ -88,6 +88,44 @@ describe('the mailbox of an account', () => {
     expect(await show()).toEqual(replaced)
   })
 
+  test.each([
+    ['refuses the search', 'SEARCH', 'NO internal', 'the server refused to search the folder'],
+    ['closes the connection at the search', 'SEARCH', null, 'connection closed before an answer'],
+    ['closes the connection at a message', 'FETCH', null, 'connection closed before an answer'],
+    ['closes the connection at a mark', 'STORE', null, 'connection closed before an answer'],
+    ['says why it closes the connection', 'SELECT', 'BYE restarting', 'the server answered: restarting'],
+    ['marks no message', 'STORE', 'NO read-only', 'messages can’t be marked as seen: they are read again each minute'],
+  ])('whose server %s shows this in its status', async (_, command, answer, error) => {
+    const message = 'Subject: x\r\n\r\nThanks'
+    const answers: Record<string, string> = {
+      CAPABILITY: '* CAPABILITY IMAP4rev1',
+      LIST: '* LIST () "/" INBOX',
+      SELECT: '* 2 EXISTS',
+      SEARCH: '* SEARCH 1 2',
+      FETCH: `* 1 FETCH (UID 1 BODY[]<0> {${message.length}}\r\n${message})`,
+    }
+    const fetched: string[] = []
+    const server = createServer((socket) => {
+      socket.on('error', () => {}).write('* OK ready\r\n')
+      socket.setEncoding('utf8').on('data', (lines: string) => {
+        for (const [, tag, verb, uid] of lines.matchAll(/^(\S+) (?:UID )?(\S+) ?(\S*)/gm)) {
+          if (verb === 'FETCH') fetched.push(uid!)
+          if (verb !== command) socket.write(`${answers[verb!] ?? '* OK'}\r\n${tag} OK\r\n`)
+          else if (answer?.startsWith('NO')) socket.write(`${tag} ${answer}\r\n`)
+          else socket.end(answer ? `* ${answer}\r\n` : '')
+        }
+      })
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    await set(`imap://me@127.0.0.1:${(server.address() as { port: number }).port}`)
+    await readAll()
+    expect(await show()).toMatchObject({ error, readAt: expect.any(Number) })
+    // A message that can't be marked doesn't keep the next ones from being read.
+    expect(fetched).toEqual({ SEARCH: [], SELECT: [], FETCH: ['1'], STORE: answer ? ['1', '2'] : ['1'] }[command])
+    if (command === 'SEARCH') expect(await check()).toEqual({ ok: false, error })
+    server.close()
+  })
+
   test('is read beside others, whose locks are taken one after the other on one connection', async () => {
     for (const owner of [account(), await sendingAccount(t), await sendingAccount(t)])
       await set('imaps://me@nowhere.test', null, owner)
