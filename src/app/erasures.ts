@@ -22,12 +22,23 @@ export const hasherOf = (secret: string): ((accountId: string, email: string) =>
   return (accountId, email) => createHmac('sha256', key).update(`${accountId} ${email}`).digest('hex')
 }
 
-const unwritable = (file: string, error: unknown) =>
-  new Problem(
-    'configuration',
-    `Nothing was erased: the list of erasures ${file} can't be written (${(error as NodeJS.ErrnoException).code})`,
-    { hint: 'make it writable, and erase again: without the list a restored backup would bring the person back' },
-  )
+/** Adds to the list, which only this user can read. Throws Problem `configuration` if it can't be written. */
+const append = (file: string, text: string, begin: string, hint: string): void => {
+  try {
+    appendFileSync(file, text, { mode: 0o600, flush: true })
+  } catch (error) {
+    const reason = `list of erasures ${file} can't be written (${(error as NodeJS.ErrnoException).code})`
+    throw new Problem('configuration', `${begin} ${reason}`, { hint })
+  }
+}
+
+/**
+ * Creates the list of a daemon if there is none. A list that a command of root began could be written by root only. Throws Problem
+ * `configuration` if it can't be written.
+ */
+export const beginErasures = ({ erasuresFile: file }: Keeper): void => {
+  if (file !== null) append(file, '', 'The', 'give it to the user of the daemon')
+}
 
 /** As for a backup: the time of the server, also where the clock of a development database has moved. */
 const readTime = statement('time-of-erasure', { row: { at: 'timestamptz' } }, 'select clock_timestamp() as at')
@@ -43,12 +54,14 @@ export const recordErasures = ({ erasuresFile: file, secret }: Keeper): Listener
         async contactsRemoved({ sql, accountId }, { listId, email }) {
           if (listId !== undefined || email === undefined) return
           const [time] = await sql(readTime)
-          const line = `${time!.at.toISOString()} ${markOf(secret)} ${hasherOf(secret)(accountId, email)}\n`
-          try {
-            appendFileSync(file, line, { mode: 0o600, flush: true })
-          } catch (error) {
-            throw unwritable(file, error)
-          }
+          // It begins a line of its own, because a full disk may have cut off the one before.
+          const line = `\n${time!.at.toISOString()} ${markOf(secret)} ${hasherOf(secret)(accountId, email)}\n`
+          append(
+            file,
+            line,
+            'Nothing was erased: the',
+            'make it writable, and erase again: without the list a restored backup would bring the person back',
+          )
         },
       }
 

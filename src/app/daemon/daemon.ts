@@ -8,6 +8,7 @@ import { keepDaemonSettings, keepPublicUrl } from '../../store/installation.ts'
 import type { SchemaRule } from '../../store/schema.ts'
 import { type OpenApp, openApp } from '../app.ts'
 import { type Config, sharedSettings } from '../config.ts'
+import { beginErasures } from '../erasures.ts'
 import { loadListeners, loadPages, loadRoutes } from '../features.ts'
 import { refusedPort, requirePortBeforeDatabase } from '../port.ts'
 import { metricsOf } from './daemon.metrics.ts'
@@ -78,6 +79,7 @@ const logRecovery = (logger: Logger, { fault, ms, startedIt, moved }: Recovery):
 export const startDaemon = async (config: Config, parts: DaemonParts): Promise<Daemon> => {
   const logger = createLogger(config)
   if (parts.api) await requirePortBeforeDatabase(config)
+  if (parts.api && config.databaseUrl !== null) beginErasures(config)
   const app = await openApp(config, {
     ...(parts.schema && { schema: parts.schema }),
     ...(parts.development && { development: true }),

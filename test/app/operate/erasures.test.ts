@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -76,6 +77,8 @@ test('a restore repeats the erasures that the installation made after the backup
   await add('before@example.com')
   backup = join(folder, 'svc.backup')
   expect((await run('db', 'backup', backup)).status).toBe(0)
+  // The disk was full within a line of the list.
+  await appendFile(list, '2026-11-30T10:')
   await erase('since@example.com')
   const text = await readFile(list, 'utf8')
   expect(text).not.toContain('example.com')
@@ -278,4 +281,17 @@ test('an erasure that can’t be added to the list fails and erases nothing; a d
   expect(ran.status).toBe(4)
   expect(existsSync(join(folder, 'no'))).toBe(false)
   expect((await run('contacts', 'show', 'later@example.com')).status).toBe(0)
+})
+
+test('a daemon begins its list as it starts, and does not start if it can’t write it', async () => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  const SVC_PORT = String((taken.address() as AddressInfo).port)
+  const serve = (SVC_ERASURES_FILE: string) => svcProcess({ env: { ...t.env, SVC_PORT, SVC_ERASURES_FILE } }, ['serve'])
+  const begun = join(folder, 'begun')
+  expect(await serve(begun)).toMatchObject({ status: 4, stderr: expect.stringContaining('is taken') })
+  expect(await stat(begun)).toMatchObject({ size: 0, mode: 0o100600 })
+  const refused = await serve(join(folder, 'nowhere/list'))
+  expect([refused.status, refused.stderr]).toEqual([4, expect.stringMatching(/nowhere\/list can't be written \(ENOENT\)/)])
+  taken.close()
 })
