@@ -40,7 +40,7 @@ const answerBytes = 8 * 1024 * 1024
 interface ImapError extends Error {
   code?: string
   responseText?: string
-  /** Why the server closes the connection. */
+  /** Why the server closed the connection, or what TLS refuses. */
   reason?: string
   authenticationFailed?: boolean
   tlsFailed?: boolean
@@ -48,7 +48,7 @@ interface ImapError extends Error {
 
 const sentenceOf = (error: ImapError): string => {
   const { code = '', responseText, reason, authenticationFailed, tlsFailed, message } = error
-  const said = oneLine(responseText ?? reason ?? '', 300)
+  const said = oneLine(responseText ?? (/^(NoConnection|Closed)/.test(code) ? reason : '') ?? '', 300)
   if (authenticationFailed) return `the server refused the sign-in${said && `: ${said}`}`
   if (said !== '') return `the server answered: ${said}`
   if (/TIMEOUT$/.test(code)) return 'the server did not answer in time'

@@ -292,6 +292,9 @@ test('a daemon begins its list as it starts, and does not start if it can’t wr
   expect(await serve(begun)).toMatchObject({ status: 4, stderr: expect.stringContaining('is taken') })
   expect(await stat(begun)).toMatchObject({ size: 0, mode: 0o100600 })
   const refused = await serve(join(folder, 'nowhere/list'))
-  expect([refused.status, refused.stderr]).toEqual([4, expect.stringMatching(/nowhere\/list can't be written \(ENOENT\)/)])
+  expect([refused.status, refused.stderr]).toEqual([
+    4,
+    expect.stringMatching(/nowhere\/list can't be written \(ENOENT\)/),
+  ])
   taken.close()
 })
