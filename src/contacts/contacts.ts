@@ -22,6 +22,7 @@ export {
   readRecipientsIn,
   showContact,
   verificationReasons,
+  withSuppression,
 } from './contacts.find.ts'
 export { contactsByDay, lockLeaving, tallyingLeft } from './contacts.stats.ts'
 export { readTimeline, type TimelinePart, timelinePart } from './contacts.timeline.ts'

@@ -10,7 +10,6 @@ import { Problem, shown } from '../lib/problem.ts'
 import { quantity } from '../lib/quantity.ts'
 import { parseSince, parseTime } from '../lib/since.ts'
 import type { BesideResults } from '../results/results.ts'
-import type { Work } from '../store/work.ts'
 import type { MessageDetail, MessageView } from './messages.find.ts'
 
 const columns: Column<MessageView>[] = [
@@ -155,21 +154,6 @@ const partsOf = async ({ app, account }: Context, message: MessageDetail): Promi
   })
 }
 
-/** Returns messages with what their recipients did. */
-const reactedTo = async <Row extends { id: string }>(work: Work, messages: Row[]): Promise<Row[]> => {
-  for (const listener of await work.listeners())
-    if (listener.withReactions) return listener.withReactions(work, messages)
-  return messages
-}
-
-/** Returns what machines did with an email. */
-const machinesOn = async (work: Work, id: string): Promise<BesideResults> => {
-  const { besideResults } = await import('../results/results.ts')
-  for (const listener of await work.listeners())
-    if (listener.machineActionsOn) return besideResults(await listener.machineActionsOn(work, id))
-  return {}
-}
-
 const letterOf = async (context: Context, message: MessageDetail & BesideResults): Promise<Letter> => {
   const { machines } = message
   const { id, status, reason, error, type, from, replyTo, to, subject, createdAt, finishedAt, queue } = message
@@ -270,11 +254,7 @@ export const commands: CommandList = [
       const { since } = flags
       const sinceId = since === undefined ? null : idAt('msg', parseSince(since, app.now().getTime(), await timezone()))
       const filter = { status, email: await parse(emailAddress().nullable(), flags.to ?? null, 'to'), sinceId }
-      const load = (page: PageRequest) =>
-        work(async (w) => {
-          const { rows, nextCursor } = await listMessages(w, filter, page)
-          return { rows: await reactedTo(w, rows), nextCursor }
-        })
+      const load = (page: PageRequest) => work((w) => listMessages(w, filter, page))
       await pages('sends', flags, load, columns)
     },
   }),
@@ -287,11 +267,8 @@ export const commands: CommandList = [
     flags: { ...letterFlags('print its record, including content and merge data') },
     run: async (context, id, flags) => {
       const { out, work } = context
-      const { showMessage } = await import('./messages.ts')
-      const message = await work(async (w) => {
-        const [shown] = await reactedTo(w, [await showMessage(w, id)])
-        return { ...shown!, ...(await machinesOn(w, id)) }
-      })
+      const { showMessageInDetail } = await import('./messages.ts')
+      const message = await work((w) => showMessageInDetail(w, id))
       if (out.format !== 'table' && !flags.html && !flags.open) return out.one(message)
       await showLetter(out, await letterOf(context, message), flags, () => out.one(message))
     },

@@ -4,6 +4,7 @@ import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
 import { idAt } from '../lib/ids.ts'
 import type { PageRequest } from '../lib/page-request.ts'
 import { noSuch, notFound } from '../lib/problem.ts'
+import type { BesideResults } from '../results/results.ts'
 import { opaqueArray } from '../store/arrays.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
 import type { Sql } from '../store/database.ts'
@@ -144,15 +145,24 @@ const readPage = statement(
    order by m.id desc limit :limit`,
 )
 
-/** Returns a page of the account's messages, newest first. */
+/** Returns messages with what their recipients did. */
+const reactedTo = async <Row extends { id: string }>(work: Work, messages: Row[]): Promise<Row[]> => {
+  for (const listener of await work.listeners())
+    if (listener.withReactions) return listener.withReactions(work, messages)
+  return messages
+}
+
+/** Returns a page of the account's messages, newest first, with what their recipients did. */
 export const listMessages = async (
-  { sql, accountId }: Work,
+  work: Work,
   { status, email, sinceId }: MessageFilter,
   { limit, cursor }: PageRequest,
 ): Promise<Page<MessageView>> => {
+  const { sql, accountId } = work
   const before = idOfCursor('msg', cursor)
   const rows = await sql(readPage, { accountId, before, status, email, sinceId, limit: limit + 1 })
-  return pageOf(rows, limit)
+  const page = pageOf(rows, limit)
+  return { ...page, rows: await reactedTo(work, page.rows) }
 }
 
 const shownTypes = {
@@ -180,6 +190,15 @@ export const showMessage = async ({ sql, accountId }: Work, id: string): Promise
   const [row] = await sql(readDetail, { accountId, id })
   if (!row) throw noSuch('send', id, { hint: 'svc sends list' })
   return row
+}
+
+/** Returns a message with what its recipient and machines did. Throws Problem `not_found`. */
+export const showMessageInDetail = async (work: Work, id: string): Promise<MessageDetail & BesideResults> => {
+  const { besideResults } = await import('../results/results.ts')
+  const [message] = await reactedTo(work, [await showMessage(work, id)])
+  for (const listener of await work.listeners())
+    if (listener.machineActionsOn) return { ...message!, ...besideResults(await listener.machineActionsOn(work, id)) }
+  return message!
 }
 
 const sendsOfPage = `select ${sendList} from messages m

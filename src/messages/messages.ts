@@ -23,6 +23,7 @@ export {
   type ProjectMail,
   type SendView,
   showMessage,
+  showMessageInDetail,
   sourceOfMessage,
   statusOf,
 } from './messages.find.ts'

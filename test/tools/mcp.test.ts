@@ -179,6 +179,33 @@ test('a broadcast, named by its id or its name, has the results of svc broadcast
     })
 })
 
+test('tools have what their commands have, except contents of emails', async () => {
+  const run = async (...words: string[]) => (await svc(t, [...words, '--json', '--account', made.account.id])).json
+  await run('senders', 'add', '--email', 'shop@example.com', '--name', 'Shop')
+  const { id } = await run('send', '--to', ada, '--subject', 'Hello', '--html', '<p>Hello</p>', '--text', 'Hello')
+  await run('forms', 'create', '--name', 'Signup', '--list', 'Customers', '--field', 'note')
+  await run('webinars', 'create', '--title', 'Launch')
+  const { read } = await start()
+  const contents = ['html', 'text', 'calendar', 'mergeData', 'headers']
+  for (const [noun, shown, one] of [
+    ['contacts', { email: ada }, ada],
+    ['sends', { id }, id],
+    ['forms', { form: 'Signup' }, 'Signup'],
+    ['webinars', { webinar: 'Launch' }, 'Launch'],
+  ] as const) {
+    const listed = (await run(noun, 'list'))[noun]
+    expect((await read(`${noun}_list`, { full: true }))[noun], noun).toMatchObject(listed)
+    const { [noun]: rows, ...whole } = await run(noun, 'show', one)
+    const expected = rows ?? [Object.fromEntries(Object.entries(whole).filter(([name]) => !contents.includes(name)))]
+    const answer = await read(`${noun}_show`, shown)
+    expect(answer[noun] ?? [answer[noun.slice(0, -1)]], noun).toMatchObject(expected)
+  }
+  const { stats } = await run('forms', 'show', 'Signup', '--stats')
+  expect((await read('forms_show', { form: 'Signup' })).stats).toEqual(stats)
+  await run('suppressions', 'add', ada)
+  expect((await read('contacts_list')).contacts).toEqual([expect.objectContaining({ suppression: 'manual' })])
+})
+
 test('lists are compact unless full, and times are ISO 8601 beside ms', async () => {
   const { read } = await start()
   const [row] = (await read('contacts_list', { list: 'Customers' })).contacts

@@ -2,7 +2,15 @@ import { z } from 'zod'
 import { examine } from '../../app/operate/operate.ts'
 import { listBookings, showBooking } from '../../bookings/bookings.ts'
 import { listBroadcasts, resultsOfBroadcast, showBroadcastInDetail } from '../../broadcasts/broadcasts.ts'
-import { EmailInput, findList, listContacts, listLists, readTimeline, showContact } from '../../contacts/contacts.ts'
+import {
+  EmailInput,
+  findList,
+  listContacts,
+  listLists,
+  readTimeline,
+  showContact,
+  withSuppression,
+} from '../../contacts/contacts.ts'
 import { findCourseNamed, listCourses, progressOfCourse } from '../../courses/courses.ts'
 import {
   changeDeal,
@@ -18,7 +26,7 @@ import {
 import { DeliveryFilter, listDeliveries } from '../../deliveries/deliveries.find.ts'
 import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '../../deliveries/deliveries.replay.ts'
 import { showDelivery } from '../../deliveries/deliveries.ts'
-import { findForm, listForms } from '../../forms/forms.ts'
+import { findForm, formStats, listForms, viewForm } from '../../forms/forms.ts'
 import {
   EntryRequest,
   findJourney,
@@ -34,7 +42,7 @@ import { idAt } from '../../lib/ids.ts'
 import { conflict } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import { parseSince } from '../../lib/since.ts'
-import { listMessages, SendResult, showMessage } from '../../messages/messages.ts'
+import { listMessages, SendResult, showMessageInDetail } from '../../messages/messages.ts'
 import { machineActions, resultsOf } from '../../results/results.ts'
 import { countSegment, findSegment, listSegments, narrow } from '../../segments/segments.ts'
 import { mostDays, readStats } from '../../stats/stats.ts'
@@ -47,7 +55,7 @@ import {
   suppressAddresses,
 } from '../../suppressions/suppressions.ts'
 import { listWebhooks } from '../../webhooks/webhooks.ts'
-import { findWebinar, listWebinars, webinarStats } from '../../webinars/webinars.ts'
+import { findWebinar, listWebinars, readDetails, webinarStats } from '../../webinars/webinars.ts'
 import { maskedUrl, withMaskedCalls } from './mcp.answers.ts'
 import { boundedPage, shortened } from './mcp.bounds.ts'
 import { listShape, pageShape, type Tool, tool } from './mcp.tool.ts'
@@ -88,10 +96,13 @@ const contacts: Tool[] = [
       segment: ref('segment').optional().describe('id or name of a segment, instead of list and where'),
       ...pageShape,
     }),
-    run: async ({ work }, { limit, cursor, ...asked }) => {
+    run: async ({ app, work }, { limit, cursor, ...asked }) => {
       const selected = await work((w) => narrow(w, given(asked)))
       return boundedPage('contacts', { limit, cursor }, (page) =>
-        work((w) => listContacts(w, { ...page, ...selected })),
+        work(async (w) => {
+          const found = await listContacts(w, { ...page, ...selected })
+          return { ...found, rows: await withSuppression(app, w, found.rows) }
+        }),
       )
     },
   }),
@@ -103,10 +114,12 @@ const contacts: Tool[] = [
       email: held,
       timeline: z.int().min(0).max(200).default(20).describe('newest entries of the timeline to return'),
     }),
-    run: async ({ app, work }, { email, timeline }) =>
-      timeline === 0
-        ? { contacts: await work((w) => showContact(w, email)) }
-        : { ...(await work((w) => readTimeline(app, w, email, timeline))) },
+    run: ({ app, work }, { email, timeline }) =>
+      work(async (w) => {
+        const { contacts, ...more } =
+          timeline === 0 ? { contacts: await showContact(w, email) } : await readTimeline(app, w, email, timeline)
+        return { contacts: await withSuppression(app, w, contacts), ...more }
+      }),
   }),
 ]
 
@@ -151,7 +164,7 @@ const mail: Tool[] = [
     description: 'Status, error, sender, cause and place in the queue of one email. Its content is not included.',
     input: z.object({ id: id('email') }),
     run: async ({ work }, input) => {
-      const detail = await work((w) => showMessage(w, input.id))
+      const detail = await work((w) => showMessageInDetail(w, input.id))
       return { send: Object.fromEntries(Object.entries(detail).filter(([name]) => !contentOfSend.includes(name))) }
     },
   }),
@@ -424,12 +437,23 @@ const marketing: Tool[] = [
         return { project, ...(await machineActions(w, project.id)), stats: await resultsOf(w, project.id) }
       }),
   }),
-  whole('forms', 'Hosted signup forms with their fields and lists.', listForms),
+  tool({
+    name: 'forms_list',
+    description: 'Hosted signup forms with their fields, lists and addresses.',
+    input: z.object(listShape),
+    run: async ({ app, work }) => ({
+      forms: (await work(listForms)).map((form) => viewForm(form, app.config.publicUrl)),
+    }),
+  }),
   tool({
     name: 'forms_show',
-    description: 'A hosted signup form with its fields, list and origins.',
+    description: 'A hosted signup form with its fields, list, origins and address, and its submissions by day.',
     input: z.object({ form: ref('form') }),
-    run: async ({ work }, input) => ({ form: await work((w) => findForm(w, input.form)) }),
+    run: ({ app, work }, input) =>
+      work(async (w) => {
+        const form = await findForm(w, input.form)
+        return { form: viewForm(form, app.config.publicUrl), stats: await formStats(w, form.id) }
+      }),
   }),
   whole('webinars', 'Webinars, newest first, with their state, time and registrations.', (w) => listWebinars(w)),
   tool({
@@ -439,7 +463,10 @@ const marketing: Tool[] = [
     run: ({ work }, input) =>
       work(async (w) => {
         const webinar = await findWebinar(w, input.webinar)
-        return { webinar, stats: await webinarStats(w, webinar.id) }
+        return {
+          webinar: { ...webinar, ...(await readDetails(w, webinar.id)) },
+          stats: await webinarStats(w, webinar.id),
+        }
       }),
   }),
   whole('courses', 'Courses with their state.', listCourses),
