@@ -1,6 +1,7 @@
 import { idOfCursor, type Page, pageOf } from '../lib/cursor.ts'
+import { shownIds, theOne } from '../lib/names.ts'
 import type { PageRequest } from '../lib/page-request.ts'
-import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
+import { notFound } from '../lib/problem.ts'
 import { batchKeyPrefix } from '../messages/messages.ts'
 import { batchCounts } from '../messages/outbox/batches.rows.ts'
 import { filterOfSegment } from '../segments/segments.rows.ts'
@@ -112,7 +113,8 @@ const readBroadcast = statement(
 const readNamed = statement(
   'broadcasts-named',
   { row: { id: 'text' }, parameters: { accountId: 'text', ref: 'text' } },
-  'select id from broadcasts where account_id = :accountId and (id = :ref or name = :ref) order by id = :ref desc, id limit 2',
+  `select id from broadcasts where account_id = :accountId and (id = :ref or name = :ref)
+   order by id = :ref desc, id limit ${shownIds + 1}`,
 )
 
 /**
@@ -120,13 +122,8 @@ const readNamed = statement(
  * have the name.
  */
 export const idOfBroadcast = async ({ sql, accountId }: AccountSql, ref: string): Promise<string> => {
-  const [first, second] = await sql(readNamed, { accountId, ref })
-  if (!first) throw noSuch('broadcast', ref, { hint: 'svc broadcasts list' })
-  if (first.id !== ref && second)
-    throw conflict(`More than one broadcast has the name ${shown(ref)}`, {
-      hint: 'name one by its id: svc broadcasts list',
-    })
-  return first.id
+  const found = await sql(readNamed, { accountId, ref })
+  return theOne(found, ref, { noun: 'broadcast', property: 'name', list: 'svc broadcasts list' }).id
 }
 
 /** Returns a broadcast by its id, not by its name. Throws Problem `not_found`. */

@@ -1,4 +1,5 @@
-import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
+import { shownIds, theOne } from '../lib/names.ts'
+import { notFound } from '../lib/problem.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { type InEpochMs, inEpochMs } from '../store/epoch-ms.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
@@ -73,30 +74,17 @@ export const holdCourse = async ({ sql, accountId }: AccountSql, id: string): Pr
   return inEpochMs(row)
 }
 
-/**
- * Returns the course with the id or unique title `ref`, of all that have it as their id or title. Throws Problem `not_found`, or
- * `conflict` if several courses have the title.
- */
-const theCourse = (found: readonly Row[], ref: string): Row => {
-  if (found.length === 0) throw noSuch('course', ref, { hint: 'svc courses list' })
-  const [course] = found.length > 1 ? found.filter(({ id }) => id === ref) : found
-  if (!course)
-    throw conflict(`${found.length} courses have the title ${shown(ref)}`, {
-      hint: 'name one by its id: svc courses list',
-    })
-  return course
-}
-
 const readNamed = statement(
   'courses-named',
   { row: courseTypes, parameters: { accountId: 'text', ref: 'text' } },
-  `select ${courseColumns} from courses c where c.account_id = :accountId and (c.id = :ref or c.title = :ref)`,
+  `select ${courseColumns} from courses c where c.account_id = :accountId and (c.id = :ref or c.title = :ref)
+   order by c.id = :ref desc, c.id limit ${shownIds + 1}`,
 )
 
 /** Finds a course by its id or unique title. Throws Problem `not_found`, or `conflict` if several courses have the title. */
 export const findCourseNamed = async ({ sql, accountId }: AccountSql, ref: string): Promise<CourseView> => {
   const rows = await sql(readNamed, { accountId, ref })
-  return inEpochMs(theCourse(rows, ref))
+  return inEpochMs(theOne(rows, ref, { noun: 'course', property: 'title', list: 'svc courses list' }))
 }
 
 const lessonColumns = columns(lessons, ['id', 'title', 'content', 'videoUrl', 'position'], 'l')

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { newId } from '../lib/ids.ts'
+import { theOne } from '../lib/names.ts'
 import { parse } from '../lib/parse.ts'
-import { conflict, noSuch, notFound, shown } from '../lib/problem.ts'
+import { notFound } from '../lib/problem.ts'
 import { text } from '../lib/text.ts'
 import { VideoUrl } from '../lib/video.ts'
 import { statement } from '../store/statement.ts'
@@ -38,12 +39,8 @@ const lockCourse = async (work: Work, ref: string): Promise<string> => {
 
 /** Returns the lesson with the id or unique title `ref`. Throws Problem `not_found`, `conflict`. */
 const theLesson = (lessons: readonly LessonView[], courseId: string, ref: string): LessonView => {
-  const byId = lessons.find(({ id }) => id === ref)
-  const [lesson, other] = byId ? [byId] : lessons.filter(({ title }) => title === ref)
-  const hint = `svc courses lessons list ${courseId}`
-  if (!lesson) throw noSuch('lesson', ref, { hint })
-  if (other) throw conflict(`More than one lesson has the title ${shown(ref)}`, { hint: `name one by its id: ${hint}` })
-  return lesson
+  const found = lessons.filter(({ id, title }) => id === ref || title === ref)
+  return theOne(found, ref, { noun: 'lesson', property: 'title', list: `svc courses lessons list ${courseId}` })
 }
 
 /** Adds a lesson at the end of a course (id or title). Throws Problem `invalid`, `not_found`, `conflict`. */

@@ -1,4 +1,5 @@
 import { atFirstUse } from './at-first-use.ts'
+import { conflict, noSuch, shown } from './problem.ts'
 
 const collator = atFirstUse(() => new Intl.Collator('und'))
 
@@ -6,4 +7,26 @@ const collator = atFirstUse(() => new Intl.Collator('und'))
 export const byName = <Key extends PropertyKey>(key: Key) => {
   return (a: Readonly<Record<Key, string>>, b: Readonly<Record<Key, string>>): number =>
     collator().compare(a[key], b[key])
+}
+
+/** A name of several things is refused with this many of their ids, so statements read one more. */
+export const shownIds = 5
+
+/**
+ * Returns the one of `found` whose id is `ref`, otherwise the only one, whose `property` it is. `list` is the command that lists them all.
+ * Throws Problem `not_found`, or `conflict` with the ids if there are several.
+ */
+export const theOne = <Row extends { id: string }>(
+  found: readonly Row[],
+  ref: string,
+  { noun, property, list }: { noun: string; property: 'name' | 'title'; list: string },
+): Row => {
+  const byId = found.find(({ id }) => id === ref)
+  const [one, other] = byId ? [byId] : found
+  if (!one) throw noSuch(noun, ref, { hint: list })
+  if (!other) return one
+  const ids = [...found.slice(0, shownIds).map(({ id }) => id), ...(found.length > shownIds ? ['…'] : [])]
+  throw conflict(`More than one ${noun} has the ${property} ${shown(ref)}: ${ids.join(', ')}`, {
+    hint: `name one by its id: ${list}`,
+  })
 }

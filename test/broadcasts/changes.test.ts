@@ -87,7 +87,8 @@ test('a draft is changed by id or unique name; what is not named stays, null tak
 test('a name that several broadcasts have is refused, an id is not', async () => {
   const who = await audience(t, 1)
   const [one, two] = [await draft(who), await draft(who)]
-  await expect(send(who, 'Spring')).rejects.toMatchObject(conflict)
+  const message = `More than one broadcast has the name Spring: ${one.id}, ${two.id}`
+  await expect(send(who, 'Spring')).rejects.toMatchObject({ ...conflict, message })
   await expect(remove(who, 'Spring')).rejects.toMatchObject(conflict)
   expect((await remove(who, one.id)).id).toBe(one.id)
   expect((await show(who, 'Spring')).id).toBe(two.id)

@@ -6,6 +6,7 @@ import {
   lessonsOf,
   listCourses,
   listLessons,
+  updateLesson,
 } from '../../src/courses/courses.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useApp } from '../support/app.ts'
@@ -49,13 +50,19 @@ test('courses are listed newest first, with their number of lessons, and only to
 test('an id is preferred to a title; a title of several courses is refused', async () => {
   const work = await asOwner()
   const { id } = await work((w) => createCourse(w, { title: 'Twice' }))
-  await work((w) => createCourse(w, { title: 'Twice' }))
+  const second = await work((w) => createCourse(w, { title: 'Twice' }))
   await work((w) => createCourse(w, { title: id }))
   expect(await work((w) => findCourseNamed(w, id))).toMatchObject({ id, title: 'Twice' })
   await expect(work((w) => findCourseNamed(w, 'Twice'))).rejects.toMatchObject({
     kind: 'conflict',
-    message: '2 courses have the title Twice',
+    message: `More than one course has the title Twice: ${id}, ${second.id}`,
   })
+  for (let i = 0; i < 4; i++) await work((w) => createCourse(w, { title: 'Twice' }))
+  await expect(work((w) => findCourseNamed(w, 'Twice'))).rejects.toThrow(/Twice: (crs_\w+, ){5}…$/)
+  for (let i = 0; i < 2; i++) await work((w) => addLesson(w, id, { title: 'Same', content: 'x' }))
+  await expect(work((w) => updateLesson(w, id, 'Same', { content: 'y' }))).rejects.toThrow(
+    /^More than one lesson has the title Same: les_\w+, les_\w+$/,
+  )
 })
 
 test('concurrent calls add lessons at successive positions', async () => {

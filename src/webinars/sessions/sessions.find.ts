@@ -4,7 +4,8 @@
  * index finds the due ones, also after a downtime. A new time of the webinar moves the reminders of its seats.
  */
 
-import { conflict, noSuch, notFound, shown } from '../../lib/problem.ts'
+import { shownIds, theOne } from '../../lib/names.ts'
+import { notFound } from '../../lib/problem.ts'
 import type { RowOf } from '../../store/column-types.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
@@ -76,19 +77,13 @@ const readNamed = statement(
   'webinars-named',
   { row: webinarColumns.types, parameters: { accountId: 'text', ref: 'text' } },
   `select ${webinarColumns.list} from webinars
-   where account_id = :accountId and (id = :ref or title = :ref) order by id = :ref desc, id limit 2`,
+   where account_id = :accountId and (id = :ref or title = :ref) order by id = :ref desc, id limit ${shownIds + 1}`,
 )
 
 /** Finds a webinar by its id or unique title. Throws Problem `not_found`, or `conflict` if several webinars have the title. */
 export const findWebinar = async ({ sql, accountId }: AccountSql, ref: string): Promise<WebinarView> => {
-  const rows = await sql(readNamed, { accountId, ref })
-  const [first] = rows
-  if (!first) throw noSuch('webinar', ref, { hint: 'svc webinars list' })
-  if (first.id !== ref && rows.length > 1)
-    throw conflict(`More than one webinar has the title ${shown(ref)}`, {
-      hint: 'name one by its id: svc webinars list',
-    })
-  return viewWebinar(first)
+  const found = await sql(readNamed, { accountId, ref })
+  return viewWebinar(theOne(found, ref, { noun: 'webinar', property: 'title', list: 'svc webinars list' }))
 }
 
 const urlOf = (name: string, column: string) => {
