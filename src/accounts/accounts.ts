@@ -152,7 +152,7 @@ const readFirstAccounts = statement(
  * `usage` if there are several and none is named.
  */
 export const chooseAccount = async (operation: Operation, ref?: string): Promise<{ id: string; name: string }> => {
-  if (ref) return findAccount(operation, ref)
+  if (ref !== undefined) return findAccount(operation, ref)
   const accounts = await operation.sql(readFirstAccounts)
   if (accounts.length === 1) return accounts[0]!
   if (accounts.length === 0)

@@ -55,7 +55,9 @@ const report = async ({ out }: Context, { done, failures }: Awaited<ReturnType<t
   const counts = { moved, unchanged: done.length - moved, failed: failures.length }
   if (out.format === 'json') {
     const events = { 'deal.stage_changed': moved }
-    return out.one({ deals: done.map(({ deal }) => deal), ...counts, ...(dryRun && { dryRun, events }) })
+    out.one({ deals: done.map(({ deal }) => deal), ...counts, ...(dryRun && { dryRun, events }) })
+    if (dryRun) out.note('Nothing was changed.')
+    return
   }
   if (out.isText) await out.list('deals', done, columns)
   else

@@ -72,6 +72,7 @@ export const commands: CommandList = [
       const { fault, tls } = await testRelay(app, (await account()).id, actor, dryRun ? null : to)
       const result = { ...(dryRun && { dryRun }), ok: fault === null, tls, ...(fault !== null && { error: fault }) }
       out.one(result, { ...result, tls: tls ?? 'none' })
+      if (dryRun) out.note('Nothing was sent.')
       if (fault !== null) exit(1)
     },
   }),

@@ -49,7 +49,7 @@ const readCover = async (file: string | undefined): Promise<Buffer | null | unde
 
 /** The flags that describe a webinar. */
 const planFlags = {
-  duration: text('<duration>', 'how long it is planned for, such as 45m or 2h (default: 60m)'),
+  duration: text('<duration>', 'how long it is planned for, such as 45m or 2h (a new one: 60m)'),
   timezone: text(
     '<name>',
     'time zone of its times in emails, and of --at without an offset (default: that of the account)',
@@ -377,9 +377,11 @@ export const commands: CommandList = [
     ],
     arguments: [argument('<webinar>', 'id or title'), argument('<registration>', 'its id')],
     flags: confirmed('show what would change'),
-    run: async ({ app, out, work, confirm }, ref, registrationId, flags) => {
+    run: async ({ app, out, trial, work, confirm }, ref, registrationId, flags) => {
       const { findWebinar, freeSeat } = await import('./webinars.ts')
       const { id, title, waitlistedCount, capacity, registeredCount } = await work((w) => findWebinar(w, ref))
+      // Fails before the confirmation if the seat can't be freed.
+      await trial((w) => freeSeat(app, w, id, registrationId))
       const mails = waitlistedCount > 0 && capacity !== null && registeredCount <= capacity ? 1 : 0
       const what = `free a seat in ${title}${mails > 0 ? ', and email the first on the waitlist' : ''}`
       if (!(await confirm(what, flags, { id, title, mails }))) return

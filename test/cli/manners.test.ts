@@ -170,6 +170,13 @@ describe('exit statuses', () => {
     expect(await svc(t, ['lists'], { env: { SVC_ACCOUNT: 'Olny' } })).toMatchObject(failure)
   })
 
+  test('an empty --account is refused, as other empty flags are', async () => {
+    const failure = { status: 3, stdout: '', stderr: 'error: There is no account ""\n  next: svc accounts list\n' }
+    for (const args of [['lists'], ['bounces', 'ingest', '-']])
+      expect(await svc(t, [...args, '--account', ''], { stdin: '' })).toMatchObject(failure)
+    expect((await svc(t, ['lists'], { env: { SVC_ACCOUNT: '' } })).status).toBe(0)
+  })
+
   test('an argument too many is not called an unknown verb', async () => {
     const failure = {
       status: 2,

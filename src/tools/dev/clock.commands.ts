@@ -10,6 +10,11 @@ const print = (out: Output, view: ClockView & { dryRun?: true }) => {
   out.one(view, { ...more, now: new Date(now), 'ahead of the system by': ahead })
 }
 
+const printTrial = (out: Output, view: ClockView) => {
+  print(out, { dryRun: true, ...view })
+  out.note('Nothing was changed.')
+}
+
 /** The commands `svc clock`, for the clock of a development database. */
 export const commands: CommandList = [
   command({
@@ -34,7 +39,7 @@ export const commands: CommandList = [
       const { advanceClock, clockAfter } = await import('../../store/clock.ts')
       const ms = parseDuration(duration)
       if (!dryRun) return print(out, await advanceClock(app.database, ms))
-      print(out, { dryRun, ...(await clockAfter(app.sql, ms)) })
+      printTrial(out, await clockAfter(app.sql, ms))
     },
   }),
 
@@ -47,7 +52,7 @@ export const commands: CommandList = [
       const { resetClock, showClock } = await import('../../store/clock.ts')
       if (!dryRun) return print(out, await resetClock(app.database))
       const { now, offsetMs } = await showClock(app.sql)
-      print(out, { dryRun, now: now - offsetMs, offsetMs: 0 })
+      printTrial(out, { now: now - offsetMs, offsetMs: 0 })
     },
   }),
 ]
