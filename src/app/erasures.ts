@@ -68,16 +68,20 @@ export const recordErasures = ({ erasuresFile: file, secret }: Keeper): Listener
 /** The lines of a list of erasures. */
 export type ErasureList = readonly string[]
 
-/** Returns the list, or null if there is no file. Throws Problem `kind` if it can't be read. */
+/** Returns the list, or null if there is no file. Throws Problem `kind` if it can't be read, or is no list. */
 export const readErasures = (file: string | null, kind: 'usage' | 'configuration'): ErasureList | null => {
   if (file === null) return null
+  let text: string
   try {
-    return readFileSync(file, 'utf8').split('\n')
+    text = readFileSync(file, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return null
     throw new Problem(kind, `The list of erasures ${file} can't be read (${code})`)
   }
+  if (text.trim() !== '' && !/^\S+Z [0-9a-f]{16} [0-9a-f]{64}$/m.test(text))
+    throw new Problem(kind, `${file} is no list of erasures`)
+  return text.split('\n')
 }
 
 interface Listed {

@@ -21,6 +21,9 @@ export class Unanswered extends Error {
 /** Whether the server accepts no writes: a standby, a demoted leader, or read-only by its settings. The statement had no effect. */
 export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
 
+/** SQLSTATEs of a server that refuses the user or the password (28), or has no such database (3D). */
+const refusals = /^(28|3D)/
+
 /**
  * SQLSTATEs of a server that can't serve for the moment: connection failures (08), out of resources (53: connections, memory, disk),
  * shutdown, start and recovery (57P0x, 58030), not the leader (25006), functions that a standby refuses (55000), a lock wait
@@ -44,6 +47,7 @@ const driverMessages =
 /** The database is away, not the leader or too busy: the same call may succeed later. Exit 7, HTTP 503. */
 export const isUnavailable = (error: unknown): boolean =>
   unavailableStates.test(codeOf(error)) ||
+  refusals.test(codeOf(error)) ||
   isRetryable(error) ||
   socketErrors.includes(codeOf(error)) ||
   driverMessages.test((error as { message?: string } | null)?.message ?? '')
@@ -64,5 +68,8 @@ export const isBusy = (error: unknown): boolean => isRetryable(error) || codeOf(
 export const tooBusy = () => new Problem('unavailable', 'The database is too busy: try again', { retryAfterSeconds: 2 })
 
 /** Returns the Problem that users see for an error that `isUnavailable`, or for a database that does not answer (exit 7, HTTP 503). */
-export const unavailable = (error: unknown = null): Problem =>
-  isBusy(error) ? tooBusy() : new Problem('unavailable', 'The database is not available')
+export const unavailable = (error: unknown = null): Problem => {
+  if (isBusy(error)) return tooBusy()
+  const reason = refusals.test(codeOf(error)) ? `: ${(error as Error).message}` : ''
+  return new Problem('unavailable', `The database is not available${reason}`)
+}

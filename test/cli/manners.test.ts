@@ -262,6 +262,18 @@ describe('exit statuses', () => {
     expect((await svc(t, ['lists'], { env: { DATABASE_URL: 'postgres://svc:svc@127.0.0.1:1/svc' } })).status).toBe(7)
     expect((await svc(t, ['lists'], { env: { SVC_PORT: 'x' } })).status).toBe(4)
   })
+
+  test.each(['lists', 'db status', 'db migrate --dry-run'])(
+    'without the database of DATABASE_URL, %s says so',
+    async (line) => {
+      const url = new URL(t.env.DATABASE_URL!)
+      url.pathname = '/no_such_database'
+      const ran = await svc(t, line.split(' '), { env: { DATABASE_URL: url.href } })
+      const said =
+        'error: The database is not available: database "no_such_database" does not exist\n  next: svc doctor\n'
+      expect([ran.status, ran.stderr]).toEqual([7, said])
+    },
+  )
 })
 
 describe('accounts', () => {

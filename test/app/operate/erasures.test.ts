@@ -106,6 +106,8 @@ test('--erasures names another list; without a list nobody is erased; another se
   expect(emails).toContain('since@example.com')
   for (const absent of [join(folder, 'missing'), '-'])
     expect((await svc(t, ['db', 'restore', backup, '--erasures', absent])).status).toBe(3)
+  const mistaken = await svc(t, ['db', 'restore', backup, '--erasures', backup])
+  expect(mistaken).toMatchObject({ status: 2, stderr: expect.stringContaining(`${backup} is no list of erasures`) })
 })
 
 test('a restore finds people in rejected rows of imports and in headers of emails to others', async () => {
