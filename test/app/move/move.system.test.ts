@@ -9,6 +9,7 @@ import { type TestApp, useApp } from '../../support/app.ts'
 import { startSvc, svcProcess } from '../../support/cli.ts'
 import { startDaemon } from '../../support/daemon.ts'
 import { emitEvents, eventually, subscribe, tally } from '../../support/deliveries.ts'
+import { holdUp } from '../../support/hold.ts'
 import { useReceiver } from '../../support/receiver.ts'
 
 const receiver = useReceiver()
@@ -32,8 +33,9 @@ const works = async (side: TestApp, key: string): Promise<boolean> =>
   (await side.request('GET', '/webhooks', { key })).status === 200
 
 test('killed at any point, export and import continue when they are repeated; the account works on one side', async () => {
+  const deliveries = 3_000
   const account = await source.account()
-  await addDeliveries(source, account.id, 60_000)
+  await addDeliveries(source, account.id, deliveries)
   await subscribe(source.app, account.id, `${receiver.url}/moved`)
   await emitEvents(source.app, account.id, 3)
   const owned = await countOwned(source.app, account.id)
@@ -41,32 +43,37 @@ test('killed at any point, export and import continue when they are repeated; th
     const [row] = await source.app.sql<{ move: string | null }>('select move from accounts where id = $1', [account.id])
     return row!.move
   }
-  const isCopying = async ({ app }: TestApp) =>
-    (await app.sql(`select from pg_stat_progress_copy where datname = current_database() and tuples_processed > 1000`))
-      .length > 0
   const exportArgs = ['accounts', 'export', account.id, '--out', file, '--secret-file', secretFile, '--json']
   const importArgs = ['accounts', 'import', file, '--secret-file', secretFile, '--json']
-  const killAt = async (side: TestApp, args: string[], isThere: () => Promise<boolean>) => {
+  const killAt = async (side: TestApp, args: string[], isThere: () => Promise<unknown>) => {
     const child = startSvc(side, args)
     const closed = once(child, 'close')
-    const ended = Promise.race([closed.then(() => true), eventually(isThere)])
-    await ended
+    await Promise.race([closed, isThere()])
     child.kill('SIGKILL')
     await closed
   }
+  const killExportAt = (isThere: () => Promise<boolean>) => killAt(source, exportArgs, () => eventually(isThere))
+  /** It does not end before it is killed. */
+  const killUnendedAt = async (isThere: () => Promise<boolean>) => {
+    const end = await holdUp(source, 'update on accounts', { when: `new.move = 'exported'` })
+    await killExportAt(isThere)
+    await end.end()
+  }
   const sides = async () => [await works(source, account.key), await works(target, account.key)]
 
-  await killAt(source, exportArgs, async () => (await stateOf()) !== null)
+  await killUnendedAt(async () => (await stateOf()) !== null)
   expect(['closing', 'exporting']).toContain(await stateOf())
   expect(await sides()).toEqual([false, false])
-  await killAt(source, exportArgs, async () => parts().some((part) => statSync(part).size > 0))
+  await killUnendedAt(async () => parts().some((part) => statSync(part).size > 0))
   expect(existsSync(file)).toBe(false)
   expect(await sides()).toEqual([false, false])
-  await killAt(source, exportArgs, async () => (await stateOf()) === 'exported')
+  await killExportAt(async () => (await stateOf()) === 'exported')
   expect(await stateOf()).toBe('exported')
   if (!existsSync(file)) expect((await svcProcess(source, exportArgs)).status).toBe(0)
 
-  await killAt(target, importArgs, () => isCopying(target))
+  const copying = await holdUp(target, 'insert on ended_deliveries', { after: 1000 })
+  await killAt(target, importArgs, copying.reached)
+  await copying.end()
   expect(await sides()).toEqual([false, false])
   const imported = await svcProcess(target, importArgs)
   expect(imported).toMatchObject({ status: 0, json: { id: account.id, tables: owned } })
@@ -75,7 +82,7 @@ test('killed at any point, export and import continue when they are repeated; th
   expect(await countOwned(target.app, account.id)).toEqual(owned)
 
   const daemons = [await startDaemon(source), await startDaemon(target)]
-  await eventually(async () => (await tally(target.app, account.id)).delivered === 60_003)
+  await eventually(async () => (await tally(target.app, account.id)).delivered === deliveries + 3)
   expect(receiver.requests).toHaveLength(3)
   const answers = daemons.map(({ url }) =>
     fetch(`${url}/api/v1/lists`, { headers: { authorization: `Bearer ${account.key}` } }),
