@@ -22,7 +22,7 @@ import { emitEvents, eventually, subscribe } from '../support/deliveries.ts'
 import { useReceiver } from '../support/receiver.ts'
 
 /** A full run uses `SVC_MIXED_SECONDS=60`; the test suite takes less time. */
-const seconds = Number(process.env.SVC_MIXED_SECONDS ?? 12)
+const seconds = Number(process.env.SVC_MIXED_SECONDS ?? 6)
 
 const daemons: Daemon[] = []
 

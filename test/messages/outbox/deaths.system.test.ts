@@ -7,7 +7,7 @@ import { callDaemon, freePort } from '../../support/daemon.ts'
 import { eventually } from '../../support/deliveries.ts'
 import { settlesWithin } from '../../support/eventually.ts'
 import { holdUp } from '../../support/hold.ts'
-import { startApi, startJob } from '../../support/jobs.ts'
+import { startApi, startJob, startSend } from '../../support/jobs.ts'
 import { freeform, messagesOf, queueMany, sendingAccount, startMail, tallyMessages } from '../../support/messages.ts'
 import { atEnd, endStarted } from '../../support/scope.ts'
 import { openSink, type Sink } from '../../support/smtp.ts'
@@ -91,7 +91,7 @@ describe('the death of a worker', () => {
 describe('the death of a process that serves POST /send', () => {
   test('after the message is stored and before it is handed to the relay: a worker sends it once', async () => {
     const held = await holdUp(t, 'update on message_queue', { when: 'new.is_handing' })
-    const api = await startApi(t)
+    const api = await startSend(t)
     const call = post(api).catch(() => null)
     await held.reached()
     await api.kill()
@@ -105,7 +105,7 @@ describe('the death of a process that serves POST /send', () => {
 
   test('while the relay has the message: it is failed with delivery state unknown, and is not sent again', async () => {
     sink.always({ hang: 'data' })
-    const api = await startApi(t)
+    const api = await startSend(t)
     const call = post(api, {}, { 'idempotency-key': 'k' }).catch(() => null)
     await eventually(() => sink.begun === 1)
     await api.kill()
@@ -122,7 +122,7 @@ describe('the death of a process that serves POST /send', () => {
 
   test('between the relay’s acceptance and its record: the message is failed, and is not sent again', async () => {
     const held = await holdUp(t, 'update on messages', { when: `new.status = 'sent'` })
-    const api = await startApi(t)
+    const api = await startSend(t)
     const call = post(api).catch(() => null)
     await held.reached()
     expect(sink.mails).toHaveLength(1)
@@ -136,7 +136,7 @@ describe('the death of a process that serves POST /send', () => {
 
   test('with 60 waiting callers: at most one message per connection is in doubt, all others are sent once', async () => {
     sink.always({ delayMs: 200 })
-    const api = await startApi(t)
+    const api = await startSend(t)
     const calls = postMany(api, 60)
     await sink.arrived(10)
     await eventually(async () => (await messages()).length === 60)
@@ -158,7 +158,7 @@ describe('the death of a process that serves POST /send', () => {
     const later = () => ({ scheduledAt: t.app.now().getTime() + 3_600_000 })
     const becomeDue = () => t.app.sql('update message_queue set due_at = svc_now() where account_id = $1', [account.id])
     const held = await holdUp(t, 'update on message_queue', { when: 'new.is_handing' })
-    const api = await startApi(t)
+    const api = await startSend(t)
     expect(await send(api, 'later', later())).toMatchObject({ status: 'pending' })
     const call = send(api, 'now').catch(() => null)
     await held.reached()
@@ -235,7 +235,7 @@ describe('a stop', () => {
 })
 
 test('two processes that get calls with the same 50 keys send 50 emails', async () => {
-  const apis = await Promise.all([startApi(t), startApi(t)])
+  const apis = await Promise.all([startSend(t), startSend(t)])
   const keys = Array.from({ length: 50 }, (_, i) => `key-${i}`)
   // A busy machine answers 503 while a process's sender starts. Its sentence says that the call may be repeated.
   const repeated = async (api: { url: string }, key: string) => {
@@ -270,7 +270,7 @@ describe('if the database connection is cut between execution and answer', () =>
   })
 
   test('of the commit of POST /send, the message is sent once, and a retry with the key gets the result', async () => {
-    const api = await startApi(t, { env: { DATABASE_URL: lossy.url } })
+    const api = await startSend(t, { env: { DATABASE_URL: lossy.url } })
     startMail(t.app)
     expect((await post(api, { to: 'caller0@people.example' })).status).toBe('sent')
     lossy.steal('commit', 'insert-messages')
