@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmod,
@@ -8,6 +9,7 @@ import {
   mkdtemp,
   readdir,
   readFile,
+  rename,
   rm,
   stat,
   symlink,
@@ -15,14 +17,15 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { stopEmbedded } from '../../src/embedded/embedded.ts'
 import { spawnInTest } from '../support/children.ts'
 import { inherited, program, progressLines } from '../support/cli.ts'
+import { migratedDataFolder } from '../support/folder.ts'
 import { isRoot, needsRoot } from '../support/needs.ts'
-import { clusterSource, query, startUser } from './support.ts'
+import { query, startUser } from './support.ts'
 
-const putCluster = clusterSource()
 const nobody = { uid: 65_534, gid: 65_534 }
 
 let top: string
@@ -57,6 +60,16 @@ const file = async (name: string) => {
 const foreignFolder = async (path: string) => {
   await mkdir(path, { mode: 0o700 })
   await chown(path, nobody.uid, nobody.gid)
+  return path
+}
+
+/** Creates a data folder with a database. */
+const putCluster = async (path: string) => rename(await migratedDataFolder(), path)
+
+/** The same, all of which belongs to the user `nobody`. */
+const foreignDataFolder = async (path: string) => {
+  await putCluster(path)
+  await promisify(execFile)('chown', ['-R', `${nobody.uid}:${nobody.gid}`, path])
   return path
 }
 
@@ -112,9 +125,9 @@ describe('root in a data folder of another user', needsRoot, () => {
     ['postgres.password', ['db', 'migrate']],
     ['postgres.port', ['db', 'migrate']],
   ])('neither reads nor writes a file of root through a link named %s', async (name, args) => {
-    const dataDir = await foreignFolder(join(top, '.svc'))
+    const make = name === 'secret.new' ? foreignDataFolder : foreignFolder
+    const dataDir = await make(join(top, '.svc'))
     const target = await file('private')
-    if (name === 'secret.new') expect((await svc(dataDir, ['db', 'migrate'])).status).toBe(0)
     await symlink(target, join(dataDir, name))
     const before = await vaultState()
     const { status, stderr } = await svc(dataDir, args)
@@ -146,13 +159,12 @@ describe('root in a data folder of another user', needsRoot, () => {
   })
 
   test('still reads settings that only root may read', async () => {
-    const dataDir = await foreignFolder(join(top, '.svc'))
-    await writeFile(join(vault, 'secret'), 'a secret that only root may read', { mode: 0o600 })
-    const env = { SVC_SECRET_FILE: join(vault, 'secret') }
-    expect(await svc(dataDir, ['db', 'migrate'], { env })).toEqual({
-      status: 0,
-      stderr: expect.stringMatching(progressLines),
-    })
+    const dataDir = await foreignDataFolder(join(top, '.svc'))
+    const secret = join(vault, 'secret')
+    await rename(join(dataDir, 'secret'), secret)
+    await chown(secret, 0, 0)
+    const env = { SVC_SECRET_FILE: secret }
+    expect(await svc(dataDir, ['accounts', 'list'], { env })).toMatchObject({ status: 0 })
     // A restore reads its file, too.
     expect(await svc(dataDir, ['db', 'restore', await file('private')], { env })).toMatchObject({
       status: 2,
