@@ -65,9 +65,12 @@ const answerMalformed = (error: Error & { code?: string }, socket: Socket) => {
   )
 }
 
+const countHosts = ({ rawHeaders }: FastifyRequest['raw']): number =>
+  rawHeaders.filter((name, i) => i % 2 === 0 && name.length === 4 && /^host$/i.test(name)).length
+
 /**
- * Refuses what Node's server would refuse with an empty body or none: HTTP/1.1 without `Host` (RFC 9112, section 3.2), an expectation
- * other than `100-continue`, and CONNECT.
+ * Refuses what Node's server would refuse with an empty body or none: HTTP/1.1 without `Host`, an expectation other than
+ * `100-continue`, and CONNECT. And what it would accept: a second `Host` (RFC 9112, section 3.2).
  */
 const refuseUnmet = (server: FastifyInstance): void => {
   server.server.on('connect', (_request, socket: Socket) => {
@@ -77,8 +80,9 @@ const refuseUnmet = (server: FastifyInstance): void => {
     socket.destroySoon()
   })
   server.server.on('checkExpectation', (request, response) => void server.server.emit('request', request, response))
-  server.addHook('onRequest', async ({ headers: { host, expect }, raw }, reply) => {
-    if (host === undefined && raw.httpVersion === '1.1') return reply.code(400).send({ error: malformed })
+  server.addHook('onRequest', async ({ headers: { expect }, raw }, reply) => {
+    const hosts = countHosts(raw)
+    if (hosts > 1 || (hosts === 0 && raw.httpVersion === '1.1')) return reply.code(400).send({ error: malformed })
     if (expect !== undefined && !/^100-continue$/i.test(expect))
       return reply.code(417).send({ error: 'Expect can only be 100-continue' })
   })

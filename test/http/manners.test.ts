@@ -255,6 +255,7 @@ test.each([
   ['input that is not HTTP', 'NONSENSE\r\n\r\n', 400, 'The request is malformed'],
   ['CONNECT', 'CONNECT /api/v1/lists HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'The request is malformed'],
   ['HTTP/1.1 without Host', 'GET /api/v1/lists HTTP/1.1\r\n\r\n', 400, 'The request is malformed'],
+  ['two Hosts', 'GET /healthz HTTP/1.1\r\nHost: x\r\nhost: x\r\n\r\n', 400, 'The request is malformed'],
   [
     'headers that are too large',
     `GET /api/v1/lists HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(20_000)}\r\n\r\n`,
