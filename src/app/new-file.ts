@@ -1,5 +1,17 @@
 import { randomBytes } from 'node:crypto'
-import { createWriteStream, existsSync, openSync, renameSync, rmSync, statSync, type WriteStream } from 'node:fs'
+import {
+  closeSync,
+  createWriteStream,
+  existsSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  type WriteStream,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { lockOpen } from '../embedded/lock.ts'
 import { conflict } from '../lib/problem.ts'
 
 /** Throws Problem `conflict` if there is a file. */
@@ -18,19 +30,48 @@ interface NewFile {
   discard(): void
 }
 
+/** Deletes the temporary files of commands that were killed: no process has them locked. */
+const sweepParts = (file: string): void => {
+  const [folder, name] = [dirname(file), basename(file)]
+  for (const one of readdirSync(folder)) {
+    if (!one.startsWith(`${name}.`) || !/^\.[0-9a-f]{8}\.part$/.test(one.slice(name.length))) continue
+    const part = join(folder, one)
+    try {
+      const fd = openSync(part, 'r+')
+      if (lockOpen(fd)) rmSync(part, { force: true })
+      closeSync(fd)
+    } catch {
+      // It has got its name meanwhile, or belongs to another user.
+    }
+  }
+}
+
+/** Creates a temporary file beside the final one, and locks it. */
+const openPart = (file: string): { part: string; lock: number } => {
+  const part = `${file}.${randomBytes(4).toString('hex')}.part`
+  const lock = openSync(part, 'wx', 0o600)
+  if (lockOpen(lock) !== false) return { part, lock }
+  // Another command looks at this moment whether the file is one of a killed command.
+  closeSync(lock)
+  rmSync(part, { force: true })
+  return openPart(file)
+}
+
 /**
  * Opens a new file that only this user can read. Until `publish` it has a temporary name beside the final one, which is different for
  * each command, so that two commands never write to the same file. Throws Problem `conflict` if there is a file of that name.
  */
 export const openNewFile = (file: string): NewFile => {
   requireNoFile(file)
-  const part = `${file}.${randomBytes(4).toString('hex')}.part`
-  const target = createWriteStream(part, { fd: openSync(part, 'wx', 0o600), flush: true })
+  const { part, lock } = openPart(file)
+  sweepParts(file)
+  const target = createWriteStream(part, { fd: openSync(part, 'r+'), flush: true })
   return {
     target,
     publish() {
       requireNoFile(file)
       renameSync(part, file)
+      closeSync(lock)
       return statSync(file).size
     },
     discard: () => rmSync(part, { force: true }),

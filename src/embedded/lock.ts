@@ -78,6 +78,15 @@ const lockFile = async (path: string, shared: boolean): Promise<FileHandle | und
 /** Locks a file of the data folder until the handle is closed or the process ends. Returns undefined if it is locked already. */
 export const lockExclusively = (path: string): Promise<FileHandle | undefined> => lockFile(path, false)
 
+/** Locks an open file until it is closed. Returns false if it is locked already, and null where there are no locks. */
+export const lockOpen = (fd: number): boolean | null => {
+  try {
+    return loadNative().tryLock(fd, { shared: false })
+  } catch {
+    return null
+  }
+}
+
 /** Locks the unfinished files of a folder: shared in order to build some, exclusive in order to remove abandoned ones. */
 const lockUnfinished = (folder: string, shared: boolean): Promise<FileHandle | undefined> =>
   lockFile(join(folder, 'building.lock'), shared)

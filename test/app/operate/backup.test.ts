@@ -7,6 +7,7 @@ import { Readable, Writable } from 'node:stream'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { lockExclusively } from '../../../src/embedded/embedded.ts'
 import { secretFingerprint } from '../../../src/lib/secrets.ts'
 import { readHeld } from '../../../src/queue/holds.ts'
 import { readBackup } from '../../../src/store/backup/backup.read.ts'
@@ -581,6 +582,17 @@ describe('a restore or backup that is refused changes nothing', () => {
     await refused(await svc(t, ['db', 'backup', file, '--json']), 6, /already exists/)
     expect(await readFile(file)).toEqual(whole)
     await refused(await svc(t, ['db', 'backup', join(folder, 'no', 'such', 'folder')]), 2, /can't be written/)
+  })
+
+  test('a backup deletes what a killed one to the same file has left, and nothing that is in use', async () => {
+    const again = join(folder, 'again.backup')
+    const used = await lockExclusively(`${again}.0000aaaa.part`)
+    for (const left of ['.0123abcd.part', '.notes.part', '.0123abcd.part.txt']) await writeFile(again + left, 'left')
+    expect((await svc(t, ['db', 'backup', again])).status).toBe(0)
+    const names = (await readdir(folder)).filter((name) => name.startsWith('again')).sort()
+    const kept = ['.0000aaaa.part', '.0123abcd.part.txt', '.notes.part'].map((rest) => `again.backup${rest}`)
+    expect(names).toEqual(['again.backup', ...kept])
+    await used!.close()
   })
 
   test('of two backups to one file at once, one succeeds, and its file is whole', async () => {
