@@ -79,7 +79,6 @@ const logRecovery = (logger: Logger, { fault, ms, startedIt, moved }: Recovery):
 export const startDaemon = async (config: Config, parts: DaemonParts): Promise<Daemon> => {
   const logger = createLogger(config)
   if (parts.api) await requirePortBeforeDatabase(config)
-  if (parts.api && config.databaseUrl !== null) beginErasures(config)
   const app = await openApp(config, {
     ...(parts.schema && { schema: parts.schema }),
     ...(parts.development && { development: true }),
@@ -93,6 +92,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     onRecovery: (recovery) => logRecovery(logger, recovery),
   })
   try {
+    if (parts.api) beginErasures(config)
     const { counters } = app
     const port = parts.api ? config.port : parts.probesPort
     let jobs: Jobs | null = null

@@ -1,4 +1,4 @@
-import { access, constants, stat, statfs } from 'node:fs/promises'
+import { access, constants, open, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config.ts'
 import { tryPort } from '../port.ts'
@@ -62,6 +62,22 @@ export const checkPlace = async ({
 }: Pick<Config, 'databaseUrl' | 'dataDir'>): Promise<Check[]> => {
   if (databaseUrl === null) return Promise.all([checkFolder(dataDir), checkDisk(dataDir)])
   return [ok('data folder', 'not used with DATABASE_URL'), ok('disk', 'not checked: the database server is remote')]
+}
+
+/** Checks, without creating it, that the list of erasures can be written: without it no erasure succeeds. */
+export const checkErasures = async (file: string): Promise<Check> => {
+  const name = 'erasures'
+  const refused = async ({ code }: NodeJS.ErrnoException): Promise<string | undefined> =>
+    code === 'ENOENT'
+      ? access(dirname(file), constants.W_OK | constants.X_OK).then(
+          () => undefined,
+          (error) => error.code,
+        )
+      : code
+  const code = await open(file, constants.O_WRONLY | constants.O_APPEND).then((handle) => handle.close(), refused)
+  return code === undefined
+    ? ok(name, file)
+    : fail(name, `this user can't write ${file} (${code}): change its owner, or set SVC_ERASURES_FILE`)
 }
 
 /** Returns the status of `/healthz`: 200 only for a daemon of svc. Rejects if there is no answer. */

@@ -6,7 +6,7 @@ import { type Config, inspectConfig, sharedSettings } from '../config.ts'
 import { findDatabase } from '../open.ts'
 import { type Check, fail, reasonOf, warn } from './doctor.check.ts'
 import { checkCalendars, checkDatabase, checkQueues } from './doctor.database.ts'
-import { checkNode, checkPlace, checkServing, checkSettings, type Daemons } from './doctor.machine.ts'
+import { checkErasures, checkNode, checkPlace, checkServing, checkSettings, type Daemons } from './doctor.machine.ts'
 import { checkDns, checkRelays } from './doctor.net.ts'
 
 const unchecked = (why: string): Check[] =>
@@ -54,11 +54,23 @@ export const examine = async (): Promise<Check[]> => {
     const hint = error instanceof Problem && error.detail.hint
     return [checkNode(), fail('configuration', hint ? `${error.message}: ${hint}` : reasonOf(error))]
   }
-  const [place, { checks, daemons }, dns] = await Promise.all([
+  const { erasuresFile } = settings
+  // The default one is in the data folder.
+  const isNamed = Boolean(process.env.SVC_ERASURES_FILE)
+  const [place, { checks, daemons }, dns, erasures] = await Promise.all([
     checkPlace(settings),
     checkStored(config),
     checkDns(settings),
+    isNamed && erasuresFile !== null ? [await checkErasures(erasuresFile)] : [],
   ])
   const serving = await checkServing(settings, daemons, Boolean(process.env.SVC_PUBLIC_URL))
-  return [checkNode(), ...place, ...checks, ...dns, ...serving, ...checkSettings(sharedSettings(settings), daemons)]
+  return [
+    checkNode(),
+    ...place,
+    ...erasures,
+    ...checks,
+    ...dns,
+    ...serving,
+    ...checkSettings(sharedSettings(settings), daemons),
+  ]
 }

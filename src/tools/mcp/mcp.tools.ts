@@ -500,6 +500,7 @@ const sharedChecks = [
   'node',
   'data folder',
   'disk',
+  'erasures',
   'database',
   'schema',
   'clock',

@@ -220,6 +220,20 @@ test('a database without a secret in the folder and the environment fails, and n
   expect(existsSync(join(dataDir, 'secret'))).toBe(false)
 })
 
+test('a list of erasures that can not be written fails, and none is created', async () => {
+  const list = join(folder, 'erasures')
+  expect((await examine({ SVC_ERASURES_FILE: list })).of('erasures')).toMatchObject({ status: 'ok', message: list })
+  expect(existsSync(list)).toBe(false)
+  for (const [file, code] of [
+    [join(folder, 'no', 'list'), 'ENOENT'],
+    [folder, 'EISDIR'],
+  ] as const)
+    expect((await examine({ SVC_ERASURES_FILE: file })).of('erasures')).toMatchObject({
+      status: 'fail',
+      message: expect.stringContaining(`can't write ${file} (${code})`),
+    })
+})
+
 test('invalid settings are one failure', async () => {
   const ran = await svc({ env: { SVC_PORT: 'x' } }, ['doctor', '--json'])
   expect(ran.status).toBe(1)

@@ -11,6 +11,7 @@ import { openDatabase } from '../../../src/store/database.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { startSvc, svc, svcProcess } from '../../support/cli.ts'
 import { cloneDatabase, untilLocked } from '../../support/database.ts'
+import { migratedDataFolder } from '../../support/folder.ts'
 
 let t: TestApp
 let account: TestAccount
@@ -298,5 +299,11 @@ test('a daemon begins its list as it starts, and does not start if it can’t wr
     4,
     expect.stringMatching(/nowhere\/list can't be written \(ENOENT\)/),
   ])
+  const embedded = { SVC_DATA_DIR: await migratedDataFolder(), SVC_PORT, SVC_LOG_LEVEL: 'silent' }
+  const SVC_ERASURES_FILE = join(folder, 'nowhere/list')
+  expect(await svcProcess({ env: { ...embedded, SVC_ERASURES_FILE } }, ['serve'])).toMatchObject({
+    status: 4,
+    stderr: expect.stringContaining("nowhere/list can't be written (ENOENT)"),
+  })
   taken.close()
 })
