@@ -192,7 +192,7 @@ test.each(['empty', 'full'])(
   'statements of the queue use indexes, row by row, even if the tables were analyzed while the queue was %s',
   async (state) => {
     await onOwnDatabase()
-    const count = 3000
+    const count = 1000
     const journey = await bench.apply({
       name: 'J',
       trigger: { kind: 'manual' },
