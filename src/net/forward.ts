@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Readable } from 'node:stream'
 import { Agent } from 'undici'
 import { failureSentence } from './failure.ts'
 
@@ -22,6 +23,8 @@ const hopByHop = /^(host|connection|keep-alive|transfer-encoding|content-length|
 /** The headers of an answer that the sender reads; the others are dropped. */
 const answered = ['content-type', 'retry-after']
 const maxBodyBytes = 16 * 1024
+/** A body that has not ended by then is cut off: the sender waits for the status. */
+const bodyMs = 1000
 
 const endToEnd = (rawHeaders: readonly string[]): string[] =>
   rawHeaders.filter((_, i) => !hopByHop.test(rawHeaders[i - (i % 2)]!))
@@ -30,9 +33,10 @@ const headersOf = (headers: IncomingHttpHeaders): Record<string, string> =>
   Object.fromEntries(answered.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])))
 
 /** Returns the start of a body. A body that breaks off after the status is not an error. */
-const readStart = async (body: AsyncIterable<Buffer>): Promise<Buffer> => {
+const readStart = async (body: Readable): Promise<Buffer> => {
   const chunks: Buffer[] = []
   let bytes = 0
+  const cut = setTimeout(() => body.destroy(), bodyMs)
   try {
     for await (const chunk of body) {
       chunks.push(chunk)
@@ -40,6 +44,7 @@ const readStart = async (body: AsyncIterable<Buffer>): Promise<Buffer> => {
       if (bytes >= maxBodyBytes) break
     }
   } catch {}
+  clearTimeout(cut)
   return Buffer.concat(chunks).subarray(0, maxBodyBytes)
 }
 

@@ -1,4 +1,5 @@
-import { connect } from 'node:net'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
@@ -135,6 +136,24 @@ test('a request is forwarded unchanged, and the answer is returned', async () =>
   await emit('contact.created')
   await arrived(2)
   expect(heard[1]).toMatchObject({ status: 502, error: 'connection refused' })
+})
+
+test('the status of a receiver whose body does not end is returned in time', async () => {
+  const endless = createServer((_, response) => void response.writeHead(200).write('so far'))
+  await new Promise<void>((resolve) => endless.listen(0, '127.0.0.1', resolve))
+  const { port } = endless.address() as AddressInfo
+  const { arrived } = await start({ forwardTo: new URL(`http://127.0.0.1:${port}/`) })
+  const [event] = await emit('contact.created')
+  await arrived(1)
+  const [row] = await eventually(async () => {
+    const rows = await t.app.sql(`select status, attempts from deliveries where key = $1 and attempts <> '[]'`, [
+      event!.id,
+    ])
+    return rows.length > 0 && rows
+  })
+  expect(row).toMatchObject({ status: 'delivered', attempts: [{ status: 200, snippet: 'so far' }] })
+  endless.closeAllConnections()
+  endless.close()
 })
 
 test('only a POST to its secret path and under its own host name is a delivery', async () => {
