@@ -98,44 +98,63 @@ export const onScreen = async (signal: AbortSignal, run: (screen: Screen) => Pro
 }
 
 const unavailableText = 'The database is not available'
+/** A database that has not answered for this long is not available. */
+const silentMs = 10_000
+/** A read that takes longer does not keep keys waiting. */
+const briefMs = 200
 
 /**
- * Shows what `read` returns full-screen until `q`, and reads it again every `everyMs`; more lines than the screen has scroll. `read`
- * returns a function that draws lines for the current size.
+ * Draws what `read` returns until `q`, and reads it again every `everyMs`; more lines than the screen has scroll. `read` returns a
+ * function that draws lines for the current size.
  */
-export const watchOnScreen = (
+export const watchIn = async (
+  screen: Screen,
   signal: AbortSignal,
   everyMs: number,
   read: () => Promise<(room: ReturnType<Screen['room']>) => string[]>,
-): Promise<void> =>
-  onScreen(signal, async (screen) => {
-    const { isUnavailable } = await import('../store/database.ts')
-    let [from, readAt, remark] = [0, Number.NEGATIVE_INFINITY, '']
-    let draw: Awaited<ReturnType<typeof read>> = () => []
-    while (!signal.aborted) {
-      if (performance.now() - readAt >= everyMs) {
-        readAt = performance.now()
-        try {
-          draw = await read()
-          remark = ''
-        } catch (error) {
-          if (!isUnavailable(error)) throw error
-          remark = `${unavailableText} · `
-        }
-      }
-      const { columns, rows } = screen.room()
-      const lines = draw({ columns, rows })
-      from = Math.max(0, Math.min(from, lines.length - (rows - 2)))
-      const room = lines.slice(from, from + rows - 2)
-      const empty = Array.from({ length: rows - 1 - room.length }, () => '')
-      const hidden = lines.length > rows - 2 ? '↑↓ scroll · ' : ''
-      const footer = `${remark}${hidden}every ${everyMs / 1000} s · q quit`
-      screen.draw([...room, ...empty, fitted(footer, columns).trimEnd()])
-      const key = await screen.key(Math.max(0, readAt + everyMs - performance.now()))
-      if (key === 'q') return
-      from += { up: -1, down: 1, pageup: 2 - rows, pagedown: rows - 2 }[key ?? ''] ?? 0
+): Promise<void> => {
+  const { isUnavailable } = await import('../store/database.ts')
+  let [from, readAt, remark] = [0, Number.NEGATIVE_INFINITY, '']
+  let reading: Promise<void> | null = null
+  let failure: unknown = null
+  let draw: Awaited<ReturnType<typeof read>> = () => []
+  const readOnce = async () => {
+    try {
+      draw = await read()
+      remark = ''
+    } catch (error) {
+      if (!isUnavailable(error)) failure = error
+      remark = `${unavailableText} · `
     }
-  })
+    reading = null
+  }
+  while (!signal.aborted) {
+    if (!reading && performance.now() - readAt >= everyMs) {
+      readAt = performance.now()
+      reading = readOnce()
+      await Promise.race([reading, sleep(briefMs, undefined, { signal }).catch(() => {})])
+    }
+    if (failure) throw failure
+    if (reading && performance.now() - readAt > silentMs) remark = `${unavailableText} · `
+    const { columns, rows } = screen.room()
+    const lines = draw({ columns, rows })
+    from = Math.max(0, Math.min(from, lines.length - (rows - 2)))
+    const room = lines.slice(from, from + rows - 2)
+    const empty = Array.from({ length: rows - 1 - room.length }, () => '')
+    const hidden = lines.length > rows - 2 ? '↑↓ scroll · ' : ''
+    const footer = `${remark}${hidden}every ${everyMs / 1000} s · q quit`
+    screen.draw([...room, ...empty, fitted(footer, columns).trimEnd()])
+    const key = await screen.key(reading ? briefMs : Math.max(0, readAt + everyMs - performance.now()))
+    if (key === 'q') return
+    from += { up: -1, down: 1, pageup: 2 - rows, pagedown: rows - 2 }[key ?? ''] ?? 0
+  }
+}
+
+/** As `watchIn`, full-screen. */
+export const watchOnScreen = (
+  signal: AbortSignal,
+  ...watched: [everyMs: number, read: Parameters<typeof watchIn>[3]]
+) => onScreen(signal, (screen) => watchIn(screen, signal, ...watched))
 
 /** Calls `print` every `everyMs` until the user interrupts it: `--watch` without a full-screen view. */
 export const repeated = async (
@@ -144,11 +163,13 @@ export const repeated = async (
   print: () => Promise<void>,
 ): Promise<void> => {
   const { isUnavailable } = await import('../store/database.ts')
+  const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
   while (!signal.aborted) {
-    await print().catch((error) => {
+    const printed = print().catch((error) => {
       if (!isUnavailable(error)) throw error
       out.note(unavailableText)
     })
+    await Promise.race([printed, stopped])
     await sleep(everyMs, undefined, { signal }).catch(() => {})
   }
 }

@@ -21,8 +21,11 @@ export class Unanswered extends Error {
 /** Whether the server accepts no writes: a standby, a demoted leader, or read-only by its settings. The statement had no effect. */
 export const isReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
 
-/** SQLSTATEs of a server that refuses the user or the password (28), or has no such database (3D). */
-const refusals = /^(28|3D)/
+/**
+ * SQLSTATEs of a server that refuses the user or the password (28), or has no such database (3D), and of a pooler that refuses the
+ * connection (08P01).
+ */
+const refusals = /^(28|3D|08P01)/
 
 /**
  * SQLSTATEs of a server that can't serve for the moment: connection failures (08), out of resources (53: connections, memory, disk),

@@ -1,9 +1,12 @@
 import { stripVTControlCharacters } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
+import type { Context } from '../../src/cli/command.ts'
+import { repeated, watchIn } from '../../src/cli/screen.ts'
 import { drawScreen } from '../../src/deals/board.screen.commands.ts'
 import type { Board } from '../../src/deals/deals.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { type Step, svc } from '../support/cli.ts'
+import { settlesWithin } from '../support/eventually.ts'
 
 const [down, right, enter, escapeKey, ctrlC] = ['\u001b[B', '\u001b[C', '\r', '\u001b', '\u0003']
 const [taken, givenBack] = ['\u001b[?1049h', '\u001b[?1049l']
@@ -58,6 +61,22 @@ test.each([
       expect(text.length + (text.match(/[日本語]/g)?.length ?? 0)).toBeLessThanOrEqual(columns)
     }
   }
+})
+
+test('a database that does not answer keeps neither q nor a signal waiting', async () => {
+  const silent = () => new Promise<never>(() => {})
+  const drawn: string[][] = []
+  const screen = {
+    room: () => ({ columns: 80, rows: 24 }),
+    draw: (lines: readonly string[]) => void drawn.push([...lines]),
+    key: () => Promise.resolve('q'),
+  }
+  const stop = new AbortController()
+  expect(await settlesWithin(watchIn(screen, stop.signal, 2000, silent), 3000)).toBe(true)
+  expect(drawn.at(-1)?.at(-1)).toBe('every 2 s · q quit')
+  const printing = repeated({ out: {}, signal: stop.signal } as Context, 2000, silent)
+  stop.abort()
+  expect(await settlesWithin(printing, 3000)).toBe(true)
 })
 
 test('a board without deals and a board of one stage are drawn', () => {

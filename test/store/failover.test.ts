@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { type Database, isUnavailable, openDatabase } from '../../src/store/database.ts'
+import { type Database, isUnavailable, openDatabase, unavailable } from '../../src/store/database.ts'
 import { useAccount, useApp } from '../support/app.ts'
 
 let name: string
@@ -160,3 +160,18 @@ test.each(['23505', '42P01', '22001', '25001', 'XX000'])(
     expect(isUnavailable(Object.assign(new Error('x'), { code }))).toBe(false)
   },
 )
+
+test('a server or pooler that refuses the connection is unavailable, and what it says is told', () => {
+  for (const [code, message] of [
+    ['28P01', 'password authentication failed for user "svc"'],
+    ['28000', 'no pg_hba.conf entry for host "127.0.0.1"'],
+    ['3D000', 'database "svc" does not exist'],
+    ['08P01', 'unsupported startup parameter: options'],
+  ]) {
+    const refusal = Object.assign(new Error(message), { code })
+    expect(isUnavailable(refusal)).toBe(true)
+    expect(unavailable(refusal).message).toBe(`The database is not available: ${message}`)
+  }
+  const away = Object.assign(new Error('terminating connection'), { code: '57P01' })
+  expect(unavailable(away).message).toBe('The database is not available')
+})
