@@ -23,6 +23,11 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
+test('a daemon is restarted until its database is there: systemd gives up after 5 starts in 10 s', async () => {
+  const [, pause] = /^RestartSec=(\d+)$/m.exec(await readFile(unit, 'utf8'))!
+  expect(Number(pause)).toBeGreaterThan(10 / 5)
+})
+
 describe('the unit', needs('systemd-analyze'), () => {
   test('verify finds nothing, not even a warning', async () => {
     expect(await run('systemd-analyze', ['verify', '--man=no', unit])).toEqual({ stdout: '', stderr: '' })
