@@ -111,7 +111,8 @@ export const readMailboxes = async (app: App, signal: AbortSignal, report: Repor
       return null
     } catch (error) {
       if (error instanceof MailboxFailure) return error.message
-      if (!isUnavailable(error)) report(error, { account: mailbox.accountId })
+      if (isUnavailable(error)) return 'the database was not available'
+      report(error, { account: mailbox.accountId })
       return 'it could not be read because of an unexpected error; see the log'
     }
   }

@@ -1,10 +1,11 @@
 import { createServer, type Server } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { unsetMailbox } from '../../src/bounces/bounces.ts'
 import { readMailboxes, runMailboxes } from '../../src/bounces/mailboxes.read.ts'
 import { freePort } from '../support/daemon.ts'
 import { settlesWithin } from '../support/eventually.ts'
 import { sendingAccount } from '../support/messages.ts'
+import { postfix } from '../support/reports.ts'
 import { useMailboxes } from './support.ts'
 
 const { t, account, set, show, check, readAll } = useMailboxes()
@@ -88,15 +89,8 @@ describe('the mailbox of an account', () => {
     expect(await show()).toEqual(replaced)
   })
 
-  test.each([
-    ['refuses the search', 'SEARCH', 'NO internal', 'the server refused to search the folder'],
-    ['closes the connection at the search', 'SEARCH', null, 'connection closed before an answer'],
-    ['closes the connection at a message', 'FETCH', null, 'connection closed before an answer'],
-    ['closes the connection at a mark', 'STORE', null, 'connection closed before an answer'],
-    ['says why it closes the connection', 'SELECT', 'BYE restarting', 'the server answered: restarting'],
-    ['marks no message', 'STORE', 'NO read-only', 'messages can’t be marked as seen: they are read again each minute'],
-  ])('whose server %s shows this in its status', async (_, command, answer, error) => {
-    const message = 'Subject: x\r\n\r\nThanks'
+  /** Sets a mailbox of two unread messages, whose server answers one command with `NO …`, or with the end of the connection. */
+  const openServer = async (message: string, command?: string, answer: string | null = null) => {
     const answers: Record<string, string> = {
       CAPABILITY: '* CAPABILITY IMAP4rev1',
       LIST: '* LIST () "/" INBOX',
@@ -104,12 +98,12 @@ describe('the mailbox of an account', () => {
       SEARCH: '* SEARCH 1 2',
       FETCH: `* 1 FETCH (UID 1 BODY[]<0> {${message.length}}\r\n${message})`,
     }
-    const fetched: string[] = []
+    const asked: string[] = []
     const server = createServer((socket) => {
       socket.on('error', () => {}).write('* OK ready\r\n')
       socket.setEncoding('utf8').on('data', (lines: string) => {
         for (const [, tag, verb, uid] of lines.matchAll(/^(\S+) (?:UID )?(\S+) ?(\S*)/gm)) {
-          if (verb === 'FETCH') fetched.push(uid!)
+          if (verb === 'FETCH' || verb === 'STORE') asked.push(`${verb} ${uid}`)
           if (verb !== command) socket.write(`${answers[verb!] ?? '* OK'}\r\n${tag} OK\r\n`)
           else if (answer?.startsWith('NO')) socket.write(`${tag} ${answer}\r\n`)
           else socket.end(answer ? `* ${answer}\r\n` : '')
@@ -117,13 +111,38 @@ describe('the mailbox of an account', () => {
       })
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
     await set(`imap://me@127.0.0.1:${(server.address() as { port: number }).port}`)
+    return asked
+  }
+
+  test.each([
+    ['refuses the search', 'SEARCH', 'NO internal', [], 'the server refused to search the folder'],
+    ['closes the connection at the search', 'SEARCH', null, [], 'connection closed before an answer'],
+    ['closes the connection at a message', 'FETCH', null, ['FETCH 1'], 'connection closed before an answer'],
+    ['closes the connection at a mark', 'STORE', null, ['FETCH 1', 'STORE 1'], 'connection closed before an answer'],
+    ['says why it closes the connection', 'SELECT', 'BYE restarting', [], 'the server answered: restarting'],
+    [
+      ...(['marks no message', 'STORE', 'NO read-only', ['FETCH 1', 'STORE 1', 'FETCH 2', 'STORE 2']] as const),
+      'messages can’t be marked as seen: they are read again each minute',
+    ],
+  ])('whose server %s shows this in its status', async (_, command, answer, expected, error) => {
+    const asked = await openServer('Subject: x\r\n\r\nThanks', command, answer)
     await readAll()
     expect(await show()).toMatchObject({ error, readAt: expect.any(Number) })
-    // A message that can't be marked doesn't keep the next ones from being read.
-    expect(fetched).toEqual({ SEARCH: [], SELECT: [], FETCH: ['1'], STORE: answer ? ['1', '2'] : ['1'] }[command])
+    expect(asked).toEqual(expected)
     if (command === 'SEARCH') expect(await check()).toEqual({ ok: false, error })
-    server.close()
+  })
+
+  test('that is read while the database goes away says so, and the message stays unread', async () => {
+    const asked = await openServer(postfix({ id: 'msg_01' }))
+    const away = Object.assign(new Error('terminating connection'), { code: '57P01' })
+    const sql = (query: { name: string }, ...more: unknown[]): Promise<unknown> =>
+      query.name === 'message-of-report' ? Promise.reject(away) : (t.app.sql as unknown as typeof sql)(query, ...more)
+    const faults: unknown[] = []
+    const app = { ...t.app, sql } as unknown as typeof t.app
+    await readMailboxes(app, new AbortController().signal, (fault) => faults.push(fault))
+    expect([(await show()).error, faults, asked]).toEqual(['the database was not available', [], ['FETCH 1']])
   })
 
   test('is read beside others, whose locks are taken one after the other on one connection', async () => {
