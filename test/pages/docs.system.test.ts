@@ -29,7 +29,7 @@ test('/ names the service and links to the documentation, and mentions the conso
 
 /**
  * Marks the sections in which no element of a new kind occurs, by the classes of the element and of those around it, and returns their
- * selector. The sections of most operations repeat what others have, and axe-core takes 3 s of CPU time for the colors of all of them.
+ * selector. The sections of most operations repeat what others have, and axe-core takes 6 s of CPU time for the colors of all of them.
  */
 const markRepeats = async (page: Page): Promise<string> => {
   await page.evaluate(`(() => {
