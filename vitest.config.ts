@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import './test/support/compiler.ts'
 import { EarlySequencer } from './test/support/order.ts'
 import { EndReporter } from './test/support/reporter.ts'
 import { limit, testLimitMs, waitLimitMs } from './test/support/slowness.ts'

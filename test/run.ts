@@ -5,6 +5,7 @@ import { totalmem } from 'node:os'
 import { text } from 'node:stream/consumers'
 // Measures before anything else runs; the tests read the result from TEST_SLOWNESS.
 import './support/slowness.ts'
+import './support/compiler.ts'
 
 // These tests mostly wait, in one process for each worker, which takes up to 600 MB.
 process.env.TEST_WORKERS ??= totalmem() < 8 * 2 ** 30 ? '4' : '6'
