@@ -1,7 +1,8 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { spawnInTest } from './children.ts'
@@ -10,7 +11,7 @@ import { waitLimitMs } from './slowness.ts'
 
 const run = promisify(execFile)
 const lookMs = 40
-/** A look at the screen starts a process of tmux; a look for the prompt reads a file. */
+/** A look at the screen asks tmux for all of its text; a look for the prompt reads a file. */
 const screenMs = 500
 
 export interface Typed {
@@ -40,6 +41,47 @@ interface Size {
   rows: number
 }
 
+/**
+ * Returns a function that has a client of tmux in its control mode execute a command, and returns what it prints. A process for each
+ * command would take 7 ms of CPU time.
+ */
+const openClient = (client: ChildProcessWithoutNullStreams) => {
+  const waiting: PromiseWithResolvers<string>[] = []
+  let lines: string[] = []
+  /** The line that ends the answer, without the word that says how the command ended. */
+  let ends = ''
+  const add = (line: string) => {
+    const [, word, rest] = /^%(begin|end|error) (.*)$/.exec(line) ?? []
+    if (!ends) {
+      if (word === 'begin') ends = rest!
+    } else if (rest === ends) {
+      const { resolve, reject } = waiting.shift()!
+      if (word === 'end') resolve(lines.join('\n'))
+      else reject(new Error(`tmux: ${lines.join('\n')}`))
+      ends = ''
+      lines = []
+    } else lines.push(line)
+  }
+  const answer = (): Promise<string> => {
+    const one = Promise.withResolvers<string>()
+    waiting.push(one)
+    return one.promise
+  }
+  let isOver = false
+  createInterface(client.stdout).on('line', add)
+  client.on('close', () => {
+    isOver = true
+    for (const { reject } of waiting) reject(new Error('tmux has ended'))
+  })
+  const opened = answer()
+  return async (command: string): Promise<string> => {
+    await opened
+    if (isOver) throw new Error('tmux has ended')
+    client.stdin.write(`${command}\n`)
+    return answer()
+  }
+}
+
 /** A bash on a terminal of that size, in tmux. `name` must be unique in the folder. */
 export const openTerminal = async (
   name: string,
@@ -50,7 +92,6 @@ export const openTerminal = async (
   const here = ['-L', name, '-f', '/dev/null']
   // Otherwise tmux runs the user's shell, and system users such as `nobody` have none.
   const given = { ...env, TMUX_TMPDIR: folder, SHELL: '/bin/sh' }
-  const tmux = async (...args: string[]) => (await run('tmux', [...here, '-N', ...args], { env: given })).stdout
   // Its server would outlive a test that fails.
   const server = spawnInTest('tmux', [...here, '-D'], { env: given })
   const statuses = join(folder, `.statuses-${name}`)
@@ -60,33 +101,29 @@ export const openTerminal = async (
   const size = ['-x', String(columns), '-y', String(rows)]
   const session = ['new-session', '-d', ...size, '-c', folder, `bash --noprofile --rcfile ${rc}`]
   await eventually(() =>
-    tmux(...session)
+    run('tmux', [...here, '-N', ...session], { env: given })
       .then(() => true)
       .catch(() => false),
   )
+  const tmux = openClient(spawnInTest('tmux', [...here, '-N', '-C', 'attach', '-f', 'no-output'], { env: given }))
   let prompts = 0
   const read = async () => (await readFile(statuses, 'utf8')).trim().split('\n').filter(Boolean)
   const isBack = async () => (await read()).length > prompts
-  const shown = async () => (await tmux('capture-pane', '-p', '-S', '-')).trimEnd()
-  /** Whether a program uses the whole screen, and what the terminal shows, from one process of tmux. */
-  const look = async () => {
-    const printed = await tmux('display-message', '-p', '#{alternate_on}', ';', 'capture-pane', '-p', '-S', '-')
-    const end = printed.indexOf('\n')
-    return { isTaken: printed.slice(0, end) === '1', text: printed.slice(end + 1).trimEnd() }
-  }
+  const shown = async () => (await tmux('capture-pane -p -S -')).trimEnd()
+  /** Whether a program uses the whole screen. */
+  const isTaken = async () => (await tmux('display-message -p "#{alternate_on}"')) === '1'
   /** Returns the settled screen of a program that uses the whole screen, and ends it with `q`. */
   const leaveScreen = async (): Promise<string> => {
-    const isTaken = async () => (await look()).isTaken
     // It is drawn when two looks show the same.
     let screen = ''
     for (let before: string; ; ) {
       before = screen
       await sleep(screenMs)
-      screen = (await tmux('capture-pane', '-p')).trimEnd()
+      screen = (await tmux('capture-pane -p')).trimEnd()
       if (screen !== '' && screen === before) break
       if (!(await isTaken())) break
     }
-    if (await isTaken()) await tmux('send-keys', 'q')
+    if (await isTaken()) await tmux('send-keys q')
     return screen
   }
   const back = async (answer?: (text: string) => string | null, limitMs = waitLimitMs): Promise<Typed> => {
@@ -96,15 +133,15 @@ export const openTerminal = async (
       await sleep(lookMs)
       if (performance.now() > endsAt) throw new Error(`No prompt comes back:\n${await shown()}`)
       if ((looks * lookMs) % screenMs >= lookMs) continue
-      const { isTaken, text } = await look()
-      if (answer && isTaken) {
+      const [isScreen, text] = await Promise.all([isTaken(), shown()])
+      if (answer && isScreen) {
         const left = await leaveScreen()
         if (left) screen = `${left}\n`
         continue
       }
       // A pager keeps what it shows on the main screen. How long a list is depends on what happened before.
       const keys = pagerPrompt.test(text) ? 'q' : answer?.(text)
-      if (keys) await tmux('send-keys', ...keys.split(' '))
+      if (keys) await tmux(`send-keys ${keys}`)
     }
     const list = await read()
     prompts = list.length
@@ -113,9 +150,9 @@ export const openTerminal = async (
     return { status: Number(list.at(-1)), text: screen + (await shown()).replace(/\n\$$/, '') }
   }
   const enter = async (line: string) => {
-    // A semicolon at the end would separate two commands of tmux.
-    const typed = line.replace(/;$/, '\\;')
-    await tmux('send-keys', '-R', ';', 'clear-history', ';', 'send-keys', '-l', typed, ';', 'send-keys', 'Enter')
+    // As numbers, the characters that tmux would interpret are typed, too.
+    const typed = [...Buffer.from(line)].map((byte) => byte.toString(16)).join(' ')
+    await Promise.all([tmux('send-keys -R'), tmux('clear-history'), tmux(`send-keys -H ${typed} d`)])
   }
   await back()
   return {
@@ -134,7 +171,7 @@ export const openTerminal = async (
       }
     },
     async interrupt() {
-      await tmux('send-keys', 'C-c')
+      await tmux('send-keys C-c')
       return back()
     },
     async close() {
