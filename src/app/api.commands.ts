@@ -81,7 +81,7 @@ export const commands: CommandList = [
     path: 'api',
     examples: ['svc api GET /lists', 'svc api POST /contacts --data @contact.json'],
     arguments: [
-      argument('<method>', 'GET, POST, PATCH, DELETE …'),
+      argument('<method>', 'such as GET', { of: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] }),
       argument('<path>', 'such as /lists or /api/v1/lists'),
     ],
     flags: { data: text('<@file|-|text>', 'the JSON body: from a file, from standard input, or given here') },

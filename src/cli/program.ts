@@ -84,7 +84,7 @@ const throwOnExit = (command: Command): void => {
 }
 
 /** Verbs that only read; they get --fields. */
-const readVerbs = 'history list members registrations rejects responses runs show types usage'.split(' ')
+const readVerbs = 'attendees history list members registrations rejects responses runs show types usage'.split(' ')
 
 /** Applies the conventions of all commands to the commands of `parent`. */
 const configure = (parent: Command): void => {

@@ -316,7 +316,15 @@ test('attendees are listed by page, and written as CSV that a spreadsheet runs n
   expect(safe).toHaveLength(5)
   const lines = (await run('webinars', 'attendees', id, '--format', 'jsonl')).stdout.trim().split('\n')
   expect(lines.map((line) => JSON.parse(line))).toEqual([...first.attendees, ...rest.attendees])
-  for (const wrong of [['--format', 'xml'], ['--safe'], ['--format', 'csv', '--limit', '2'], ['--cursor', 'x']])
+  expect((await run('webinars', 'attendees', id, '--fields', 'NAME,minutes', '--limit', '1')).stdout).toBe('=1+1\t1\n')
+  const csv = ['--format', 'csv']
+  for (const wrong of [
+    ['--format', 'xml'],
+    ['--safe'],
+    [...csv, '--limit', '2'],
+    [...csv, '--fields', 'email'],
+    ['--cursor', 'x'],
+  ])
     expect([wrong, (await run('webinars', 'attendees', id, ...wrong)).status]).toEqual([wrong, 2])
   expect((await run('webinars', 'attendees', 'web_none')).status).toBe(3)
 })

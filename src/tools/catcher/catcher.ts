@@ -123,16 +123,17 @@ const createResponder = (dataDir: string) => {
   }
 }
 
-/** Returns a caught email by its id, or the newest one of a send by the id of the send, which its Message-ID has. */
+/** Returns a caught email by its id, or the newest one of a send by the send's id or its end, which its Message-ID has. */
 export const findCaught = (dataDir: string, id: string): CaughtMail | null => {
-  if (!/^msg_[0-9a-z]+$/.test(id)) return null
-  const caught = readCaught(dataDir, id)
+  const end = id.replace(/^…/, '')
+  if (!/^(msg_[0-9a-z]+|[0-9a-z]{6,})$/.test(end)) return null
+  const caught = readCaught(dataDir, end)
   if (caught) return caught
   for (const other of caughtIds(dataDir).reverse()) {
     const mail = readCaught(dataDir, other)
     const [header = ''] = mail?.raw.split('\r\n\r\n', 1) ?? []
     const headers = header.split(/\r\n(?![ \t])/)
-    if (headers.some((line) => /^message-id:/i.test(line) && line.includes(`<${id}@`))) return mail
+    if (headers.some((line) => /^message-id:/i.test(line) && line.includes(`${end}@`))) return mail
   }
   return null
 }
