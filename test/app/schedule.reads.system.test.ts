@@ -18,7 +18,7 @@ import { reportStatistics } from '../support/database.ts'
  * server counts the rows and index entries that scans return, whatever the statements are.
  */
 
-const rows = 20_000
+const rows = 5_000
 /** Far below the number of rows, and above what the turns read of small tables. */
 const mostReads = 400
 
@@ -31,7 +31,7 @@ const insertRows = async ({ id }: TestAccount, due: string) => {
   const name = (prefix: string) => `'${prefix}_${id}_' || n`
   const statements = [
     `insert into webinar_registrations (account_id, id, webinar_id, email, name, status, number, remind_at, created_at, updated_at)
-     select '${id}', ${name('reg')}, 'web_${id}_' || n % 5000, 'a' || n || '@x.example', '', 'confirmed', n, ${due}, now(), now() from ${numbers}`,
+     select '${id}', ${name('reg')}, 'web_${id}_' || n % 1250, 'a' || n || '@x.example', '', 'confirmed', n, ${due}, now(), now() from ${numbers}`,
     `insert into bookings (account_id, id, project_id, message_id, block_id, status, title, start_at, end_at, timezone, name, email, sequence, remind_at, created_at, updated_at)
      select '${id}', ${name('bkg')}, 'p' || n, 'm' || n, 'b', 'confirmed', '', now(), now(), 'UTC', '', 'a@x.example', 0, ${due}, now(), now() from ${numbers}`,
     `insert into journey_runs (account_id, id, journey_id, version, list_id, row_id, email, status, cursor, due_at, context, entered_at)
