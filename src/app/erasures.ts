@@ -79,9 +79,10 @@ export const readErasures = (file: string | null, kind: 'usage' | 'configuration
     if (code === 'ENOENT') return null
     throw new Problem(kind, `The list of erasures ${file} can't be read (${code})`)
   }
-  if (text.trim() !== '' && !/^\S+Z [0-9a-f]{16} [0-9a-f]{64}$/m.test(text))
+  const lines = text.split(/\r?\n/)
+  if (text.trim() !== '' && !lines.some((line) => /^\S+Z [0-9a-f]{16} [0-9a-f]{64}$/.test(line)))
     throw new Problem(kind, `${file} is no list of erasures`)
-  return text.split('\n')
+  return lines
 }
 
 interface Listed {

@@ -134,7 +134,7 @@ const attachmentOf = (attachment: Attachment, nth: number) => ({
 })
 
 const loads = [
-  /\b(?:src|background|srcset)\s*=\s*(?:["']\s*)?(https?:\/\/[^"'\s)>]+)/gi,
+  /(?:src|background|srcset)\s*=\s*(?:["']\s*)?(https?:\/\/[^"'\s)>]+)/gi,
   /url\(\s*["']?(https?:\/\/[^"'\s)>]+)/gi,
 ]
 

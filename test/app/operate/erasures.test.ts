@@ -5,8 +5,10 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { erasedSince, readErasures } from '../../../src/app/erasures.ts'
 import { eraseContact } from '../../../src/contacts/contacts.ts'
 import { lockKey } from '../../../src/lib/locks.ts'
+import { secretFingerprint } from '../../../src/lib/secrets.ts'
 import { openDatabase } from '../../../src/store/database.ts'
 import { ok, startApp, type TestAccount, type TestApp } from '../../support/app.ts'
 import { startSvc, svc, svcProcess } from '../../support/cli.ts'
@@ -225,6 +227,14 @@ test('a list that can’t be read is reported before anything is restored', asyn
   const bySetting = await svc({ env: { ...env, SVC_ERASURES_FILE: folder } }, ['db', 'restore', backup, '--json'])
   expect(bySetting).toMatchObject({ status: 4, stdout: '', stderr: expect.stringMatching(/can't be read \(EISDIR\)/) })
   expect(await svc({ env }, ['db', 'restore', backup, '--json'])).toMatchObject({ status: 0 })
+})
+
+test('a list whose lines end as those of Windows names the same erasures', async () => {
+  const secret = 'a secret that only this test uses'
+  const windows = join(folder, 'windows')
+  const hash = 'a'.repeat(64)
+  await writeFile(windows, `\r\n2026-11-20T08:00:00.000Z ${secretFingerprint(secret).slice(0, 16)} ${hash}\r\n`)
+  expect(erasedSince(readErasures(windows, 'usage')!, secret, 0)).toEqual({ hashes: new Set([hash]), unreadable: 0 })
 })
 
 test('a restore that is killed before it has repeated all erasures continues; until then nothing else starts', async () => {
