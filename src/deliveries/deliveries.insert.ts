@@ -102,32 +102,25 @@ const insert = async (
   }
 }
 
-/** An active target, and the types of events that it wants. */
-export interface Wanting {
-  id: string
-  events: readonly string[]
-}
-
 /**
- * Inserts events, each with the final text of its body, and a delivery to each target that wants its type. An event that no target
- * wants is not stored. Returns the ids of the deliveries, event by event.
+ * Inserts events, each with the final text of its body, and a delivery of each to every target. Without targets it stores nothing.
+ * Returns the ids of the deliveries, event by event.
  */
 export const insertEvents = async (
   work: Work,
   events: readonly EmittedEvent[],
-  targets: readonly Wanting[],
+  targets: readonly string[],
 ): Promise<string[]> => {
+  if (targets.length === 0) return []
   const nowMs = work.now.getTime()
   const rows: NewDelivery[] = []
   const stored: { id: string; type: string; payload: string }[] = []
   for (const event of events) {
     const { id: key, type } = event
-    const wanting = targets.filter(({ events: types }) => types.includes(type))
-    if (wanting.length === 0) continue
     const payload = JSON.stringify(event)
     const bytes = Buffer.byteLength(payload)
     stored.push({ id: key, type, payload })
-    for (const { id: target } of wanting) rows.push({ id: newId('dlv', nowMs), target, key, type, body: null, bytes })
+    for (const target of targets) rows.push({ id: newId('dlv', nowMs), target, key, type, body: null, bytes })
   }
   if (rows.length > 0) await insert(work, rows, stored)
   return rows.map(({ id }) => id)

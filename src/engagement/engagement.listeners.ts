@@ -19,7 +19,7 @@ const targets = stateKey(listProjectTargets)
 /** Delivers interactions to the webhooks of their projects. */
 export const deliverToProjects: Listener = {
   events: {
-    wanted: `:type = 'interaction.received' and ${hasProjectTargets}`,
+    receivers: `array(select 'projects' where :type = 'interaction.received' and ${hasProjectTargets})`,
     async receive(work, events) {
       for (const event of events) {
         const { project } = event.data as EventData<'interaction.received'>
@@ -27,7 +27,7 @@ export const deliverToProjects: Listener = {
         await insertEvents(
           work,
           [event],
-          receivers.map(({ id }) => ({ id, events: [event.type] })),
+          receivers.map(({ id }) => id),
         )
       }
     },

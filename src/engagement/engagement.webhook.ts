@@ -77,6 +77,6 @@ export const testProjectWebhook = async (work: Work, ref: string): Promise<Deliv
   if (status !== 'active')
     throw conflict(`The webhook of ${projectId} is disabled`, { hint: `svc projects webhook set ${projectId} --url …` })
   const event = sampleEvent('interaction.received', { now: work.now.getTime(), test: true })
-  const [delivery] = await insertEvents(work, [event], [{ id, events: [event.type] }])
+  const [delivery] = await insertEvents(work, [event], [id])
   return showDelivery(work, delivery!)
 }

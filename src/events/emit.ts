@@ -1,8 +1,6 @@
 /*
- * One statement asks all listeners. Each listener asked by itself whether it wants an event. Journeys looked into 25
- * indexes. Each listener states its condition in SQL (`Listener.events.wanted`). One statement asks all of them, and
- * the answer holds for the unit of work. A listener that wants the event reads its details in a second statement.
- * Figure (2026-11-22): POST and PATCH /deals: see the table of CPU per call in test/bench.
+ * Each listener states in SQL who wants an event (`Listener.events.receivers`). One statement asks all listeners, and the answer
+ * holds for the unit of work. Figures: the tables of CPU per call in test/bench.
  */
 
 import { newId } from '../lib/ids.ts'
@@ -17,47 +15,59 @@ declare module '../store/work.ts' {
     /** Which events it receives. Without it, the listener receives none. */
     readonly events?: {
       /**
-       * The SQL condition that the listener wants events of the type `:type` of the account `:accountId`. One round trip
-       * evaluates the conditions of all listeners. An event that no listener wants is not built.
+       * An SQL expression of type text[]: the receivers of the events of the type `:type` of the account `:accountId`. An event without receivers is not built.
        */
-      readonly wanted: string
-      receive(work: Work, events: readonly EmittedEvent[]): Promise<void>
+      readonly receivers: string
+      /** Handles events of one type, which all have these receivers. */
+      receive(work: Work, events: readonly EmittedEvent[], receivers: readonly string[]): Promise<void>
     }
   }
 }
 
 type Events = NonNullable<Listener['events']>
 
+interface Interested {
+  receive: Events['receive']
+  receivers: readonly string[]
+}
+
 /** The interested listeners by type. */
-const interest = stateKey(() => new Map<EventType, Promise<Events[]>>())
+const interest = stateKey(() => new Map<EventType, Promise<Interested[]>>())
 
 interface Asked {
   accountId: string
   type: EventType
 }
 
-/** The statements that ask all listeners, by their conditions. */
-const questions = new Map<string, Statement<{ wanted: boolean[] }, Asked>>()
+/** The statements that ask all listeners, by their expressions. */
+const questions = new Map<string, Statement<{ receivers: string[][] }, Asked>>()
 
-const questionOf = (conditions: string) =>
-  questions.getOrInsertComputed(conditions, () =>
+// An array of arrays of different lengths exists in JSON only.
+const questionOf = (expressions: string) =>
+  questions.getOrInsertComputed(expressions, () =>
     composedStatement(
-      'wanted-events',
-      { row: { wanted: '_bool' }, parameters: { accountId: 'text', type: typed<EventType>('text') } },
-      `select array[${conditions}] as wanted`,
+      'receivers-of-events',
+      {
+        row: { receivers: typed<string[][]>('json') },
+        parameters: { accountId: 'text', type: typed<EventType>('text') },
+      },
+      `select json_build_array(${expressions}) as receivers`,
     ),
   )
 
-const readInterested = async ({ sql, accountId, listeners }: Work, type: EventType): Promise<Events[]> => {
-  const receivers = (await listeners()).flatMap(({ events }) => events ?? [])
-  if (receivers.length === 0) return []
-  const conditions = receivers.map(({ wanted }) => `(${wanted})`).join(', ')
-  const [answer] = await sql(questionOf(conditions), { accountId, type })
-  return receivers.filter((_, i) => answer!.wanted[i])
+const readInterested = async ({ sql, accountId, listeners }: Work, type: EventType): Promise<Interested[]> => {
+  const asked = (await listeners()).flatMap(({ events }) => events ?? [])
+  if (asked.length === 0) return []
+  const expressions = asked.map(({ receivers }) => `(${receivers})`).join(', ')
+  const [answer] = await sql(questionOf(expressions), { accountId, type })
+  return asked.flatMap(({ receive }, i) => {
+    const receivers = answer!.receivers[i]!
+    return receivers.length > 0 ? [{ receive, receivers }] : []
+  })
 }
 
 /** Returns the listeners that want events of the type, read once per unit of work. */
-const interested = (work: Work, type: EventType): Promise<Events[]> =>
+const interested = (work: Work, type: EventType): Promise<Interested[]> =>
   work.state(interest).getOrInsertComputed(type, () => readInterested(work, type))
 
 /** Returns whether any listener wants events of the type from this account. Bulk writes use it to skip work for events. */
@@ -73,8 +83,8 @@ export const emit = async <T extends EventType>(
   type: T,
   build: () => readonly EventData<T>[],
 ): Promise<void> => {
-  const receivers = await interested(work, type)
-  if (receivers.length === 0) return
+  const listeners = await interested(work, type)
+  if (listeners.length === 0) return
   const createdAt = work.now.getTime()
   const events: EmittedEvent[] = build().map((input) => ({
     id: newId('evt', createdAt),
@@ -82,5 +92,5 @@ export const emit = async <T extends EventType>(
     createdAt,
     data: buildData(type, input),
   }))
-  if (events.length > 0) for (const { receive } of receivers) await receive(work, events)
+  if (events.length > 0) for (const { receive, receivers } of listeners) await receive(work, events, receivers)
 }

@@ -186,11 +186,11 @@ const startOfActivities = async (work: Work, activities: readonly RecordedActivi
 const triggerOfType = Object.entries(triggerKindOf).map(([type, kind]) => `when '${type}' then '${kind}'`)
 
 /** At most four index lookups, however many types and journeys exist. */
-const wanted = `
+const receivers = `array(select 'journeys' where
   exists (select from journeys where account_id = :accountId and enabled and trigger_kind = case :type ${triggerOfType.join(' ')} end)
   or exists (select from journey_runs where account_id = :accountId and awaited = :type)
   or exists (select from journey_exits where account_id = :accountId and rule = :type)
-  or :type like 'deal.%' and exists (select from journey_exits where account_id = :accountId and rule in ('deal-won', 'deal-lost'))`
+  or :type like 'deal.%' and exists (select from journey_exits where account_id = :accountId and rule in ('deal-won', 'deal-lost')))`
 
 const receive = async (work: Work, events: readonly EmittedEvent[]): Promise<void> => {
   const type = events[0]!.type as EventType
@@ -211,7 +211,7 @@ const receive = async (work: Work, events: readonly EmittedEvent[]): Promise<voi
 
 /** Starts, wakes and ends journey runs by events (docs/reference/journeys.md#triggers). */
 export const runJourneysByEvents: Listener = {
-  events: { wanted, receive },
+  events: { receivers, receive },
 
   async contactsRemoved(work, { listId, email, rowId }) {
     if (email === undefined || rowId !== undefined) await exitRemoved(work, listId, rowId)

@@ -260,9 +260,7 @@ class WorkerLease implements Lease {
     const isDue = events.isDue ?? 'false'
     this.#looking = beating('look', queue, isDue, this.#looks)
     this.#plain = beating('beat', queue, isDue, {})
-    this.#deafen = database.notices.hear(({ channel, payload }) => {
-      if (this.#channels.includes(channel)) this.#noticed(channel, payload)
-    })
+    this.#deafen = database.notices.hear(this.#channels, ({ channel, payload }) => this.#noticed(channel, payload))
     this.#working = this.#connect()
   }
 

@@ -41,7 +41,7 @@ export const followLooks = ({ looks, database }: Ports, scheduler: string, ring:
   get isIdle() {
     return looks.ageMs(scheduler) < freshMs
   },
-  close: database.notices.hear(({ channel: told, payload }) => {
-    if (told === channel && JSON.parse(payload).includes(scheduler)) ring()
+  close: database.notices.hear([channel], ({ payload }) => {
+    if (JSON.parse(payload).includes(scheduler)) ring()
   }),
 })

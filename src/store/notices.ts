@@ -32,8 +32,11 @@ export interface Notices {
   announce(channel: string, payload?: string, how?: { ownFirst: boolean }): void
   /** Notifies only the threads of this process. */
   tell(channel: string, payload: string): void
-  /** Calls `hearer` for each notice that a thread of this process announces, until the returned function is called. */
-  hear(hearer: (notice: Notice) => void): () => void
+  /**
+   * Calls `hearer` for each notice that a thread of this process announces on one of the channels, until the returned function is
+   * called.
+   */
+  hear(channels: readonly string[], hearer: (notice: Notice) => void): () => void
   /** Returns the payload of a notice that arrived by LISTEN, or null if `hear` has reported it already. */
   fromElsewhere(received: string): string | null
   /** Sends the waiting notices, and ends. */
@@ -78,8 +81,9 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
   // Threads that know the database under different addresses reach each other by LISTEN only.
   const origin = hash('sha256', `${getEnvironmentData(processKey)} ${url}`, 'base64url').slice(0, 12)
   const mark = `@${origin}`
-  const hearers = new Set<(notice: Notice) => void>()
-  let threads: BroadcastChannel | undefined
+  const hearers = new Map<string, Set<(notice: Notice) => void>>()
+  /** By channel: a message wakes only the threads that have opened its channel. */
+  const threads = new Map<string, BroadcastChannel>()
   /** The waiting notices by channel and payload: equal ones are sent once. */
   const waiting = new Map<string, Notice>()
   let sending: Promise<void> | undefined
@@ -89,18 +93,25 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
   let toThreads: Notice[] = []
   let isClosed = false
 
-  const openThreads = (): BroadcastChannel => {
-    if (threads) return threads
-    threads = new BroadcastChannel(`svc notices ${origin}`)
-    threads.unref()
-    threads.onmessage = ({ data }) => {
-      for (const notice of data as Notice[]) for (const hearer of hearers) hearer(notice)
-    }
-    return threads
+  const tellHearers = (notice: Notice) => {
+    for (const hearer of hearers.get(notice.channel) ?? []) hearer(notice)
   }
 
+  const threadsOn = (channel: string): BroadcastChannel =>
+    threads.getOrInsertComputed(channel, () => {
+      const opened = new BroadcastChannel(`${channel} ${origin}`)
+      opened.unref()
+      opened.onmessage = ({ data }) => {
+        for (const payload of data as string[]) tellHearers({ channel, payload })
+      }
+      return opened
+    })
+
   const postToThreads = () => {
-    if (!isClosed && toThreads.length > 0) openThreads().postMessage(toThreads)
+    if (!isClosed) {
+      for (const [channel, notices] of Map.groupBy(toThreads, (notice) => notice.channel))
+        threadsOn(channel).postMessage(notices.map(({ payload }) => payload))
+    }
     toThreads = []
   }
 
@@ -123,8 +134,8 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
   }
 
   const tell = (notice: Notice) => {
-    for (const hearer of hearers) hearer(notice)
-    // One message for all notices of a turn of the event loop: each message wakes every thread.
+    tellHearers(notice)
+    // One message for the notices of a turn of the event loop.
     if (toThreads.push(notice) === 1) setImmediate(postToThreads)
   }
 
@@ -146,10 +157,14 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
     tell(channel, payload) {
       if (!isClosed) tell({ channel, payload })
     },
-    hear(hearer) {
-      openThreads()
-      hearers.add(hearer)
-      return () => void hearers.delete(hearer)
+    hear(channels, hearer) {
+      for (const channel of channels) {
+        threadsOn(channel)
+        hearers.getOrInsertComputed(channel, () => new Set()).add(hearer)
+      }
+      return () => {
+        for (const channel of channels) hearers.get(channel)?.delete(hearer)
+      }
     },
     fromElsewhere(received) {
       const [marked = '', found] = markPattern.exec(received) ?? []
@@ -160,7 +175,7 @@ export const openNotices = (url: string, run: Run, waitMs = headStartMs): Notice
       isClosed = true
       wake()
       await sending
-      threads?.close()
+      for (const opened of threads.values()) opened.close()
     },
   }
 }

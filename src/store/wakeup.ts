@@ -42,9 +42,7 @@ export const listen = (database: Database, channel: string, onNotice: () => void
   }
 
   void connect()
-  const deafen = database.notices.hear((notice) => {
-    if (notice.channel === channel) onNotice()
-  })
+  const deafen = database.notices.hear([channel], onNotice)
   return {
     async close() {
       isClosed = true

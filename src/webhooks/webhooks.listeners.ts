@@ -1,32 +1,11 @@
-import {
-  closeTargets,
-  endTargets,
-  insertEvents,
-  joinTarget,
-  pendingOf,
-  type Wanting,
-} from '../deliveries/deliveries.ts'
-import { preparedStatement, statement } from '../store/statement.ts'
-import { types } from '../store/tables.ts'
-import type { Listener, Work } from '../store/work.ts'
-import { stateKey } from '../store/work-state.ts'
-import { webhooks } from './webhooks.columns.ts'
+import { closeTargets, endTargets, insertEvents, joinTarget, pendingOf } from '../deliveries/deliveries.ts'
+import { statement } from '../store/statement.ts'
+import type { Listener } from '../store/work.ts'
 
 // This file must not import entities: the CLI and the jobs load all listeners, also without MikroORM.
 
 const activeOf = (accountId: string) =>
   `from webhooks w ${joinTarget('w')} where w.account_id = ${accountId} and t.status = 'active'`
-
-const activeSubscriptions = preparedStatement(
-  'active-subscriptions',
-  { row: types(webhooks, 'id', 'events'), parameters: { accountId: 'text' } },
-  `select w.id, w.events ${activeOf(':accountId')} order by w.id`,
-)
-
-/** Reads the active subscriptions, once per unit of work. `deliveries.insert.ts` skips those that end in the meantime. */
-const readSubscriptions = ({ sql, accountId }: Work): Promise<Wanting[]> => sql(activeSubscriptions, { accountId })
-
-const subscriptions = stateKey(readSubscriptions)
 
 const findOfKey = statement(
   'find-subscriptions-of-key',
@@ -44,9 +23,10 @@ const countOfKey = statement(
 /** Delivers events to the webhooks that subscribed to them (docs/reference/events.md#delivery). */
 export const deliverEvents: Listener = {
   events: {
-    wanted: `exists (select ${activeOf(':accountId')} and :type = any(w.events))`,
-    async receive(work, events) {
-      await insertEvents(work, events, await work.state(subscriptions))
+    // A webhook may end in the meantime: see the rule of the outbox in deliveries.insert.ts.
+    receivers: `array(select w.id ${activeOf(':accountId')} and :type = any(w.events) order by w.id)`,
+    async receive(work, events, ids) {
+      await insertEvents(work, events, ids)
     },
   },
 

@@ -119,7 +119,7 @@ export const rotateSecret = async (
 const sendTo = async (work: Work, id: string, event: EmittedEvent): Promise<string | null> => {
   const { status } = await showWebhook(work, id)
   if (status !== 'active') return null
-  const [delivery] = await insertEvents(work, [event], [{ id, events: [event.type] }])
+  const [delivery] = await insertEvents(work, [event], [id])
   return delivery ?? null
 }
 

@@ -5,7 +5,6 @@ import { deliveriesChannel } from '../../src/deliveries/deliveries.notices.ts'
 import { emit, isWanted } from '../../src/events/emit.ts'
 import type { EventType } from '../../src/events/events.ts'
 import { sampleEvent } from '../../src/events/samples.ts'
-import type { Notice } from '../../src/store/notices.ts'
 import type { Work } from '../../src/store/work.ts'
 import {
   createWebhook,
@@ -120,8 +119,7 @@ describe('an event', () => {
   test('wakes the delivery job when it is committed', async () => {
     await subscribe(['contact.created'])
     const heard: string[] = []
-    const hear = ({ channel, payload }: Notice) => void (channel === deliveriesChannel && heard.push(payload))
-    onTestFinished(t.app.database.notices.hear(hear))
+    onTestFinished(t.app.database.notices.hear([deliveriesChannel], ({ payload }) => heard.push(payload)))
     await created(3)
     expect(heard).toEqual([expect.stringContaining(account.id)])
     await work((w) => emit(w, 'deal.created', () => []))

@@ -13,7 +13,7 @@ const channel = 'svc_test_notices'
 /** What this process is told directly. */
 const hear = () => {
   const heard: Notice[] = []
-  onTestFinished(t.app.database.notices.hear((notice) => heard.push(notice)))
+  onTestFinished(t.app.database.notices.hear([channel], (notice) => heard.push(notice)))
   return heard
 }
 
@@ -141,7 +141,7 @@ test('a pool with a connection for notices sends them while every connection of 
 test('a database that is away loses notices, and neither fails nor ends anything', async () => {
   const other = openDatabase('postgres://nobody@127.0.0.1:1/none', { hasNoticeConnection: true })
   const heard: Notice[] = []
-  other.notices.hear((notice) => heard.push(notice))
+  other.notices.hear([channel], (notice) => heard.push(notice))
   other.notices.announce(channel, 'lost')
   expect(heard).toHaveLength(1)
   await other.close()

@@ -76,7 +76,12 @@ const emit = (type: EventType, count = 1) =>
   t.app.work(account.id, 'cli:test', async (work) => {
     const now = work.now.getTime()
     const events = Array.from({ length: count }, () => sampleEvent(type, { now }))
-    await deliverEvents.events!.receive(work, events)
+    const wanting = (await subscriptions()).filter(({ events: types }) => types.includes(type))
+    await deliverEvents.events!.receive(
+      work,
+      events,
+      wanting.map(({ id }) => id),
+    )
     return events
   })
 
