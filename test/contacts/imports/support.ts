@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { TestAccount, TestApp } from '../../support/app.ts'
 import { startSvc } from '../../support/cli.ts'
 import { eventually } from '../../support/eventually.ts'
+import { holdUp } from '../../support/hold.ts'
 
 /** The counts of an import, as the command prints them. */
 export const counted = (created: number, updated: number, unchanged: number, skipped: number, rejected: number) => ({
@@ -20,7 +21,7 @@ export const people = (count: number, from = 0) => {
   return text
 }
 
-/** Starts the import of a file as a process, and ends it once it has written rows; returns its id and how it ended. */
+/** Starts the import of a file as a process, and ends it while it writes its fourth batch; returns its id and how it ended. */
 export const interruptImport = async (
   t: TestApp,
   { id: accountId }: TestAccount,
@@ -29,6 +30,7 @@ export const interruptImport = async (
   ...flags: string[]
 ) => {
   const args = ['contacts', 'import', path, '--list', 'L', '--create-list', '--account', accountId, ...flags]
+  const held = await holdUp(t, 'update on imports', { when: 'new.rows_done > 1500' })
   const child = startSvc(t, args)
   let log = ''
   child.stderr.setEncoding('utf8').on('data', (text) => {
@@ -42,11 +44,11 @@ export const interruptImport = async (
         [accountId],
       )
     )[0]
-  await eventually(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended too early: ${log}`)
-    return ((await read())?.rows ?? 0) >= 1500
-  })
+  const early = ended.then(() => Promise.reject(new Error(`It ended too early: ${log}`)))
+  early.catch(() => {})
+  await Promise.race([held.reached(), early])
   child.kill(signal)
+  await (signal === 'SIGKILL' ? held.end() : held.release())
   const [status] = await ended
   // The server ends the sessions of a killed process a moment later, and may commit one more batch by then.
   const sessions = 'select from pg_stat_activity where datname = current_database() and application_name like $1'
