@@ -34,11 +34,12 @@ const bodyOf = async (data: string | undefined, out: Output): Promise<string | n
 /** Reads the API key from the environment: flags never take secrets. */
 const readKey = async (): Promise<string | null> => {
   const { SVC_API_KEY: key, SVC_API_KEY_FILE: file } = process.env
-  if (key) return key
-  if (!file) return null
+  if (!file) return key || null
   const text = await readInput(file, 'SVC_API_KEY_FILE').catch((error: Error) => {
     throw new Problem('configuration', error.message)
   })
+  if (key && key !== text.trim())
+    throw new Problem('configuration', 'SVC_API_KEY and SVC_API_KEY_FILE have different values: set only one')
   return text.trim()
 }
 

@@ -115,7 +115,9 @@ const collect = (env: Environment, faults: string[]): Environment => {
     const file = env[`${name}_FILE`]
     if (!file) continue
     try {
-      found[name] ??= readFileSync(file, 'utf8').trim()
+      const text = readFileSync(file, 'utf8').trim()
+      found[name] ??= text
+      if (found[name] !== text) faults.push(`${name} and ${name}_FILE have different values: set only one`)
     } catch {
       faults.push(`${name}_FILE names a file that can't be read`)
     }
@@ -287,7 +289,11 @@ export const daemonConfig = (config: Config, env: Environment = process.env): Co
 
 /** Returns the configuration without a secret. It neither reads nor creates the secret or the data folder. */
 export const readPlaces = (env: Environment = process.env): Omit<Config, 'secret'> => {
-  const { secret: _, ...config } = readConfig({ ...env, SVC_SECRET: 'placeholder, removed below' })
+  const { secret: _, ...config } = readConfig({
+    ...env,
+    SVC_SECRET: 'placeholder, removed below',
+    SVC_SECRET_FILE: undefined,
+  })
   return config
 }
 

@@ -30,8 +30,10 @@ type Environment = Record<string, string | undefined>
 const developmentDefaults = { SVC_ALLOW_PRIVATE_WEBHOOKS: '127.0.0.0/8,::1/128' }
 
 const configOf = (env: Environment, defaults: Environment = {}): Config => {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value))
-  return { ...readConfig({ ...developmentDefaults, ...defaults, ...given }), logFormat: 'text' }
+  const unset = Object.entries({ ...developmentDefaults, ...defaults }).filter(
+    ([name]) => !env[name] && !env[`${name}_FILE`],
+  )
+  return { ...readConfig({ ...env, ...Object.fromEntries(unset) }), logFormat: 'text' }
 }
 
 /**

@@ -84,6 +84,21 @@ test('all invalid settings are reported at once: exit 4', async () => {
   expect(ran.stderr).toMatch(/SVC_PORT.*SVC_LOG_LEVEL/)
 })
 
+test('a secret and its file are refused if they differ, and taken if they do not', async () => {
+  const file = join(folder, 'another')
+  await writeFile(file, 'the secret of the file\n')
+  const both = (secret: string) => ({ SVC_DATA_DIR: folder, SVC_SECRET: secret, SVC_SECRET_FILE: file })
+  const ran = await svc({ env: { ...both('the secret of the variable'), SVC_PORT: 'x' } }, ['config'])
+  expect([ran.status, ran.stderr]).toEqual([
+    4,
+    expect.stringMatching(/SVC_SECRET and SVC_SECRET_FILE have different values.*SVC_PORT/),
+  ])
+  expect(await settings(both('the secret of the file'))).toMatchObject({ SVC_SECRET: ['set', 'environment'] })
+  const env = { SVC_API_KEY: 'one', SVC_API_KEY_FILE: file }
+  const called = await svc({ env: {} }, ['api', 'GET', '/lists'], { env })
+  expect([called.status, called.stderr]).toEqual([4, expect.stringContaining('SVC_API_KEY_FILE have different')])
+})
+
 test.each([
   ...['x', '-1', '65536', '99999999999'].map((value) => ['SVC_PORT', value, '0 to 65535']),
   ...['-1', '1.5', '1000000000', '1e3'].map((value) => ['SVC_RATE_LIMIT', value, '0 to 999999999']),
