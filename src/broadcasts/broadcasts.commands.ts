@@ -73,7 +73,7 @@ const emails = (count: number) => quantity(count, 'email')
 
 /** Shows a progress bar on stderr: the share of the recipients that `done` counts. */
 const watch = ({ progress, work }: Context, id: string, done: (view: BroadcastView) => number) => {
-  const bar = progress('emails')
+  const bar = progress('email')
   return {
     async look(): Promise<BroadcastView> {
       const { showBroadcast } = await import('./broadcasts.ts')

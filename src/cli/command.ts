@@ -61,8 +61,8 @@ export interface Context {
    * Calls `look` at each notice on a channel of the database and every second, until the user interrupts it (exit 0).
    */
   follow(channel: string, look: () => Promise<void>): Promise<void>
-  /** Returns a progress bar on stderr; with -q it shows nothing. */
-  progress(noun: string): Progress
+  /** Returns a progress bar on stderr, of rows that are each called `one`; with -q it shows nothing. */
+  progress(one: string): Progress
   /** Runs long work with that bar. `total` is the number of rows that `onRows` counts up to, or null if it is unknown. */
   withProgress<T>(noun: string, total: number | null, run: (onRows: (rows: number) => void) => Promise<T>): Promise<T>
   /** Runs a unit of work of that account and rolls it back: finds what a change would do, for `--dry-run` and questions. */

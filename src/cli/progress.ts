@@ -1,3 +1,4 @@
+import { quantity } from '../lib/quantity.ts'
 import { isAsciiOnly, meter } from './draw/draw.ts'
 
 /** How far long work has come. `fraction` is the completed part, 0 to 1; null if the total is unknown. */
@@ -30,12 +31,10 @@ const duration = (seconds: number): string => {
   return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`
 }
 
-const count = (value: number): string => Math.round(value).toLocaleString('en')
-
-/** Shows the progress of long work, its rate and the remaining time: a bar on a terminal, otherwise lines. */
+/** Shows the progress of long work, its rate and the remaining time: a bar on a terminal, otherwise lines. `one` is one row of it. */
 export const createProgress = (
   screen: Screen,
-  noun: string,
+  one: string,
   clock: () => number = () => performance.now(),
   isAscii = isAsciiOnly(process.env),
 ): Progress => {
@@ -45,7 +44,8 @@ export const createProgress = (
   let isDrawn = false
   const describe = ({ rows, fraction }: Position, now: number): string => {
     const seconds = (now - startedAt) / 1000
-    const parts = [`${count(rows)} ${noun}`, `${count((rows - (first?.rows ?? 0)) / seconds)} ${noun}/s`]
+    const rate = Math.round((rows - (first?.rows ?? 0)) / seconds)
+    const parts = [quantity(rows, one), `${quantity(rate, one)}/s`]
     if (fraction !== null) {
       const gone = fraction - (first?.fraction ?? 0)
       const share = `${Math.floor(fraction * 100)} %`

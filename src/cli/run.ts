@@ -234,7 +234,7 @@ const createContext = (
     operate: (run) => context.app.operate(actor, run),
     follow: async (channel, look) => (await import('./follow.ts')).follow(context, channel, look),
     pages: (...list) => showPages(context, ...list),
-    progress: (noun) => (out.format === 'ids' ? noProgress : createProgress(process.stderr, noun)),
+    progress: (one) => (out.format === 'ids' ? noProgress : createProgress(process.stderr, one)),
     withProgress: async (noun, total, run) => {
       const bar = context.progress(noun)
       const fraction = (rows: number) => (total === null ? null : Math.min(1, rows / Math.max(total, 1)))

@@ -174,7 +174,7 @@ export const commands: CommandList = [
       const rejects = flags.rejects === undefined || dryRun ? null : createWriteStream(flags.rejects)
       rejects?.write(csvLine(['line', 'email', 'reason']))
       const reasons = await createReasonCounts()
-      const bar = progress('rows')
+      const bar = progress('row')
       const { size, bytesRead } = table.source
       const { counts, unknown } = await importSuppressions(work, table, {
         defaultReason,

@@ -227,7 +227,11 @@ const broadcasts = async ({ work }: Context) => {
 const imports = async ({ work }: Context) => {
   const { listImports } = await import('../contacts/contacts.ts')
   const { rows } = await work((w) => listImports(w, newest))
-  return rows.map(({ id, file, status, rows: done }) => ({ value: id, name: file, about: `${status}, ${done} rows` }))
+  return rows.map(({ id, file, status, rows: done }) => ({
+    value: id,
+    name: file,
+    about: `${status}, ${quantity(done, 'row')}`,
+  }))
 }
 
 const senders = async ({ work }: Context) => {
@@ -245,8 +249,8 @@ const plans = async ({ operate }: Context) => {
   return (await operate(listPlans)).map(({ name, contacts, sends }) => ({
     value: name,
     about: [
-      `${contacts?.toLocaleString('en') ?? 'any number of'} contacts`,
-      sends && `${sends.toLocaleString('en')} emails a month`,
+      contacts === null ? 'contacts without limit' : quantity(contacts, 'contact'),
+      sends && `${quantity(sends, 'email')} a month`,
     ]
       .filter(Boolean)
       .join(', '),

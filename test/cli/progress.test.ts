@@ -8,7 +8,7 @@ const shown = (
   let now = 0
   const written: string[] = []
   const screen = { isTTY, write: (text: string) => written.push(text) > 0 }
-  const progress = createProgress(screen, 'rows', () => now)
+  const progress = createProgress(screen, 'row', () => now)
   for (const [ms, rows, fraction] of steps) {
     now = ms
     progress.update({ rows, fraction })
@@ -45,4 +45,13 @@ test('without a known total there is no percentage and no remaining time; earlie
     [6000, 1000, null],
   ] as const
   expect(shown(false, [...steps])).toEqual(['1,000 rows, 100 rows/s\n'])
+})
+
+test('one row is not called rows', () => {
+  const steps = [
+    [0, 0, null],
+    [6000, 1, null],
+    [12_000, 12, null],
+  ] as const
+  expect(shown(false, [...steps])).toEqual(['1 row, 0 rows/s\n', '12 rows, 1 row/s\n'])
 })

@@ -8,7 +8,7 @@ import { Problem } from '../../lib/problem.ts'
 import { quantity } from '../../lib/quantity.ts'
 import type { Sql } from '../../store/database.ts'
 
-const progressOf = (context: Context) => (context.out.format === 'ids' ? null : createProgress(process.stderr, 'rows'))
+const progressOf = (context: Context) => (context.out.format === 'ids' ? null : createProgress(process.stderr, 'row'))
 
 /** Prints the remark if the user interrupted the command; otherwise throws the error. */
 const unlessStopped = ({ out, signal }: Context, error: unknown, what: string): void => {

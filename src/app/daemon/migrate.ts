@@ -65,7 +65,7 @@ export const shownPlan = ({ steps, daemons, ...plan }: Plan): Record<string, unk
 interface Reporting {
   force: boolean
   note: (text: string) => void
-  progress: (noun: string) => Progress
+  progress: (one: string) => Progress
 }
 
 /**
@@ -83,7 +83,7 @@ export const migrateUnderDaemons = async (
       `${quantity(stopping.length, 'daemon')} can't work with the new schema: ${stopping.map(nameOf).join(', ')}`,
       { hint: 'stop them, then svc db migrate; --force migrates anyway' },
     )
-  const rows = progress('rows')
+  const rows = progress('row')
   try {
     return await migrate(database, databaseUrl, {
       onStep: ({ migrations, text, rows: done, total }) => {

@@ -3,6 +3,7 @@ import { newId } from '../../lib/ids.ts'
 import { lockClasses } from '../../lib/locks.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
 import { conflict, noSuch, Problem } from '../../lib/problem.ts'
+import { quantity } from '../../lib/quantity.ts'
 import { type RowOf, typed } from '../../store/column-types.ts'
 import { sqlOn } from '../../store/database.ts'
 import { inEpochMs } from '../../store/epoch-ms.ts'
@@ -173,10 +174,8 @@ const checkpointConflict = async ({ sql, accountId }: AccountSql, id: string, ro
   if (row && row.rows < rowsDone)
     return new Problem(
       'unavailable',
-      `The database crashed and lost the last batches: the first ${row.rows} rows are imported`,
-      {
-        hint: `svc imports resume ${id}`,
-      },
+      `The database crashed and lost the last batches: it has ${quantity(row.rows, 'row')} of the import`,
+      { hint: `svc imports resume ${id}` },
     )
   return conflict(`Another process is running the import ${id}`, { hint: `svc imports show ${id}` })
 }

@@ -88,7 +88,7 @@ const openSource = async ({ signal }: Context, file: string): Promise<{ source: 
 
 /** Shows the progress on stderr. The rate counts the rows after `rowsBefore`. */
 const watch = ({ progress }: Context, source: Source, rowsBefore = 0) => {
-  const bar = progress('rows')
+  const bar = progress('row')
   const onBatch = (rows: number) =>
     bar.update({ rows, fraction: source.size ? Math.min(1, source.bytesRead() / source.size) : null })
   onBatch(rowsBefore)
