@@ -24,6 +24,7 @@ const override = (event: Node, path: string, text: string): void => {
   const last = keys.pop()!
   if (keys[0] !== 'data')
     throw new Problem('usage', `${shown(path)} is not inside data`, { hint: 'name it like data.deal.value' })
+  if (path === 'data.test') throw new Problem('usage', 'data.test stays true: it says that this is a test')
   let node: unknown = event
   for (const [depth, key] of [...keys, last].entries()) {
     if (!isNode(node) || !Object.hasOwn(node, key) || (Array.isArray(node) && key === 'length')) {

@@ -61,6 +61,11 @@ describe('values set by --set in a sample', () => {
     )
   })
 
+  test('the mark of a test can not be changed', () => {
+    for (const value of ['false', 'true', '""'])
+      expect(() => overrideData(event, [['data.test', value]])).toThrow('data.test stays true')
+  })
+
   test('data from a file replaces data and keeps test: true', () => {
     expect(replaceData(event, { any: 1 })).toEqual({ ...event, data: { any: 1, test: true } })
     expect(replaceData(contact, { any: 1 })).toEqual({ ...contact, data: { any: 1 } })
