@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { buildProgram } from '../../src/cli/program.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { connectionName } from '../../src/store/processes.ts'
 import { loadCommands, loadLists } from '../../src/tools/commands.ts'
 import { startApp, useApp } from '../support/app.ts'
 import { svc, useOneApp } from '../support/cli.ts'
@@ -256,6 +258,17 @@ describe('exit statuses', () => {
     const ran = await svc(t, ['db', 'reset', '--dry-run', '--json'])
     expect(ran.status).toBe(0)
     expect(ran.json).toMatchObject({ dryRun: true })
+    expect(ran.json).not.toHaveProperty('daemons')
+  })
+
+  test('db reset names the daemons that use the database', async () => {
+    const daemon = openDatabase(t.url, { max: 1, name: connectionName('svc daemon', '9.9.9') })
+    await daemon.sql('select 1')
+    const named = expect.stringMatching(new RegExp(`^process ${process.pid} on .+ \\(svc 9\\.9\\.9\\)$`))
+    expect((await svc(t, ['db', 'reset', '--dry-run', '--json'])).json.daemons).toEqual([named])
+    const asked = await svc(t, ['db', 'reset'])
+    expect(asked).toMatchObject({ status: 2, stderr: expect.stringMatching(/, which is in use: process \d+ on /) })
+    await daemon.close()
   })
 
   test('an unavailable database is exit 7, invalid settings exit 4', async () => {

@@ -156,8 +156,11 @@ export const commands: CommandList = [
       const app = await open()
       try {
         const [row] = await app.database.sql(readName)
-        const planned = { database: row?.name }
-        if (!(await confirm(`delete everything in the database ${row?.name}`, options, planned))) return
+        const { nameOf, readDaemons } = await import('./migrate.ts')
+        const daemons = (await readDaemons(app.database)).map(nameOf)
+        const planned = { database: row?.name, ...(daemons.length > 0 && { daemons }) }
+        const used = daemons.length > 0 ? `, which is in use: ${daemons.join(', ')}` : ''
+        if (!(await confirm(`delete everything in the database ${row?.name}${used}`, options, planned))) return
         const { migrate, resetSchema } = await import('../../store/schema.ts')
         await resetSchema(app.database)
         out.one({ applied: await migrate(app.database, app.databaseUrl) })

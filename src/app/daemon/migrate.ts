@@ -27,7 +27,7 @@ interface Plan {
  * Returns the connected daemons. Pending migrations are unknown to each of them, because a daemon starts only on a schema with all
  * migrations that it knows.
  */
-const readDaemons = async ({ sql }: Database, pending: readonly string[]): Promise<ConnectedDaemon[]> => {
+export const readDaemons = async ({ sql }: Database, pending: readonly string[] = []): Promise<ConnectedDaemon[]> => {
   const classes = await Promise.all(pending.map(loadMigration))
   const isAdditive = classes.every(({ change }) => change === 'expand')
   const processes = await readProcesses(sql)
@@ -40,7 +40,8 @@ const readDaemons = async ({ sql }: Database, pending: readonly string[]): Promi
     })
 }
 
-const nameOf = ({ pid, host, version }: ConnectedDaemon): string =>
+/** Returns how a message names a daemon. */
+export const nameOf = ({ pid, host, version }: ConnectedDaemon): string =>
   `process ${pid} on ${host} (${version === null ? 'an older version' : `svc ${version}`})`
 
 export const planOf = async (database: Database): Promise<Plan> => {
