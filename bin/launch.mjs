@@ -22,7 +22,7 @@ const ownNode = () => {
 
 /**
  * Runs the program in a child process, and exits with its status. Signals are forwarded. A terminal also signals the child
- * directly; src/cli/interruption.ts counts both signals as one keystroke.
+ * directly; src/cli/interruption.ts counts both signals as one keystroke. The channel tells the child if this process is killed.
  *
  * @param {string} node
  * @param {string} program
@@ -30,7 +30,10 @@ const ownNode = () => {
 const runWith = (node, program) => {
   // The path that was typed, for the commands that svc suggests (src/cli/next.ts).
   const env = { ...process.env, SVC_STARTED_AS: process.argv[1] }
-  const child = spawn(node, [program, ...process.argv.slice(2)], { stdio: 'inherit', env })
+  const child = spawn(node, [program, ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env,
+  })
   for (const name of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) process.on(name, () => child.kill(name))
   child.on('exit', (status, signal) =>
     process.exit(status ?? 128 + constants.signals[/** @type {NodeJS.Signals} */ (signal)]),

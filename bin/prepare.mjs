@@ -33,6 +33,11 @@ const cacheFolder = () => {
  * cache.
  */
 export const prepareProcess = () => {
+  // Whoever kills launch.mjs, which no signal of theirs reaches here, means this process.
+  if (process.channel && process.env.SVC_STARTED_AS) {
+    process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+    process.channel.unref()
+  }
   // Other users must not be able to write our files, whatever the umask is: neither data nor the compile cache.
   process.umask(process.umask() | 0o022)
   // Node lets FORCE_COLOR take precedence, with a warning.

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -62,4 +65,24 @@ test('hints use npx svc if npx started it, and completion names the missing step
 test('hints use svc if a process manager started bin/svc.ts', async () => {
   const line = `${process.execPath} ${join(root, 'bin/svc.ts')} lists zzzzzz`
   expect(await run(line)).toEqual(misuse('svc'))
+})
+
+test('under an older Node, the process that svc started ends with it, also by kill -9', async () => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const older = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.0.0" } })'
+  const args = ['--import', `data:text/javascript,${older}`, join(root, 'bin/svc.mjs'), 'api', 'GET', '/lists']
+  const env = { ...inherited(), SVC_DATA_DIR: join(folder, 'data'), SVC_PUBLIC_URL: url }
+  const asked = once(server, 'request')
+  const child = spawnInTest(process.execPath, args, { env })
+  const closed = once(child, 'close')
+  child.stdout.resume()
+  child.stderr.resume()
+  await asked
+  process.kill(child.pid!, 'SIGKILL')
+  // The output is open as long as one of the two processes lives.
+  expect(await closed).toEqual([null, 'SIGKILL'])
+  server.closeAllConnections()
+  server.close()
 })
