@@ -80,7 +80,7 @@ const withJson = <T extends Omit<Ran, 'json'>>(ran: T): T & Pick<Ran, 'json'> =>
   Object.defineProperty(ran, 'json', { get: () => JSON.parse(ran.stdout) }) as T & Pick<Ran, 'json'>
 
 /** What a command without a terminal says of its progress: on a slow machine a migration takes longer than 5 s. */
-export const progressLines = /^(?:(?:\d+ %|[\d,]+ rows), [^\n]*\n)*$/
+export const progressLines = /^(?:(?:\d+ %|[\d,]+ rows?), [^\n]*\n)*$/
 
 const host = join(import.meta.dirname, 'cli.host.ts')
 const idle: ChildProcess[] = []
