@@ -14,6 +14,7 @@ import {
   setStageKind,
   showDeal,
 } from '../../src/deals/deals.ts'
+import { isBusy } from '../../src/store/database.ts'
 import type { Work } from '../../src/store/work.ts'
 import { useAccount, useApp } from '../support/app.ts'
 import { countsOf, untilLocked } from '../support/database.ts'
@@ -75,7 +76,8 @@ test('concurrent units that move several deals, single moves, erasures, kind cha
           done[name] = (done[name] ?? 0) + 1
         },
         (error) => {
-          if (!['not_found', 'invalid', 'conflict'].includes(error.kind)) faults.push(error)
+          // A busy machine makes waits for locks take too long (503 for a client). Deadlocks are counted.
+          if (!['not_found', 'invalid', 'conflict'].includes(error.kind) && !isBusy(error)) faults.push(error)
         },
       )
     }
@@ -109,7 +111,7 @@ test('concurrent units that move several deals, single moves, erasures, kind cha
       key: account.key,
       body: { stageId: stage.id, title: `Title ${random(1000)}` },
     })
-    if (status >= 500) faults.push(status)
+    if (status >= 500 && status !== 503) faults.push(status)
   }
   const park = async () => {
     await inWork((work) => addStage(work, 'Sales', { name: 'Parking', kind: 'open' })).catch(() => {})
