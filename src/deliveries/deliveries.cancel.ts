@@ -4,27 +4,30 @@ import type { EndedDelivery } from './deliveries.entities.ts'
 
 const kept = 'account_id, id, target_id, key, type, body, tries, attempts, created_at'
 
-/** Returns common table expressions that move pending deliveries to history; `gone` has them. `doomed` selects their `account_id` and `id`. */
-export const cancelled = (doomed: string) => `
-  doomed as materialized (
-    ${doomed}
-  ), gone as (
-    delete from pending_deliveries p using doomed d where p.account_id = d.account_id and p.id = d.id returning p.*
+/** Returns common table expressions that move the pending deliveries which `deletion` deletes, and returns whole, to history; `gone` has them. */
+export const movedToHistory = (deletion: string) => `
+  gone as (
+    ${deletion}
   ), moved as (
     insert into ended_deliveries (${kept}, claim, status, finished_at)
     select ${kept}, claim + 1, 'cancelled', clock.now from gone, (select svc_now() as now) clock
   )`
 
+/** Returns common table expressions that move pending deliveries to history; `gone` has them. `doomed` selects their `account_id` and `id`. */
+export const cancelled = (doomed: string) => `
+  doomed as materialized (
+    ${doomed}
+  ), ${movedToHistory('delete from pending_deliveries p using doomed d where p.account_id = d.account_id and p.id = d.id returning p.*')}`
+
 /**
- * Declares a statement that cancels the pending deliveries `p` of the account that match, and returns their `count`. A running
- * attempt no longer finds the row of its claim, so its result is not recorded. `where` is SQL that names `:ids`.
+ * The same for a batch of many, which is repeated: `locked` selects the ctids of rows as `row`, for update, and skips locked ones. It
+ * also leaves a row that was changed after the statement began. If the queue was empty at the last analyze, the planner joins by
+ * comparing all of its rows with all of the batch: 20,000 deliveries took 51 s, and by their ctids 0.5 s.
  */
-export const cancelWhere = (name: string, where: string) =>
-  statement(
-    name,
-    { row: { count: 'int8' }, parameters: { accountId: 'text', ids: '_text' } },
-    `with ${cancelled(`select account_id, id from pending_deliveries p where p.account_id = :accountId and ${where}`)} select count(*) as count from gone`,
-  )
+export const cancelledRows = (locked: string) => `
+  locked as materialized (
+    ${locked}
+  ), ${movedToHistory('delete from pending_deliveries where ctid = any(array(select row from locked)) returning *')}`
 
 /** The end of a delivery that a caller waits for. */
 export interface CallEnd {
@@ -41,7 +44,14 @@ export const notifyEnded = async (work: Work, ended: readonly CallEnd[]): Promis
   for (const listener of await work.listeners()) await listener.deliveriesEnded?.(work, ended)
 }
 
-const cancelUnlocked = cancelWhere('cancel-calls', 'p.id = any(:ids) for update skip locked')
+// A running attempt no longer finds the row of its claim, so its result is not recorded.
+const cancelUnlocked = statement(
+  'cancel-calls',
+  { row: { count: 'int8' }, parameters: { accountId: 'text', ids: '_text' } },
+  `with ${cancelled(`
+    select account_id, id from pending_deliveries where account_id = :accountId and id = any(:ids) for update skip locked`)}
+  select count(*) as count from gone`,
+)
 
 /**
  * Cancels those of the deliveries that are still pending, without notifying the listeners: the caller no longer waits for them.

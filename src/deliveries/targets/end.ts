@@ -8,7 +8,7 @@ import type { Sql } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
-import { cancelWhere } from '../deliveries.cancel.ts'
+import { movedToHistory } from '../deliveries.cancel.ts'
 import { deliveryTargets } from '../deliveries.columns.ts'
 import { announceTargetsChanged } from '../deliveries.notices.ts'
 
@@ -98,13 +98,27 @@ export const deleteTarget = async (work: Work, id: string): Promise<number> => {
 export const reviveTarget = async (work: Work, id: string): Promise<void> => {
   const { sql, accountId } = work
   await lockTargets(sql, accountId, [id])
-  for (let count = atOnce; count === atOnce; ) count = await cancelPending(work, [id])
+  for (let count = atOnce; count >= atOnce; ) count = await cancelPending(work, [id])
   await sql(revive, { accountId, id })
 }
 
-const cancelSome = cancelWhere('cancel-deliveries-of-targets', `p.target_id = any(:ids) limit ${atOnce} for update`)
+// Joined with the ids of the batch, 10,000 of 20,000 deliveries took 51 s if the queue was empty at the last analyze.
+const cancelSome = statement(
+  'cancel-deliveries-of-targets',
+  { row: { count: 'int8' }, parameters: { accountId: 'text', ids: '_text' } },
+  `with ${movedToHistory(`
+    delete from pending_deliveries
+    where account_id = :accountId and target_id = any(:ids) and due_at <= coalesce((
+      select due_at from pending_deliveries where account_id = :accountId and target_id = any(:ids)
+      order by due_at offset ${atOnce - 1} limit 1
+    ), 'infinity') returning *`)}
+  select count(*) as count from gone`,
+)
 
-/** Cancels at most 10,000 pending deliveries of targets that the caller has ended; the jobs cancel the rest. Returns the number. */
+/**
+ * Cancels the first 10,000 pending deliveries of targets that the caller has ended, and those that are due at the same time as the last
+ * of them; the jobs cancel the rest. Returns the number.
+ */
 const cancelPending = async (work: Work, ids: readonly string[]): Promise<number> => {
   const [row] = await work.sql(cancelSome, { accountId: work.accountId, ids })
   announceTargetsChanged(work, ids)

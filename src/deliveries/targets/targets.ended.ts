@@ -3,15 +3,15 @@ import { typed } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
 import type { App } from '../../store/work.ts'
-import { cancelled, notifyEnded } from '../deliveries.cancel.ts'
+import { cancelledRows, notifyEnded } from '../deliveries.cancel.ts'
 
 const leftoverBatch = 1000
 
 const cancelBatch = preparedStatement(
   'cancel-leftovers',
   { row: { count: 'int8', last: 'text?' }, parameters: { id: 'text', since: typed<string>('timestamptz') } },
-  `with ${cancelled(`
-    select account_id, id
+  `with ${cancelledRows(`
+    select ctid as row
     from pending_deliveries
     where target_id = :id
       and due_at >= :since::timestamptz
@@ -72,7 +72,7 @@ export const findLeftovers = async (
 const cancelMissing = statement(
   'cancel-deliveries-without-target',
   { row: { id: 'text', attempts: 'int4' }, parameters: { accountId: 'text', id: 'text' } },
-  `with ${cancelled(`select account_id, id from pending_deliveries where account_id = :accountId and target_id = :id
+  `with ${cancelledRows(`select ctid as row from pending_deliveries where account_id = :accountId and target_id = :id
      and not exists (select from delivery_targets where id = :id) limit ${leftoverBatch} for update skip locked`)}
    select id, jsonb_array_length(attempts) as attempts from gone`,
 )

@@ -49,8 +49,8 @@ const trigger = { kind: 'list-added', list: 'Leads' }
 /** Stops the engine after it has written `steps` more steps. */
 const holdAfter = (steps: number) => holdUp(target, 'insert on journey_step_log', { after: steps })
 
-test('killed twice in the middle of 100 runs: each step is done once, and each end emits one event', async () => {
-  const total = 100
+test('killed twice in the middle of 200 runs: each step is done once, and each end emits one event', async () => {
+  const total = 200
   await bench.list('Customers')
   await bench.stages()
   await bench.subscribe('journey.completed')
@@ -67,7 +67,7 @@ test('killed twice in the middle of 100 runs: each step is done once, and each e
   })
   await bench.add(listId, emails(total))
   const stepsAtDeath: number[] = []
-  for (const steps of [150, 250]) {
+  for (const steps of [300, 500]) {
     const held = await holdAfter(steps)
     const engine = await startJob(target, 'journeys')
     await held.reached()
@@ -94,7 +94,7 @@ test('killed twice in the middle of 100 runs: each step is done once, and each e
 })
 
 test('killed together with a deletion of its journey: no run does another step, and all end as cancelled', async () => {
-  const total = 100
+  const total = 200
   await bench.stages()
   const journey = await bench.apply({
     name: 'J',
