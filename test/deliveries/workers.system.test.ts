@@ -124,6 +124,9 @@ describe('the death of a worker', () => {
   })
 })
 
+/** A worker has at most this many posts to an endpoint in flight. */
+const inFlight = 64
+
 test('if a worker freezes for 20 s, another one delivers its claims, its late results change nothing, and it continues', async () => {
   receiver.always({ delayMs: 100 })
   await subscribe(t.app, account.id, receiver.url)
@@ -145,8 +148,8 @@ test('if a worker freezes for 20 s, another one delivers its claims, its late re
     const rows = await t.app.sql('select from workers where id > $1 or seen_at > $2', [id, seenAt])
     return rows.length > 1
   })
-  // Posts in flight may be repeated; waiting deliveries are not.
-  expect(receiver.requests).toHaveLength(posts)
+  // Posts in flight may be repeated, of which some may not have arrived when it froze; waiting deliveries are not.
+  expect(receiver.requests.length - posts).toBeLessThanOrEqual(inFlight)
   expect(repeatsOf(receiver)).toBeLessThanOrEqual(had)
   const rows = await deliveriesOf(t.app, account.id)
   expect(rows.filter(({ attempts }) => attempts.length !== 1)).toEqual([])
