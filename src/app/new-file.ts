@@ -3,6 +3,7 @@ import {
   closeSync,
   createWriteStream,
   existsSync,
+  fstatSync,
   openSync,
   readdirSync,
   renameSync,
@@ -50,8 +51,8 @@ const sweepParts = (file: string): void => {
 const openPart = (file: string): { part: string; lock: number } => {
   const part = `${file}.${randomBytes(4).toString('hex')}.part`
   const lock = openSync(part, 'wx', 0o600)
-  if (lockOpen(lock) !== false) return { part, lock }
-  // Another command looks at this moment whether the file is one of a killed command.
+  if (lockOpen(lock) !== false && fstatSync(lock).nlink > 0) return { part, lock }
+  // Another command took the file for one of a killed command before it was locked.
   closeSync(lock)
   rmSync(part, { force: true })
   return openPart(file)
