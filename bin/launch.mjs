@@ -22,7 +22,8 @@ const ownNode = () => {
 
 /**
  * Runs the program in a child process, and exits with its status. Signals are forwarded. A terminal also signals the child
- * directly; src/cli/interruption.ts counts both signals as one keystroke. The channel tells the child if this process is killed.
+ * directly; src/cli/interruption.ts counts both signals as one keystroke. If this process is killed, the IPC
+ * channel closes and the child ends.
  *
  * @param {string} node
  * @param {string} program

@@ -33,7 +33,7 @@ const cacheFolder = () => {
  * cache.
  */
 export const prepareProcess = () => {
-  // Whoever kills launch.mjs, which no signal of theirs reaches here, means this process.
+  // A launch.mjs that is killed with SIGKILL can't forward the signal. This process ends with it.
   if (process.channel && process.env.SVC_STARTED_AS) {
     process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
     process.channel.unref()

@@ -291,7 +291,7 @@ export const daemonConfig = (config: Config, env: Environment = process.env): Co
 export const readPlaces = (env: Environment = process.env): Omit<Config, 'secret'> => {
   const { secret: _, ...config } = readConfig({
     ...env,
-    SVC_SECRET: 'placeholder, removed below',
+    SVC_SECRET: 'not used, and not in the result',
     SVC_SECRET_FILE: undefined,
   })
   return config

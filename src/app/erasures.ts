@@ -33,7 +33,7 @@ const append = (file: string, text: string, begin: string, hint: string): void =
 }
 
 /**
- * Creates the list of a daemon if there is none. A list that a command of root began could be written by root only. Throws Problem
+ * Creates the list of a daemon if there is none: if a command of root created it, only root could write it. Throws Problem
  * `configuration` if it can't be written.
  */
 export const beginErasures = ({ erasuresFile: file }: Keeper): void => {
@@ -54,7 +54,7 @@ export const recordErasures = ({ erasuresFile: file, secret }: Keeper): Listener
         async contactsRemoved({ sql, accountId }, { listId, email }) {
           if (listId !== undefined || email === undefined) return
           const [time] = await sql(readTime)
-          // It begins a line of its own, because a full disk may have cut off the one before.
+          // It begins with a line break, because a full disk may have cut off the line before.
           const line = `\n${time!.at.toISOString()} ${markOf(secret)} ${hasherOf(secret)(accountId, email)}\n`
           append(
             file,
@@ -68,7 +68,7 @@ export const recordErasures = ({ erasuresFile: file, secret }: Keeper): Listener
 /** The lines of a list of erasures. */
 export type ErasureList = readonly string[]
 
-/** Returns the list, or null if there is no file. Throws Problem `kind` if it can't be read, or is no list. */
+/** Returns the list, or null if there is no file. Throws Problem `kind` if it can't be read, or is not a list. */
 export const readErasures = (file: string | null, kind: 'usage' | 'configuration'): ErasureList | null => {
   if (file === null) return null
   let text: string
@@ -81,7 +81,7 @@ export const readErasures = (file: string | null, kind: 'usage' | 'configuration
   }
   const lines = text.split(/\r?\n/)
   if (text.trim() !== '' && !lines.some((line) => /^\S+Z [0-9a-f]{16} [0-9a-f]{64}$/.test(line)))
-    throw new Problem(kind, `${file} is no list of erasures`)
+    throw new Problem(kind, `${file} is not a list of erasures`)
   return lines
 }
 

@@ -11,7 +11,7 @@ const secretFile = (dataDir: string): string => join(dataDir, 'secret')
 /** Returns the secret in the data folder, or null if there is none. */
 export const findSecret = (dataDir: string): string | null => readInside(secretFile(dataDir))?.trim() ?? null
 
-/** The refusal of a database without its secret: a new one could open nothing in it, and would look like its own. */
+/** Returns the Problem of a database without its secret. A new secret could decrypt nothing in it. */
 export const lostSecret = (dataDir: string) =>
   new Problem('configuration', `SVC_SECRET is not set, and ${dataDir} has no file secret`, {
     hint: 'set SVC_SECRET or SVC_SECRET_FILE as the daemon has it',
@@ -25,7 +25,7 @@ export const keptSecret = (dataDir: string): string => {
   const file = secretFile(dataDir)
   try {
     makeDataFolder(dataDir)
-    // Looked for first: a process that creates both at this moment writes the secret before the database.
+    // Checked before the secret: another process that is creating both writes the secret first.
     const isOld = hasCluster(dataDir)
     if (!existsSync(file)) {
       requirePrivate(dataDir)

@@ -50,7 +50,7 @@ const readMailbox = async (app: App, mailbox: DueMailbox, signal: AbortSignal, r
       }
       areMarked = (await box.markSeen(uid)) && areMarked
     }
-    if (!areMarked) throw new MailboxFailure('messages can’t be marked as seen: they are read again each minute')
+    if (!areMarked) throw new MailboxFailure('messages cannot be marked as seen: they are read again each minute')
   })
 }
 

@@ -100,7 +100,7 @@ export const onScreen = async (signal: AbortSignal, run: (screen: Screen) => Pro
 const unavailableText = 'The database is not available'
 /** A database that has not answered for this long is not available. */
 const silentMs = 10_000
-/** A read that takes longer does not keep keys waiting. */
+/** During a read that takes longer, keys are handled. */
 const briefMs = 200
 
 /**
@@ -150,7 +150,7 @@ export const watchIn = async (
   }
 }
 
-/** As `watchIn`, full-screen. */
+/** Runs `watchIn` on the full screen. */
 export const watchOnScreen = (
   signal: AbortSignal,
   ...watched: [everyMs: number, read: Parameters<typeof watchIn>[3]]

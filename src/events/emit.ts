@@ -15,7 +15,8 @@ declare module '../store/work.ts' {
     /** Which events it receives. Without it, the listener receives none. */
     readonly events?: {
       /**
-       * An SQL expression of type text[]: the receivers of the events of the type `:type` of the account `:accountId`. An event without receivers is not built.
+       * An SQL expression of type text[]: the receivers of the events of the type `:type` of the account `:accountId`. An event
+       * without receivers is not built.
        */
       readonly receivers: string
       /** Handles events of one type, which all have these receivers. */

@@ -9,12 +9,12 @@ export const byName = <Key extends PropertyKey>(key: Key) => {
     collator().compare(a[key], b[key])
 }
 
-/** A name of several things is refused with this many of their ids, so statements read one more. */
+/** The error about an ambiguous name shows this many ids. Statements read one more. */
 export const shownIds = 5
 
 /**
- * Returns the one of `found` whose id is `ref`, otherwise the only one, whose `property` it is. `list` is the command that lists them all.
- * Throws Problem `not_found`, or `conflict` with the ids if there are several.
+ * Returns the row of `found` whose id is `ref`, otherwise the only row, which has it as its `property`. `list` is the command that
+ * lists all rows. Throws Problem `not_found`, or `conflict` with the ids if there are several.
  */
 export const theOne = <Row extends { id: string }>(
   found: readonly Row[],

@@ -124,7 +124,7 @@ describe('the mailbox of an account', () => {
     ['says why it closes the connection', 'SELECT', 'BYE restarting', [], 'the server answered: restarting'],
     [
       ...(['marks no message', 'STORE', 'NO read-only', ['FETCH 1', 'STORE 1', 'FETCH 2', 'STORE 2']] as const),
-      'messages can’t be marked as seen: they are read again each minute',
+      'messages cannot be marked as seen: they are read again each minute',
     ],
   ])('whose server %s shows this in its status', async (_, command, answer, expected, error) => {
     const asked = await openServer('Subject: x\r\n\r\nThanks', command, answer)

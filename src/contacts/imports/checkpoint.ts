@@ -174,7 +174,7 @@ const checkpointConflict = async ({ sql, accountId }: AccountSql, id: string, ro
   if (row && row.rows < rowsDone)
     return new Problem(
       'unavailable',
-      `The database crashed and lost the last batches: it has ${quantity(row.rows, 'row')} of the import`,
+      `The database crashed and lost the last batches: it kept ${quantity(row.rows, 'row')} of the import`,
       { hint: `svc imports resume ${id}` },
     )
   return conflict(`Another process is running the import ${id}`, { hint: `svc imports show ${id}` })

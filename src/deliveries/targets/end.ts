@@ -102,7 +102,7 @@ export const reviveTarget = async (work: Work, id: string): Promise<void> => {
   await sql(revive, { accountId, id })
 }
 
-// Joined with the ids of the batch, 10,000 of 20,000 deliveries took 51 s if the queue was empty at the last analyze.
+// Without a join: if the queue was empty at the last analyze, the planner compares every pair of rows (51 s for 10,000 of 20,000).
 const cancelSome = statement(
   'cancel-deliveries-of-targets',
   { row: { count: 'int8' }, parameters: { accountId: 'text', ids: '_text' } },

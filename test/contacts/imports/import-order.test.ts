@@ -207,7 +207,7 @@ test('an import whose last batches are lost in a crash of the database reports i
   const writer = { app: t.app, accountId: account.id, actor: 'cli:test', signal: new AbortController().signal }
   const lost = {
     kind: 'unavailable',
-    message: 'The database crashed and lost the last batches: it has 0 rows of the import',
+    message: 'The database crashed and lost the last batches: it kept 0 rows of the import',
     detail: { hint: `svc imports resume ${importId}` },
   }
   await expect(writeBatches(writer, opened, batches()).next()).rejects.toMatchObject(lost)
