@@ -1,6 +1,7 @@
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
 import type { EndedDelivery } from './deliveries.entities.ts'
+import { announceTargetsChanged } from './deliveries.notices.ts'
 
 const kept = 'account_id, id, target_id, key, type, body, tries, attempts, created_at'
 
@@ -47,15 +48,22 @@ export const notifyEnded = async (work: Work, ended: readonly CallEnd[]): Promis
 // A running attempt no longer finds the row of its claim, so its result is not recorded.
 const cancelUnlocked = statement(
   'cancel-calls',
-  { row: { count: 'int8' }, parameters: { accountId: 'text', ids: '_text' } },
+  { row: { count: 'int8', targets: '_text' }, parameters: { accountId: 'text', ids: '_text' } },
   `with ${cancelled(`
     select account_id, id from pending_deliveries where account_id = :accountId and id = any(:ids) for update skip locked`)}
-  select count(*) as count from gone`,
+  select count(*) as count, array(select distinct target_id from gone) as targets from gone`,
 )
 
 /**
  * Cancels those of the deliveries that are still pending, without notifying the listeners: the caller no longer waits for them.
- * Skips a delivery whose result is just being recorded. Returns their number.
+ * Skips a delivery whose result is just being recorded. With `isManual` the jobs also return what they have claimed ahead of their
+ * posts to these targets, so that nothing cancelled is posted; events would do that too often. Returns their number.
  */
-export const cancelCalls = async ({ sql, accountId }: Work, ids: readonly string[]): Promise<number> =>
-  ids.length === 0 ? 0 : (await sql(cancelUnlocked, { accountId, ids }))[0]!.count
+export const cancelCalls = async (work: Work, ids: readonly string[], { isManual = false } = {}): Promise<number> => {
+  if (ids.length === 0) return 0
+  const { sql, accountId } = work
+  const [cancelled] = await sql(cancelUnlocked, { accountId, ids })
+  const { count, targets } = cancelled!
+  if (isManual) announceTargetsChanged(work, targets)
+  return count
+}

@@ -5,7 +5,7 @@ import type { Work } from '../store/work.ts'
 import { cancelled, notifyEnded } from './deliveries.cancel.ts'
 import { isErased } from './deliveries.erase.ts'
 import { branchesOf, type DeliveryFilter, matching } from './deliveries.find.ts'
-import { deliveriesChannel } from './deliveries.notices.ts'
+import { announceTargetsChanged, deliveriesChannel } from './deliveries.notices.ts'
 import { lockTargets } from './targets/end.ts'
 
 /*
@@ -124,21 +124,25 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
   return row!
 }
 
-/** Cancels the matching deliveries that are pending, and notifies callers that wait for them. */
+/**
+ * Cancels the matching deliveries that are pending, and notifies callers that wait for them. The jobs return the claims that they hold
+ * ahead of their posts.
+ */
 export const cancelBatch = async (work: Work, filter: DeliveryFilter, run: Run): Promise<Batch> => {
   const { sql, accountId } = work
   await lockTargets(sql, accountId)
   const { batch, params } = batchOf(accountId, { ...filter, status: 'pending' }, run)
-  const [row] = await sql<Batch & { awaited: { id: string; attempts: number }[] }>(
+  const [row] = await sql<Batch & { awaited: { id: string; attempts: number }[]; targets: string[] }>(
     `with batch as materialized (${batch}), ${cancelled('select account_id, id from batch')},
      changed as (select id from gone)
      ${result}, coalesce((
        select jsonb_agg(jsonb_build_object('id', g.id, 'attempts', jsonb_array_length(g.attempts)))
        from gone g join delivery_targets t on t.id = g.target_id and t.kind = 'journey'
-     ), '[]') as awaited`,
+     ), '[]') as awaited, array(select distinct target_id from gone) as targets`,
     params,
   )
-  const { awaited, ...done } = row!
+  const { awaited, targets, ...done } = row!
+  announceTargetsChanged(work, targets)
   const end = { status: 'cancelled', lastStatus: null, lastError: 'cancelled' } as const
   await notifyEnded(
     work,

@@ -58,6 +58,7 @@ export const cancelRuns = async (
   const calls = await cancelCalls(
     work,
     runs.flatMap(({ deliveryId }) => deliveryId ?? []),
+    { isManual: true },
   )
   const [ids, revisions] = [runs.map(({ id }) => id), runs.map(({ revision }) => revision)]
   return { cancelled: (await sql(cancelOpenRuns, { accountId, ids, revisions, reason, now })).length, calls }

@@ -1,6 +1,7 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { listEvents, showEvent } from '../../src/deliveries/deliveries.events.ts'
 import { deliveryStats, findLastError, listDeliveries, showDelivery } from '../../src/deliveries/deliveries.find.ts'
+import { deliveriesChannel } from '../../src/deliveries/deliveries.notices.ts'
 import { purgeDeliveries } from '../../src/deliveries/deliveries.purge.ts'
 import { cancelBatch, countDeliveries, replayBatch, requireDeliveries } from '../../src/deliveries/deliveries.replay.ts'
 import { lockTargets, reviveTarget } from '../../src/deliveries/targets/end.ts'
@@ -301,6 +302,17 @@ describe('cancelling', () => {
     const [row] = await t.app.sql('select status, claim, worker, finished_at from deliveries where id = $1', [id])
     expect(row).toEqual({ status: 'cancelled', claim: 3, worker: null, finished_at: expect.any(Date) })
     expect((await show(done)).status).toBe('delivered')
+  })
+
+  test('has the jobs return what they have claimed ahead of their posts', async () => {
+    const [webhook, other] = [await subscribe(), await subscribe()]
+    for (const target of [webhook, webhook, other]) await deliver(target, { claim: 1, worker: 7 })
+    const heard: string[] = []
+    onTestFinished(t.app.database.notices.hear([deliveriesChannel], ({ payload }) => heard.push(payload)))
+    await work((w) => cancelBatch(w, { webhook }, start()))
+    expect(heard).toEqual([`-${webhook}`])
+    await work((w) => cancelBatch(w, { webhook }, start()))
+    expect(heard).toHaveLength(1)
   })
 
   test('can be undone by a replay', async () => {

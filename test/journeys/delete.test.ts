@@ -1,5 +1,6 @@
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { runHousekeeping } from '../../src/app/daemon/housekeeping.ts'
+import { deliveriesChannel } from '../../src/deliveries/deliveries.ts'
 import { runJourneys } from '../../src/journeys/engine/runs.loop.ts'
 import { finishJourneyDeletions } from '../../src/journeys/journeys.cancel.ts'
 import { purgeVersions } from '../../src/journeys/journeys.purge.ts'
@@ -196,6 +197,8 @@ test.each(['end-run', 'delete'])('%s cancels the calls that runs wait for', asyn
   stop.abort()
   await engine
   const [run] = await bench.runs(journey)
+  const heard: string[] = []
+  onTestFinished(target.app.database.notices.hear([deliveriesChannel], ({ payload }) => heard.push(payload)))
   if (verb === 'delete') {
     const counts = await planned(journey)
     expect(counts).toEqual({ cancelled: 1, calls: 1, emails: 0 })
@@ -203,8 +206,13 @@ test.each(['end-run', 'delete'])('%s cancels the calls that runs wait for', asyn
   } else await end(run!.id)
   expect(await bench.runs(journey)).toMatchObject([{ status: 'cancelled' }])
   const pending = await target.app.sql('select from pending_deliveries where account_id = $1', [bench.account.id])
-  const ended = await target.app.sql('select status from ended_deliveries where account_id = $1', [bench.account.id])
-  expect([pending, ended]).toEqual([[], [{ status: 'cancelled' }]])
+  const ended = await target.app.sql<{ status: string; target: string }>(
+    'select status, target_id as target from ended_deliveries where account_id = $1',
+    [bench.account.id],
+  )
+  expect([pending, ended.map(({ status }) => status)]).toEqual([[], ['cancelled']])
+  // So that no job posts it that has claimed it already.
+  expect(heard).toEqual([`-${ended[0]!.target}`])
 })
 
 describe('emails that are not sent yet', () => {
