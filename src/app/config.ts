@@ -5,7 +5,7 @@ import { version } from '../cli/version.ts'
 import { actAsOwner, findDataFolder, readInside } from '../embedded/folder.ts'
 import { Problem } from '../lib/problem.ts'
 import { trimEndOf } from '../lib/strings.ts'
-import { parseCidrs } from '../net/addresses.ts'
+import { parseCidrs, reachableHost, urlHost } from '../net/addresses.ts'
 import { readAuthorities } from '../net/authorities.ts'
 import { parseServers } from '../net/resolver.ts'
 import { relayOfUrl } from '../senders/relays.access.ts'
@@ -178,7 +178,7 @@ const resolveConfig = <Secret>(env: Environment, secretOf: (dataDir: string) => 
     dataDir,
     host: e.SVC_HOST,
     port: e.SVC_PORT,
-    publicUrl: e.SVC_PUBLIC_URL ?? `http://${e.SVC_HOST}:${e.SVC_PORT}`,
+    publicUrl: e.SVC_PUBLIC_URL ?? `http://${urlHost(e.SVC_HOST)}:${e.SVC_PORT}`,
     secret: e.SVC_SECRET ?? secretOf(dataDir),
     smtpUrl: e.SVC_SMTP_URL ?? (e.DATABASE_URL ? null : runningCatcher(dataDir)),
     caFile: e.SVC_CA_FILE ?? null,
@@ -305,5 +305,5 @@ export const readAddress = (env: Environment = process.env): string => {
   const faults = parsed.error?.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`)
   if (!parsed.success) throw new Problem('configuration', faults!.join('; '))
   const { SVC_HOST: host, SVC_PORT: port, SVC_PUBLIC_URL: publicUrl } = parsed.data
-  return publicUrl ?? `http://${/^(0\.0\.0\.0|::)$/.test(host) ? '127.0.0.1' : host}:${port}`
+  return publicUrl ?? `http://${reachableHost(host)}:${port}`
 }

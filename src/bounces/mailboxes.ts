@@ -1,5 +1,6 @@
 import { invalid, notFound } from '../lib/problem.ts'
 import { decodedPart } from '../lib/url-parts.ts'
+import { urlHost } from '../net/addresses.ts'
 import { type ImapAccess, MailboxFailure, withMailbox } from '../net/imap.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
@@ -41,7 +42,7 @@ const inbox = 'INBOX'
 
 const urlOf = ({ host, port, isSecure, username, folder }: Omit<ImapAccess, 'password'>): string => {
   const path = folder === inbox ? '' : `/${folder.split('/').map(encodeURIComponent).join('/')}`
-  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const place = `${urlHost(host)}:${port}`
   return `${isSecure ? 'imaps' : 'imap'}://${encodeURIComponent(username)}@${place}${path}`
 }
 

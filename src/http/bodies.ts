@@ -6,6 +6,7 @@
 
 import { errorCodes, type FastifyRequest } from 'fastify'
 import { invalid } from '../lib/problem.ts'
+import { clientOf } from '../net/addresses.ts'
 import { hasTinyChunks } from './bodies.chunks.ts'
 import { JsonScanner, maxValues, type Span } from './bodies.json.ts'
 import { bodyLimitOf, bodyLimits, isJson, tooLarge } from './bodies.limits.ts'
@@ -74,7 +75,7 @@ export const createBodyReader = (): ReadBody => {
     const { promise, resolve, reject } = Promise.withResolvers<Body>()
     const received = request.caller
       ? new BodyBuffers(budgets.keyed, request.caller.accountId)
-      : new BodyBuffers(budgets.open, request.ip)
+      : new BodyBuffers(budgets.open, clientOf(request.ip))
     request.releaseBody = () => received.release()
     const scanner = isJson(request)
       ? new JsonScanner(limit >= bodyLimits.large ? maxValues.large : maxValues.other)

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { accountOfSlug, type Brand, readBrand, requireHere, requirePublicWrite } from '../accounts/accounts.ts'
 import { notFound, Problem } from '../lib/problem.ts'
+import { plainAddress } from '../net/addresses.ts'
 import {
   document,
   failurePage,
@@ -229,7 +230,7 @@ export const addPages = (server: FastifyInstance, app: App, pages: readonly Page
             subject: subjects.get(request) ?? [],
             query: Object.fromEntries(new URLSearchParams(request.url.split('?')[1])),
             headers: request.headers,
-            address: request.ip,
+            address: plainAddress(request.ip),
             ...readPost(page, request),
           }
           const token = page.tokenField && new Map(Object.entries(call.form)).get(page.tokenField)

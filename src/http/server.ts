@@ -20,6 +20,7 @@ import { noteUse, requireEmbedUnit, requirePublicWrite, scopesOf, takeEmbedUnits
 import { newId } from '../lib/ids.ts'
 import { invalid } from '../lib/problem.ts'
 import { sentence } from '../lib/sentence.ts'
+import { isListed, parseCidrs, plainAddress } from '../net/addresses.ts'
 import { type Page, wrongMethod } from '../pages/page.ts'
 import { readHeld } from '../queue/holds.ts'
 import { isUnavailable } from '../store/database.ts'
@@ -251,6 +252,12 @@ interface Observers {
   jobs?: () => Readonly<Record<string, string>> | undefined
 }
 
+/** Returns whether an address is one of the trusted proxies. Fastify's own check takes neither ports nor 0.0.0.0/0. */
+const trustedBy = (proxies: readonly string[]): ((address: string) => boolean) => {
+  const list = parseCidrs(proxies.join(','))
+  return (address) => isListed(plainAddress(address), list)
+}
+
 /** Builds the server of the API and the pages. It does not listen yet. */
 export const buildServer = async (
   app: App,
@@ -273,7 +280,7 @@ export const buildServer = async (
     forceCloseConnections: 'idle',
     // As long as all headers together, so that no path parameter is refused for its length before the key is checked.
     routerOptions: { maxParamLength: maxHeaderSize },
-    trustProxy: [...app.config.trustProxy],
+    trustProxy: trustedBy(app.config.trustProxy),
     frameworkErrors: (error, request, reply) => {
       // No hook runs for such a request.
       logAtEnd(request, reply)

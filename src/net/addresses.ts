@@ -9,6 +9,14 @@ export interface Address {
 /** Returns a host name in the form for comparisons: lower case, without brackets and trailing dots. */
 export const bareHost = (hostname: string): string => trimEndOf(hostname.toLowerCase().replace(/^\[(.*)\]$/, '$1'), '.')
 
+/** Returns a host as a URL has it: an IPv6 address in brackets. */
+export const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+const anyHost: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+/** As `urlHost`, for a request to a server that listens on this host: all addresses of the machine become its loopback address. */
+export const reachableHost = (host: string): string => urlHost(anyHost[host] ?? host)
+
 // Which addresses a URL given by a user may lead to (docs/reference/events.md#public-urls; IANA special-purpose registries).
 
 const blockList = (...cidrs: string[]): BlockList => {
@@ -70,14 +78,31 @@ const groupsOf = (ip: string): number[] => {
 const dotted = (high: number, low: number): string => `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 
 /**
+ * Returns an address of a socket or of `X-Forwarded-For` without what may surround it: brackets, the port that some proxies
+ * append, a zone id. An IPv4-mapped address becomes the IPv4 address. Other text is returned as it is.
+ */
+export const plainAddress = (text: string): string => {
+  const [, bracketed, dottedV4] = /^\[([^\]]*)\](?::\d+)?$|^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text) ?? []
+  const ip = (bracketed ?? dottedV4 ?? text).split('%', 1)[0]!
+  if (isIP(ip) === 0) return text
+  return mappedV4(ip) ?? ip
+}
+
+/** Returns the IPv4 address of an IPv4-mapped address, or null for any other. */
+const mappedV4 = (ip: string): string | null => {
+  if (!/^[0:]+:ffff:/i.test(ip)) return null
+  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groupsOf(ip)
+  return (a | b | c | d | e) === 0 && f === 0xffff ? dotted(g, h) : null
+}
+
+/**
  * Returns a key for the client that uses an address: the IPv4 address in any notation, or the /64 of an IPv6 address, because a
  * host can use every address of its /64.
  */
 export const clientOf = (address: string): string => {
-  const ip = address.split('%', 1)[0]!
+  const ip = plainAddress(address)
   if (isIP(ip) !== 6) return ip.slice(0, 100)
-  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groupsOf(ip)
-  if ((a | b | c | d | e) === 0 && f === 0xffff) return dotted(g, h)
+  const [a = 0, b = 0, c = 0, d = 0] = groupsOf(ip)
   return `${[a, b, c, d].map((group) => group.toString(16)).join(':')}::/64`
 }
 

@@ -1,6 +1,7 @@
 import { readBrand } from '../accounts/accounts.ts'
 import { emailDomain, isEmailSyntax, normalizeEmail } from '../lib/email.ts'
 import { invalid, notFound } from '../lib/problem.ts'
+import { urlHost } from '../net/addresses.ts'
 import type { RelayAccess, SendOutcome, Verified } from '../net/smtp.ts'
 import { statement } from '../store/statement.ts'
 import type { App, Work } from '../store/work.ts'
@@ -21,7 +22,7 @@ interface RelayView {
 
 const urlOf = ({ host, port, isSecure, isTlsOptional, username }: Omit<RelayAccess, 'password'>): string => {
   const user = username === null ? '' : `${encodeURIComponent(username)}@`
-  return `${isSecure ? 'smtps' : 'smtp'}://${user}${host.includes(':') ? `[${host}]` : host}:${port}${isTlsOptional ? '?tls=optional' : ''}`
+  return `${isSecure ? 'smtps' : 'smtp'}://${user}${urlHost(host)}:${port}${isTlsOptional ? '?tls=optional' : ''}`
 }
 
 /**

@@ -84,6 +84,13 @@ test('an active contact that confirms again gets the newer fields, and both cons
   expect((await consents()).consents).toMatchObject([{ formId: first.id }, { formId: second.id, at }])
 })
 
+test('an IPv4 address is kept as such, also if the socket writes it as IPv6-mapped', async () => {
+  const { id } = await optIn()
+  await submit(id)
+  await t.server.fastify.inject({ method: 'POST', url: await bench.link(), remoteAddress: '::ffff:198.51.100.7' })
+  expect(await consents()).toMatchObject({ consents: [{ address: '198.51.100.7' }] })
+})
+
 test('without the setting no address is kept', async () => {
   const { id } = await optIn()
   bench = await formBench(quiet)

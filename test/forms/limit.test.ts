@@ -92,6 +92,22 @@ test('behind a trusted proxy, the last untrusted address of X-Forwarded-For coun
   expect((await post(through(`${client}, 203.0.113.77`))).statusCode).toBe(200)
 })
 
+test('a port that a trusted proxy appends to an address does not make another client of it', async () => {
+  const through = (forwarded: string) => ({ from: '10.1.2.3', forwarded })
+  expect(await statuses(32, (i) => through(`${client}:${40_000 + i}, 10.9.9.9:${i + 1}`))).toEqual({ 200: 30, 429: 2 })
+  const network = `2a00:1450:4003:${clients.toString(16)}`
+  expect(await statuses(32, (i) => through(`[${network}::1]:${40_000 + i}`))).toEqual({ 200: 30, 429: 2 })
+})
+
+test('SVC_TRUST_PROXY can name every address; the first address of X-Forwarded-For is then the client', async () => {
+  const app = await openApp(readConfig({ ...t.env, SVC_TRUST_PROXY: '0.0.0.0/0, ::/0' }))
+  const server = await buildServer(app, await loadRoutes(), pino({ level: 'silent' }), await loadPages())
+  const through = (i: number) => ({ server, from: i % 2 ? '::1' : '198.18.0.1', forwarded: `${client}, 198.18.0.${i}` })
+  expect(await statuses(32, through)).toEqual({ 200: 30, 429: 2 })
+  await server.drain()
+  await app.close()
+})
+
 test('viewing the form is not limited', async () => {
   await statuses(31, () => ({ from: client }))
   const look = await t.server.fastify.inject({ method: 'GET', url: `/f/${id}`, remoteAddress: client })

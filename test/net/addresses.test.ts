@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anyAddress, isPublicAddress, mayDial, parseCidrs } from '../../src/net/addresses.ts'
+import { anyAddress, clientOf, isPublicAddress, mayDial, parseCidrs, plainAddress } from '../../src/net/addresses.ts'
 
 const refused = {
   'this network': ['0.0.0.0', '0.255.255.255'],
@@ -87,3 +87,20 @@ test.each([
 ])('the error names an invalid block: %s', (text) =>
   expect(() => parseCidrs(`::1,${text}`)).toThrow(`"${text}" is not an address or a CIDR block`),
 )
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['::FFFF:CB00:7107', '203.0.113.7'],
+  ['203.0.113.7:51812', '203.0.113.7'],
+  ['[2001:db8::7]', '2001:db8::7'],
+  ['[2001:db8::7]:51812', '2001:db8::7'],
+  ['[::ffff:203.0.113.7]:51812', '203.0.113.7'],
+  ['fe80::7%eth0', 'fe80::7'],
+  ['2001:db8::7:443', '2001:db8::7:443'],
+  ['unknown', 'unknown'],
+  ['', ''],
+])('%j, from a socket or a proxy, is the address %j', (written, address) => {
+  expect(plainAddress(written)).toBe(address)
+  expect(clientOf(written)).toBe(clientOf(address))
+})

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { version } from '../../cli/version.ts'
 import type { Recovery } from '../../embedded/embedded.ts'
 import type { OnAnswered } from '../../http/answered.ts'
+import { urlHost } from '../../net/addresses.ts'
 import type { Page } from '../../pages/page.ts'
 import { keepDaemonSettings, keepPublicUrl } from '../../store/installation.ts'
 import type { SchemaRule } from '../../store/schema.ts'
@@ -65,8 +66,7 @@ const listen = async (
     throw refusedPort((error as NodeJS.ErrnoException).code, config.host, port, api) ?? error
   }
   const bound = (server.fastify.server.address() as AddressInfo).port
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  return { server, url: `http://${host}:${bound}` }
+  return { server, url: `http://${urlHost(config.host)}:${bound}` }
 }
 
 const logRecovery = (logger: Logger, { fault, ms, startedIt, moved }: Recovery): void => {

@@ -1,5 +1,6 @@
 import { access, constants, open, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { reachableHost, urlHost } from '../../net/addresses.ts'
 import type { Config } from '../config.ts'
 import { tryPort } from '../port.ts'
 import { type Check, fail, ok, reasonOf, warn } from './doctor.check.ts'
@@ -87,18 +88,21 @@ const askHealth = async (url: string): Promise<number> => {
   return reply.status === 200 && text !== '{"status":"ok"}' ? 404 : reply.status
 }
 
-const anyHost: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }
-const urlHost = (host: string): string => anyHost[host] ?? (host.includes(':') ? `[${host}]` : host)
-
 const checkPort = async ({ host, port }: Pick<Config, 'host' | 'port'>): Promise<Check & { isOurs: boolean }> => {
   const name = 'port'
   const refusal = port === 0 ? null : await tryPort(host, port)
-  if (refusal === null) return { ...ok(name, `${host}:${port} is free`), isOurs: false }
+  if (refusal === null) return { ...ok(name, `${urlHost(host)}:${port} is free`), isOurs: false }
   if (refusal !== 'EADDRINUSE')
-    return { ...fail(name, `${host}:${port} can't be used (${refusal}): set SVC_HOST and SVC_PORT`), isOurs: false }
-  const status = await askHealth(`http://${urlHost(host)}:${port}`).catch(() => null)
-  if (status === 200) return { ...ok(name, `${host}:${port} is used by a running daemon`), isOurs: true }
-  return { ...fail(name, `${host}:${port} is used by another program: set SVC_PORT to a free port`), isOurs: false }
+    return {
+      ...fail(name, `${urlHost(host)}:${port} can't be used (${refusal}): set SVC_HOST and SVC_PORT`),
+      isOurs: false,
+    }
+  const status = await askHealth(`http://${reachableHost(host)}:${port}`).catch(() => null)
+  if (status === 200) return { ...ok(name, `${urlHost(host)}:${port} is used by a running daemon`), isOurs: true }
+  return {
+    ...fail(name, `${urlHost(host)}:${port} is used by another program: set SVC_PORT to a free port`),
+    isOurs: false,
+  }
 }
 
 const loopback = /^(localhost|127\.|\[::1\])/

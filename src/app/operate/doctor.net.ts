@@ -1,3 +1,4 @@
+import { urlHost } from '../../net/addresses.ts'
 import { createResolver } from '../../net/resolver.ts'
 import type { Verified } from '../../net/smtp.ts'
 import { allRelays, type KnownRelay } from '../../senders/senders.ts'
@@ -26,7 +27,7 @@ export const checkDns = ({ dnsServers }: Pick<Config, 'dnsServers'>): Promise<Ch
   Promise.all((dnsServers.length > 0 ? dnsServers.map((server) => [server]) : [[]]).map(checkServer))
 
 const checkRelay = async ({ smtp }: OpenApp, { account, host, port, access }: KnownRelay): Promise<Check> => {
-  const name = `relay ${host}:${port}`
+  const name = `relay ${urlHost(host)}:${port}`
   const whose = account === null ? "the platform's, SVC_SMTP_URL" : `of ${account}`
   const late = new Promise<Verified>((resolve) => {
     setTimeout(resolve, handshakeMs, { fault: `no answer within ${handshakeMs / 1000} s`, tls: null }).unref()

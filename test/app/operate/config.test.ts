@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readAddress } from '../../../src/app/config.ts'
 import { svc } from '../../support/cli.ts'
 
 let folder: string
@@ -50,6 +51,20 @@ test('svc config shows each setting with its value and its source', async () => 
     SVC_LOG_LEVEL: ['info', 'default'],
     SVC_CONSENT_ADDRESSES: ['off', 'default'],
   })
+})
+
+test.each([
+  ['::1', 'http://[::1]:4900', 'http://[::1]:4900'],
+  ['::', 'http://[::]:4900', 'http://[::1]:4900'],
+  ['0.0.0.0', 'http://0.0.0.0:4900', 'http://127.0.0.1:4900'],
+  ['svc.example', 'http://svc.example:4900', 'http://svc.example:4900'],
+])('the URLs that follow from SVC_HOST %s are valid', async (host, links, daemon) => {
+  const env = { SVC_HOST: host, SVC_PORT: '4900' }
+  expect(await settings({ ...env, SVC_DATA_DIR: join(folder, 'none') })).toMatchObject({
+    SVC_PUBLIC_URL: [links, 'default'],
+  })
+  expect(readAddress(env)).toBe(daemon)
+  for (const url of [links, daemon]) expect(new URL(url).origin).toBe(url)
 })
 
 test('secrets are shown as set, whatever their source', async () => {
