@@ -1,11 +1,11 @@
 import { countUse } from '../accounts/accounts.ts'
 import { conflict } from '../lib/problem.ts'
-import { deleteBindings } from '../lifecycle/lifecycle.ts'
+import { deleteBindings, withdrawLifecycleMails } from '../lifecycle/lifecycle.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { planOutcome } from './attendance/outcome.ts'
-import { type MailApp, notifyAttendees } from './emails/emails.ts'
+import { type MailApp, notifyAttendees, withdrawAnnouncements } from './emails/emails.ts'
 import { cancelReminders, scheduleAll } from './reminders/reminders.schedule.ts'
 import { requireLive } from './sessions/create.ts'
 import { lockWebinar, readWebinar, viewWebinar, type WebinarRow } from './sessions/sessions.find.ts'
@@ -21,13 +21,14 @@ const change = async (work: Work, webinar: WebinarRow, to: Change): Promise<Webi
   return viewWebinar({ ...webinar, ...values })
 }
 
+const cancelledText = 'The webinar was cancelled'
 const closedTexts: Partial<Record<WebinarRow['status'], string>> = {
   ended: 'The webinar has ended',
-  cancelled: 'The webinar was cancelled',
+  cancelled: cancelledText,
 }
 
 /**
- * Starts the session: the join page shows the stream, and reminders stop. Checks the quota again. Throws Problem `not_found`,
+ * Starts the session: the join page shows the stream, and reminders stop, also unsent ones. Checks the quota again. Throws Problem `not_found`,
  * `conflict` unless the webinar is scheduled, `forbidden` by the live-session quota.
  */
 export const startWebinar = async (
@@ -39,6 +40,7 @@ export const startWebinar = async (
   if (webinar.status !== 'scheduled') throw conflict(closedTexts[webinar.status] ?? 'The webinar is live already')
   await requireLive(work, { withCourse: webinar.courseId !== null })
   await cancelReminders(work, id)
+  await withdrawLifecycleMails(work, { kind: 'webinar', id }, ['reminder'], 'The session has begun')
   return change(work, webinar, { status: 'live', startedAt: work.now, ...(streamUrl !== undefined && { streamUrl }) })
 }
 
@@ -114,13 +116,14 @@ export const planCancellation = async (work: Work, id: string): Promise<{ mails:
 }
 
 /**
- * Cancels the session and queues a plain email to everyone with a seat or on the waitlist. Throws Problem `not_found`, or
- * `conflict` unless the webinar is scheduled.
+ * Cancels the session, withdraws unsent emails about it, and queues a plain email to everyone with a seat or on the waitlist. Throws
+ * Problem `not_found`, or `conflict` unless the webinar is scheduled.
  */
 export const cancelWebinar = async (app: MailApp, work: Work, id: string): Promise<WebinarView> => {
   const webinar = await lockWebinar(work, id)
   requireScheduled(webinar)
   await cancelReminders(work, id)
+  await withdrawAnnouncements(work, id, cancelledText)
   const view = await change(work, webinar, { status: 'cancelled', sequence: webinar.sequence + 1 })
   const cancelled = { ...webinar, sequence: webinar.sequence + 1 }
   const attendees = await work.sql(readAttendees, { accountId: work.accountId, id })

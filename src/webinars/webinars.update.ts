@@ -1,11 +1,10 @@
 import type { z } from 'zod'
 import { conflict, Problem } from '../lib/problem.ts'
-import { withdrawLifecycleMails } from '../lifecycle/lifecycle.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
-import { type Attendee, type MailApp, type Notice, notifyAttendees } from './emails/emails.ts'
+import { type Attendee, type MailApp, type Notice, notifyAttendees, withdrawAnnouncements } from './emails/emails.ts'
 import { firstReminderAt, scheduleAll } from './reminders/reminders.schedule.ts'
 import { fillSeats, requireOpen, seatsToFill } from './seats/places.ts'
 import { lockWebinar, readWebinar, viewWebinar, type WebinarRow } from './sessions/sessions.find.ts'
@@ -45,8 +44,7 @@ const withdrawnSentence = 'The webinar was moved to a new time'
 const restart = async (work: Work, webinar: WebinarRow): Promise<Set<string>> => {
   const { id } = webinar
   await scheduleAll(work, id, firstReminderAt(webinar, work.now))
-  const events = ['registered', 'waitlisted', 'reminder', 'moved'] as const
-  const withdrawn = await withdrawLifecycleMails(work, { kind: 'webinar', id }, events, withdrawnSentence)
+  const withdrawn = await withdrawAnnouncements(work, id, withdrawnSentence)
   const unaware = withdrawn.filter(
     ({ event, isTaken }) => !isTaken && (event === 'registered' || event === 'waitlisted'),
   )

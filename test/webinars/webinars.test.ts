@@ -177,6 +177,22 @@ describe('a session', () => {
     expect((await t.request('GET', `${join}/calendar.ics`)).status).toBe(404)
   })
 
+  test('that is cancelled withdraws what was not sent yet about it, and returns its volume', async () => {
+    const { id } = await makeWebinar(t, account, { capacity: 1, scheduledAt: clock.now.getTime() + hour })
+    const other = await makeWebinar(t, account, { scheduledAt: clock.now.getTime() + hour })
+    for (const name of ['ada', 'bob']) await ok(register(t, account, id, `${name}@people.example`))
+    await ok(register(t, account, other.id, 'cyd@people.example'))
+    await work((w) => cancelWebinar(t.app, w, id))
+    expect((await mailsOf(t, account)).map(({ email, subject, status }) => `${email} ${subject} ${status}`)).toEqual([
+      'ada@people.example Cancelled: Live! pending',
+      'ada@people.example You are registered: Live! failed',
+      'bob@people.example Cancelled: Live! pending',
+      'bob@people.example You are on the waitlist: Live! failed',
+      'cyd@people.example You are registered: Live! pending',
+    ])
+    expect(await used('sends')).toBe(3)
+  })
+
   test('of another account is not found', async () => {
     const foreign = await makeWebinar(t, await t.account())
     for (const run of [startWebinar, endWebinar]) {

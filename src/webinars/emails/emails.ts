@@ -1,6 +1,6 @@
 import { readBrand } from '../../accounts/accounts.ts'
 import { timeText } from '../../lib/dates.ts'
-import { type LifecycleMail, queueManyLifecycleMails } from '../../lifecycle/lifecycle.ts'
+import { type LifecycleMail, queueManyLifecycleMails, withdrawLifecycleMails } from '../../lifecycle/lifecycle.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { WebinarRow } from '../sessions/sessions.find.ts'
 import {
@@ -119,3 +119,17 @@ export const notifyAttendees = async (
     await queueManyLifecycleMails(app, work, mails)
   }
 }
+
+/** The events whose emails announce the session. */
+const announcing = ['registered', 'waitlisted', 'reminder', 'moved'] as const
+
+/**
+ * Withdraws the unsent emails that announce a session, whose time has changed or which was cancelled: a retry could arrive after the
+ * email that says so. Returns whom they were for.
+ */
+export const withdrawAnnouncements = (
+  work: Work,
+  webinarId: string,
+  error: string,
+): ReturnType<typeof withdrawLifecycleMails> =>
+  withdrawLifecycleMails(work, { kind: 'webinar', id: webinarId }, announcing, error)

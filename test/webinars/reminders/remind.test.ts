@@ -151,6 +151,17 @@ test('a session that is live, cancelled or without a time gets no reminders', as
   expect(await reminders()).toEqual([])
 })
 
+test('a reminder that waits when the session begins does not leave any more', async () => {
+  const id = await prepare()
+  await remind(47)
+  await work((w) => startWebinar(w, id))
+  const mails = await mailsOf(t, account)
+  expect(mails.map(({ subject, status }) => `${subject} ${status}`)).toEqual([
+    'Reminder: Live! failed',
+    'You are registered: Live! pending',
+  ])
+})
+
 test('a bound reminder is rendered from its project; without a binding for the webinar it is plain', async () => {
   const blocks = [{ id: 'a', type: 'text', props: { text: '{{ title }}' } }]
   const [project] = await work((w) => applyProjects(w, [{ name: 'Soon, {{ name }}', theme: {}, blocks }]))
