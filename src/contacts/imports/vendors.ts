@@ -277,7 +277,7 @@ const timeOf = (text: string): number | null => {
   if (trimmed === '') return null
   const epoch = /^\d{13}$/.test(trimmed) ? Number(trimmed) : /^\d{10}$/.test(trimmed) ? Number(trimmed) * 1000 : null
   const iso =
-    /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?(?: (?:[A-Z]{2,5}|[+-]\d{4}))?$/i.exec(
+    /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?(?: (?:[A-Z]{2,5}|[+-]\d{4}))?$/i.exec(
       trimmed,
     )
   // Brevo writes the day first.
@@ -287,7 +287,8 @@ const timeOf = (text: string): number | null => {
     : european
       ? [european[3], european[2], european[1], ...european.slice(4)]
       : []
-  const offset = /^[+-]/.test(zone) ? `${zone.slice(0, 3)}:${zone.slice(-2)}` : 'Z'
+  // PostgreSQL leaves out minutes that are 0.
+  const offset = /^[+-]/.test(zone) ? `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}` : 'Z'
   const date = `${year}-${month}-${day}`
   if (epoch === null && midnightOf(date) === null) return null
   const time = epoch ?? Date.parse(`${date}T${hour}:${minute}:${second}${offset}`)

@@ -237,6 +237,22 @@ p@example.org,enabled,unconfirmed,2024-03-05T14:22:33Z,2024-03-05T14:22:33Z
     suppressed: ['u@example.org unsubscribed 2025-01-02T03:04:05.000Z'],
   },
   {
+    vendor: 'listmonk',
+    what: 'subscriptions, as the query of the hint writes them',
+    // psql writes the offset of the session's time zone, without its minutes if they are 0.
+    content: `email,name,attribs,status,subscription_status,subscription_created_at,subscription_updated_at
+a@example.org,Ann,{},enabled,confirmed,2024-03-05 14:22:33.123456+00,2024-03-05 14:22:33.123456+00
+u@example.org,Uma,{},enabled,unsubscribed,2024-03-05 14:22:33+00,2025-01-02 08:34:05.5+05:30
+v@example.org,Vic,{},enabled,unsubscribed,2024-03-05 14:22:33+00,2025-01-01 22:04:05-05
+`,
+    fields: { name: 'Ann', consent_source: 'listmonk', consent_at: '2024-03-05T14:22:33Z' },
+    active: ['a@example.org'],
+    suppressed: [
+      'u@example.org unsubscribed 2025-01-02T03:04:05.000Z',
+      'v@example.org unsubscribed 2025-01-02T03:04:05.000Z',
+    ],
+  },
+  {
     vendor: 'resend',
     what: 'contacts',
     // resend.com/docs/dashboard/audiences/contacts: first_name, last_name, unsubscribed ("from all Broadcasts"), properties
