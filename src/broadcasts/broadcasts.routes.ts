@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { created, existed, ok, page, pageOfQuery, pageQuery, pageShape, route } from '../http/route.ts'
 import { emailAddress } from '../lib/address.ts'
 import { given } from '../lib/given.ts'
+import { noSuch } from '../lib/problem.ts'
 import { idText } from '../lib/text.ts'
 import { SendResult } from '../messages/messages.ts'
 import { machineActions } from '../results/results.ts'
@@ -199,6 +200,22 @@ const inputOf = (body: Given) => {
   })
 }
 
+/** Throws Problem `not_found` if a call names something by another text than its id: the operations also find names. */
+const requireIds = (body: Given, broadcast: BroadcastView): BroadcastView => {
+  const { listId, listIds = [], segmentId, segmentIds = [], projectId, topicId } = broadcast
+  const { excludeListIds = [], excludeSegmentIds = [] } = broadcast
+  const lists = [listId, ...listIds, ...excludeListIds]
+  const segments = [segmentId, ...segmentIds, ...excludeSegmentIds]
+  const require = (noun: string, ids: readonly unknown[], refs: readonly (string | null | undefined)[]) => {
+    for (const ref of refs) if (typeof ref === 'string' && !ids.includes(ref)) throw noSuch(noun, ref)
+  }
+  require('list', lists, [body.listId, ...(body.listIds ?? []), ...(body.excludeListIds ?? [])])
+  require('segment', segments, [body.segmentId, ...(body.segmentIds ?? []), ...(body.excludeSegmentIds ?? [])])
+  require('project', [projectId], [body.projectId])
+  require('topic', [topicId], [body.topicId])
+  return broadcast
+}
+
 const TestShape = z
   .object({
     ...SendResult.shape,
@@ -250,7 +267,9 @@ export const routes = [
     handle: async ({ body, work }) =>
       created({
         broadcast: await work((w) =>
-          mistakesFirst(w, body.where, () => createBroadcast(w, inputOf(body) as NewBroadcast)),
+          mistakesFirst(w, body.where, async () =>
+            requireIds(body, await createBroadcast(w, inputOf(body) as NewBroadcast)),
+          ),
         ),
       }),
   }),
@@ -289,7 +308,7 @@ export const routes = [
           mistakesFirst(w, body.where, async () => {
             const changes = inputOf(body) as BroadcastChanges
             requireFuture(w, changes)
-            return updateBroadcast(w, (await findBroadcastById(w, params.id)).id, changes)
+            return requireIds(body, await updateBroadcast(w, (await findBroadcastById(w, params.id)).id, changes))
           }),
         ),
       }),

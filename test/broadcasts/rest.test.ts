@@ -78,6 +78,34 @@ test('an unknown list, segment, project or topic is 404', async () => {
   expect((await post({ segmentId: 'seg_none', projectId: who.projectId })).status).toBe(404)
 })
 
+test('the name of a list, segment, project or topic is no id: 404, and nothing is written', async () => {
+  const topicId = await makeTopic(t, who.account, 'News')
+  const segment = { name: 'First', listId: who.listId, where: 'email = c0@people.example' }
+  const segmentId = (await ok(t.request('POST', '/segments', { key, body: segment }))).body.segment.id
+  const [list, project] = ['People', 'Spring']
+  const recipients = { listId: who.listId, projectId: who.projectId }
+  const refused = [
+    { ...recipients, listId: list },
+    { projectId: who.projectId, listIds: [who.listId, list] },
+    { projectId: who.projectId, segmentId: 'First' },
+    { projectId: who.projectId, segmentIds: [segmentId, 'First'] },
+    { ...recipients, excludeListIds: [list] },
+    { ...recipients, excludeSegmentIds: ['First'] },
+    { ...recipients, projectId: project },
+    { ...recipients, topicId: 'News' },
+  ]
+  for (const body of refused) expect([body, (await post(body)).status]).toEqual([body, 404])
+  expect((await ok(t.request('GET', '/broadcasts', { key }))).body.broadcasts).toEqual([])
+
+  const before = await draft({ topicId, excludeSegmentIds: [segmentId] })
+  const changes = [{ listId: list }, { excludeSegmentIds: ['First'] }, { projectId: project }, { topicId: 'News' }]
+  for (const body of changes)
+    expect([body, (await t.request('PATCH', `/broadcasts/${before.id}`, { key, body })).status]).toEqual([body, 404])
+  expect((await ok(t.request('GET', '/broadcasts', { key }))).body.broadcasts).toEqual([before])
+  // A mistake in the call is reported before what it names.
+  expect((await post({ ...recipients, listId: list, scheduledAt: 1 })).status).toBe(400)
+})
+
 test('several lists, a segment and exclusions make one email for each address', async () => {
   const body = { name: 'First', listId: who.listId, where: 'email = c0@people.example' }
   const segmentId = (await ok(t.request('POST', '/segments', { key, body }))).body.segment.id
