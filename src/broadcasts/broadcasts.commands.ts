@@ -270,7 +270,7 @@ export const commands: CommandList = [
 
   command({
     path: 'broadcasts update',
-    summary: 'Change a draft; the value none removes a topic, time, rate, subject, sender or Reply-To',
+    summary: 'Change a draft; the value none removes a topic, time, rate, subject, sender, Reply-To or exclusion',
     examples: [
       'svc broadcasts update October --subject "News of October" --rate 100',
       'svc broadcasts update October --at none',

@@ -14,9 +14,18 @@ export const BroadcastShape = z
       .enum(['draft', 'scheduled', 'sending', 'paused', 'done', 'cancelled'])
       .describe('`scheduled`: it waits for its time; `done`: every email has ended'),
     listId: z.string().nullable().describe('Id of the list, or of the first one of several; null: every address'),
-    listIds: z.array(z.string()).optional().describe('Lists of its recipients, if there are several'),
-    segmentId: z.string().optional().describe('Id of the segment of its recipients; absent: it has none'),
-    segmentIds: z.array(z.string()).optional().describe('Segments of its recipients, if there are several'),
+    listIds: z
+      .array(z.string())
+      .optional()
+      .describe('Lists of its recipients, if there are several, segments beside them, or exclusions'),
+    segmentId: z
+      .string()
+      .optional()
+      .describe('Id of the segment of its recipients; absent: it has none, or has `segmentIds`'),
+    segmentIds: z
+      .array(z.string())
+      .optional()
+      .describe('Segments of its recipients, if there are several, lists beside them, or exclusions'),
     all: z.literal(true).optional().describe(allText),
     where: z.string().optional().describe('The filter of the contacts of each list, or that of the segment'),
     excludeListIds: z.array(z.string()).optional().describe(excludedListsText),

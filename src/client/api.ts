@@ -378,11 +378,11 @@ export interface components {
             status: "draft" | "scheduled" | "sending" | "paused" | "done" | "cancelled";
             /** @description Id of the list, or of the first one of several; null: every address */
             listId: string | null;
-            /** @description Lists of its recipients, if there are several */
+            /** @description Lists of its recipients, if there are several, segments beside them, or exclusions */
             listIds?: string[];
-            /** @description Id of the segment of its recipients; absent: it has none */
+            /** @description Id of the segment of its recipients; absent: it has none, or has `segmentIds` */
             segmentId?: string;
-            /** @description Segments of its recipients, if there are several */
+            /** @description Segments of its recipients, if there are several, lists beside them, or exclusions */
             segmentIds?: string[];
             /**
              * @description Every address with an active contact
@@ -448,11 +448,11 @@ export interface components {
             status: "draft" | "scheduled" | "sending" | "paused" | "done" | "cancelled";
             /** @description Id of the list, or of the first one of several; null: every address */
             listId: string | null;
-            /** @description Lists of its recipients, if there are several */
+            /** @description Lists of its recipients, if there are several, segments beside them, or exclusions */
             listIds?: string[];
-            /** @description Id of the segment of its recipients; absent: it has none */
+            /** @description Id of the segment of its recipients; absent: it has none, or has `segmentIds` */
             segmentId?: string;
-            /** @description Segments of its recipients, if there are several */
+            /** @description Segments of its recipients, if there are several, lists beside them, or exclusions */
             segmentIds?: string[];
             /**
              * @description Every address with an active contact

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { upsertContact } from '../../src/contacts/write/upsert.ts'
 import { createDeal, createPipeline } from '../../src/deals/deals.ts'
 import { loadCommands } from '../../src/tools/commands.ts'
 import { hintFor } from '../../src/tools/mcp/mcp.answers.ts'
@@ -215,6 +216,39 @@ test('lists are compact unless full, and times are ISO 8601 beside ms', async ()
   const [whole] = (await read('contacts_list', { list: 'Customers', full: true })).contacts
   expect(Object.keys(whole)).toEqual(expect.arrayContaining(['verification', 'listId']))
   expect(await read('segments_list')).toEqual({ segments: [] })
+})
+
+test('a compact list has no ids of other things, neither as arrays nor in objects', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-mcp-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  made.account = await t.account({ name: 'Delta' })
+  const own = await furnish(t, made.account, folder)
+  const audience = ['--list', own.list![0]!, '--segment', own.segment![0]!, '--exclude-list', own.list![0]!]
+  const created = await svc(t, [
+    ...['broadcasts', 'create', '--name', 'Some', '--project', own.project![0]!, ...audience],
+    ...['--account', made.account.id],
+  ])
+  expect(created.status, created.stderr).toBe(0)
+  await upsertContact(t.app, made.account.id, 'cli:test', { listId: own.list![0]!, email: ada, fields: { id: '42' } })
+  const { read } = await start()
+  const isObject = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+  const foreign = (row: object): string[] =>
+    Object.entries(row).flatMap(([name, value]) => [
+      ...(/Ids?$/.test(name) ? [name] : []),
+      ...(name !== 'fields' && isObject(value) && 'id' in value ? [`${name}.id`] : []),
+    ])
+  const lists = tools.filter(({ name, input }) => name.endsWith('_list') && 'full' in input.shape)
+  expect(lists.length).toBeGreaterThan(8)
+  for (const { name } of lists) {
+    const [rows] = Object.values(await read(name)) as object[][]
+    expect([name, ...rows!.flatMap(foreign)]).toEqual([name])
+  }
+  const [broadcast] = (await read('broadcasts_list', { full: true })).broadcasts
+  expect(broadcast).toMatchObject({ listIds: own.list!.slice(0, 1), excludeListIds: own.list!.slice(0, 1) })
+  expect((await read('sends_list', { full: true })).sends[0].source.id).toBeTruthy()
+  const { contacts } = await read('contacts_list', { where: `email = "${ada}"`, list: own.list![1] })
+  expect(contacts).toMatchObject([{ fields: { id: '42' } }])
 })
 
 test('deals are listed of every pipeline, or of the named one', async () => {

@@ -14,27 +14,30 @@ export const withIsoTimes = (value: unknown): unknown => {
   )
 }
 
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 const isEmpty = (value: unknown): boolean =>
   value === null ||
   value === '' ||
   (Array.isArray(value) && value.length === 0) ||
-  (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+  (isObject(value) && Object.keys(value).length === 0)
+
+const withoutId = (value: unknown): unknown =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).filter(([name]) => name !== 'id')) : value
+
+const compactRow = (row: object) =>
+  Object.fromEntries(
+    Object.entries(row)
+      .filter(([name, value]) => name !== 'verification' && !/Ids?$/.test(name) && !isEmpty(value))
+      // What people named is no reference: a contact may have a field called id.
+      .map(([name, value]) => [name, name === 'fields' ? value : withoutId(value)]),
+  )
 
 /** Leaves out of the rows of a list what an overview does not need: verification, ids of other things and empty values. */
 export const compact = (answer: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(answer).map(([noun, rows]) => [
-      noun,
-      Array.isArray(rows)
-        ? rows.map((row: object) =>
-            Object.fromEntries(
-              Object.entries(row).filter(
-                ([name, value]) => name !== 'verification' && !/Id$/.test(name) && !isEmpty(value),
-              ),
-            ),
-          )
-        : rows,
-    ]),
+    Object.entries(answer).map(([noun, rows]) => [noun, Array.isArray(rows) ? rows.map(compactRow) : rows]),
   )
 
 /** Returns the hint of a refusal for an agent: with the tool in place of the command, or null if no tool does that. */
