@@ -121,11 +121,11 @@ describe('on a terminal', () => {
     const { status, text } = await take(
       ['status', '--watch'],
       [
-        ['every 2 s', ''],
-        ['every 2 s', 'q'],
+        ['schema', ''],
+        ['schema', 'q'],
       ],
     )
-    expect([status, text]).toEqual([0, expect.stringContaining('schema')])
+    expect(status).toBe(0)
     expect(text.endsWith(givenBack)).toBe(true)
   })
 

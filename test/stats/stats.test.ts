@@ -126,13 +126,12 @@ describe('on a terminal', () => {
   test('--watch takes the screen, and q gives it back', async () => {
     const { status, text } = await svc(t, ['stats', '--account', account.id, '--watch'], {
       tty,
-      steps: [['q quit', 'q']],
+      steps: [['Contacts', 'q']],
     })
     expect(status).toBe(0)
     expect(text).toContain(taken)
     expect(text).toContain('\u001b[?1049l')
     const shown = stripVTControlCharacters(text)
-    expect(shown).toContain('Contacts')
     expect(shown).not.toContain('scroll')
   })
 

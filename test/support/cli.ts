@@ -77,7 +77,12 @@ export const svcProcess = (
   )
 
 const withJson = <T extends Omit<Ran, 'json'>>(ran: T): T & Pick<Ran, 'json'> =>
-  Object.defineProperty(ran, 'json', { get: () => JSON.parse(ran.stdout) }) as T & Pick<Ran, 'json'>
+  Object.defineProperty(ran, 'json', {
+    get: () => {
+      if (ran.stdout === '') throw new Error(`There is no output. Exit status ${ran.status}: ${ran.stderr}`)
+      return JSON.parse(ran.stdout)
+    },
+  }) as T & Pick<Ran, 'json'>
 
 /** What a command without a terminal says of its progress: on a slow machine a migration takes longer than 5 s. */
 export const progressLines = /^(?:(?:\d+ %|[\d,]+ rows?), [^\n]*\n)*$/

