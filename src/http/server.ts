@@ -97,7 +97,12 @@ const validate: FastifySchemaCompiler<z.ZodType> =
   ({ schema, httpPart }) =>
   (data) => {
     const checked = schema.safeParse(data)
-    return checked.success ? { value: checked.data } : { error: invalid(sentence(checked.error.issues, httpPart)) }
+    if (checked.success) return { value: checked.data }
+    // Fastify reads a parameter that is given twice as an array, which no parameter is.
+    const { issues } = checked.error
+    const names = httpPart === 'querystring' ? issues.map(({ path }) => String(path[0])) : []
+    const repeated = names.find((name) => Array.isArray(data[name]))
+    return { error: invalid(repeated ? `${repeated} must be given only once` : sentence(issues, httpPart)) }
   }
 
 /** Sends exactly the properties of the schema. A response that does not match is an unexpected error. */

@@ -160,6 +160,14 @@ describe('every failure is { error } with one sentence', () => {
     expectError(await t.request('GET', '/api/v1/lists?x=%'), 401)
   })
 
+  test.each(['topics?limit=1&limit=2', 'sends?status=sent&status=failed', 'events/sample?type=lead.hot&type=lead.new'])(
+    'a parameter that is given twice is named as such: %s',
+    async (query) => {
+      const reply = await t.request('GET', `/api/v1/${query}`, { key: account.key })
+      expectError(reply, 400, new RegExp(`^${/\?(\w+)/.exec(query)![1]} must be given only once$`))
+    },
+  )
+
   test('a browser gets an unknown path or a malformed URL as a page, outside the API', async () => {
     const accept = 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8'
     for (const url of ['/nothing', '/x/%c0%80', '/x/%zz?a=%c0', '/f/%c0%80', '/docs/nothing', '/apis']) {
