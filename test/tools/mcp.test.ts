@@ -251,6 +251,30 @@ test('a compact list has no ids of other things, neither as arrays nor in object
   expect(contacts).toMatchObject([{ fields: { id: '42' } }])
 })
 
+test('a long text in a page says how long it is', async () => {
+  const write = { listId: made.listId, email: ada, fields: { note: 'n'.repeat(9000) } }
+  await upsertContact(t.app, made.account.id, 'cli:test', write)
+  const { read } = await start()
+  const [{ fields }] = (await read('contacts_list')).contacts
+  expect(fields.note).toBe(`${'n'.repeat(4000)}… (9000 characters)`)
+})
+
+test('full pages lose no row to the ISO times beside the others', async () => {
+  const { account, listId } = made
+  // Without these times 100 such rows are short enough for one answer.
+  const fields = { note: 'n'.repeat(60) }
+  for (let n = 1; n < 120; n++)
+    await upsertContact(t.app, account.id, 'cli:test', { listId, email: `c${n}@example.org`, fields })
+  const { read } = await start()
+  const seen: string[] = []
+  for (let cursor: string | undefined, isFirst = true; isFirst || cursor; isFirst = false) {
+    const { contacts, nextCursor } = await read('contacts_list', { full: true, limit: 100, cursor })
+    seen.push(...contacts.map((row: { email: string }) => row.email))
+    cursor = nextCursor
+  }
+  expect(new Set(seen).size).toBe(120)
+})
+
 test('deals are listed of every pipeline, or of the named one', async () => {
   const id = await t.app.work(made.account.id, 'cli:test', async (work) => {
     const { id: pipelineId, stages } = await createPipeline(work, { name: 'Partners' })

@@ -1,5 +1,6 @@
 import type { Page } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
+import { withIsoTimes } from './mcp.answers.ts'
 
 /** The longest answer of a tool, as JSON. Models read answers whole, and clients cut off longer ones. */
 export const maxAnswerChars = 40_000
@@ -48,6 +49,7 @@ export const boundedPage = async <Row>(
   for (let most = limit; ; most = Math.ceil(most / 4)) {
     const { rows, nextCursor } = await load({ limit: most, cursor })
     const answer = { [noun]: rows, ...(nextCursor !== null && { nextCursor }) }
-    if (most === 1 || lengthOf(answer) <= maxAnswerChars) return bounded(answer)
+    // As long as it will be: rows that were cut off later would be on no page.
+    if (most === 1 || lengthOf(cutTo(withIsoTimes(answer), cuts[0])) <= maxAnswerChars) return answer
   }
 }
