@@ -49,7 +49,9 @@ const inOrder = (a: TimelineEntry, b: TimelineEntry): number =>
 /** Imports keep when and how a contact consented in these fields. */
 const consentOf = ({ fields, listId, listName }: Contact): TimelineEntry[] => {
   const given = fields.consent_at ?? ''
-  const at = midnightOf(given.slice(0, 10)) === null ? Number.NaN : Date.parse(given)
+  // Without an offset Date.parse takes the time zone of the process.
+  const isLocal = /:\d\d(\.\d+)?$/.test(given) && !/[+-]\d\d:\d\d$/.test(given)
+  const at = midnightOf(given.slice(0, 10)) === null ? Number.NaN : Date.parse(isLocal ? `${given}Z` : given)
   return Number.isNaN(at) ? [] : [{ at, kind: 'consent.given', title: fields.consent_source || listName, id: listId }]
 }
 

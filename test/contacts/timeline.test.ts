@@ -1,6 +1,7 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TimelineEntry } from '../../src/contacts/contacts.timeline.ts'
-import { eraseContact, readTimeline } from '../../src/contacts/contacts.ts'
+import { createList, eraseContact, readTimeline } from '../../src/contacts/contacts.ts'
+import { upsertContact } from '../../src/contacts/write/upsert.ts'
 import { type TestAccount, type TestApp, useApp } from '../support/app.ts'
 import { svc } from '../support/cli.ts'
 
@@ -273,6 +274,33 @@ describe('a person’s past', () => {
     await t.app.work(erased.id, 'cli:test', (work) => eraseContact(work, ada, { dryRun: false, personalData }))
     // Suppressions stay, so that the address gets no email.
     expect((await read(erased)).timeline.map(({ kind }) => kind)).toEqual(['address.suppressed', 'topic.left'])
+  })
+})
+
+describe('a consent without a time zone', () => {
+  const before = process.env.TZ
+  beforeAll(() => {
+    process.env.TZ = 'Asia/Kolkata'
+  })
+  afterAll(() => {
+    if (before === undefined) delete process.env.TZ
+    else process.env.TZ = before
+  })
+
+  test.each([
+    ['2026-03-01T10:00', '2026-03-01T10:00:00.000Z'],
+    ['2026-03-01 10:00:30.5', '2026-03-01T10:00:30.500Z'],
+    ['2026-03-01', '2026-03-01T00:00:00.000Z'],
+    ['2026-03-01T10:00:00+01:00', '2026-03-01T09:00:00.000Z'],
+    ['2026-03-01 10:00:00+01', '2026-03-01T09:00:00.000Z'],
+  ])('%s is %s, wherever the process runs', async (given, at) => {
+    expect(new Date('2026-03-01T10:00').toISOString()).toBe('2026-03-01T04:30:00.000Z')
+    const { id } = await t.account()
+    const write = { email: ada, fields: { consent_at: given } }
+    const list = await t.app.work(id, 'cli:test', (work) => createList(work, { name: 'Fair' }))
+    await upsertContact(t.app, id, 'cli:test', { listId: list.id, ...write })
+    const { timeline } = await readTimeline(t.app, { sql: t.app.sql, accountId: id }, ada, 10)
+    expect(timeline.filter(({ kind }) => kind === 'consent.given')).toMatchObject([{ at: Date.parse(at) }])
   })
 })
 
