@@ -1,5 +1,5 @@
 import { quantity } from '../lib/quantity.ts'
-import { isAsciiOnly, meter } from './draw/draw.ts'
+import { isAsciiOnly, meter, span } from './draw/draw.ts'
 
 /** How far long work has come. `fraction` is the completed part, 0 to 1; null if the total is unknown. */
 interface Position {
@@ -25,12 +25,6 @@ const barWidth = 24
 const drawEveryMs = 100
 const lineEveryMs = 5000
 
-const duration = (seconds: number): string => {
-  if (seconds < 60) return `${Math.ceil(seconds)} s`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
-  return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`
-}
-
 /** Shows the progress of long work, its rate and the remaining time: a bar on a terminal, otherwise lines. `one` is one row of it. */
 export const createProgress = (
   screen: Screen,
@@ -50,7 +44,7 @@ export const createProgress = (
       const gone = fraction - (first?.fraction ?? 0)
       const share = `${Math.floor(fraction * 100)} %`
       parts.unshift(screen.isTTY ? `${meter(fraction, barWidth, isAscii)} ${share}` : share)
-      if (gone > 0) parts.push(`${duration((seconds / gone) * (1 - fraction))} left`)
+      if (gone > 0) parts.push(`${span(Math.ceil((seconds / gone) * (1 - fraction)) * 1000)} left`)
     }
     return parts.join(', ')
   }

@@ -55,3 +55,17 @@ test('one row is not called rows', () => {
   ] as const
   expect(shown(false, [...steps])).toEqual(['1 row, 0 rows/s\n', '12 rows, 1 row/s\n'])
 })
+
+test('the remaining time has at most 59 of the smaller unit', () => {
+  const remaining = (fraction: number) =>
+    /, ([^,]+) left/.exec(
+      shown(false, [
+        [0, 0, 0],
+        [10_000, 1, fraction],
+      ])[0]!,
+    )![1]
+  expect(remaining(10 / 129.7)).toBe('2 min')
+  expect(remaining(10 / 7208)).toBe('1 h 59 min')
+  expect(remaining(10 / 100)).toBe('1 min 30 s')
+  expect(remaining(10 / 10.2)).toBe('1 s')
+})
