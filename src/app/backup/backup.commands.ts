@@ -121,7 +121,7 @@ const restoreFrom = async (
     if (!dryRun) await noteErased(app.sql)
     if (!dryRun && list === null)
       out.note(
-        'There is not a list of erasures: people who were erased after the backup are back. Erase them again, or restore with --erasures <file>.',
+        'There is no list of erasures: people who were erased after the backup are back. Erase them again, or restore with --erasures <file>.',
       )
     if (left > 0)
       out.note(

@@ -96,7 +96,7 @@ test('--erasures names another list; without a list nobody is erased; another se
   await writeFile(copy, await readFile(list, 'utf8'))
   const without = await restore({ SVC_ERASURES_FILE: join(folder, 'none') })
   expect(without.emails).toContain('since@example.com')
-  const missing = 'There is not a list of erasures: people who were erased after the backup are back'
+  const missing = 'There is no list of erasures: people who were erased after the backup are back'
   expect(without.ran.stderr).toContain(missing)
   expect((await restore({})).ran.stderr).not.toContain(missing)
   expect((await restore({ SVC_ERASURES_FILE: join(folder, 'none') }, '--erasures', copy)).emails).not.toContain(
