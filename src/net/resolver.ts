@@ -107,22 +107,22 @@ export const createResolver = (
   const open = new Set<Queries>()
   let isClosed = false
 
-  // A channel for each call, because node:dns can cancel whole channels only. Without setServers it uses the system's settings.
-  const withQueries = async <T>(
+  const inTurn = async <T>(
     hostname: string,
     limitMs: number,
     owner: unknown,
-    run: (queries: Queries) => Promise<T>,
+    run: (restMs: number) => Promise<T>,
   ): Promise<T> => {
     const endsAt = performance.now() + limitMs
     if (!(await semaphore.enter(owner, limitMs))) throw failed(hostname, noTurn)
     try {
-      return await ask(hostname, Math.max(1, endsAt - performance.now()), run)
+      return await run(Math.max(1, endsAt - performance.now()))
     } finally {
       semaphore.leave()
     }
   }
 
+  // A channel for each call, because node:dns can cancel whole channels only. Without setServers it uses the system's settings.
   const ask = async <T>(hostname: string, limitMs: number, run: (queries: Queries) => Promise<T>): Promise<T> => {
     if (isClosed) throw failed(hostname, 'ECANCELLED')
     const queries = new Queries({ timeout: Math.ceil(limitMs / 3), tries: 3 })
@@ -138,6 +138,30 @@ export const createResolver = (
     }
   }
 
+  const withQueries = <T>(
+    hostname: string,
+    limitMs: number,
+    owner: unknown,
+    run: (queries: Queries) => Promise<T>,
+  ): Promise<T> => inTurn(hostname, limitMs, owner, (restMs) => ask(hostname, restMs, run))
+
+  const running = new Map<string, Promise<MxResult>>()
+
+  /** Shares a running query of the domain. If it ends without an answer, a caller who has time left queries again. */
+  const askMail = async (domain: string, limitMs: number): Promise<MxResult> => {
+    const endsAt = performance.now() + limitMs
+    const restMs = () => Math.max(1, endsAt - performance.now())
+    for (let other = running.get(domain); other; other = running.get(domain)) {
+      const fact = await Promise.race([other, sleep(restMs(), 'timeout' as const, { ref: false })])
+      if (fact !== 'timeout' || performance.now() >= endsAt) return fact
+    }
+    const own = ask(domain, restMs(), (queries) => queryMail(queries, domain)).catch((error) =>
+      mailFailure(error, 'domain_not_found'),
+    )
+    running.set(domain, own)
+    return own.finally(() => running.delete(domain))
+  }
+
   return {
     addresses: async (hostname, limitMs, owner) => {
       const listed = hosts?.find(hostname) ?? []
@@ -149,9 +173,10 @@ export const createResolver = (
     mail: async (domain, limitMs, owner) => {
       const ascii = domainToASCII(domain)
       if (ascii === '') return 'domain_not_found'
-      return withQueries(ascii, limitMs, owner, (queries) => queryMail(queries, ascii)).catch((error) =>
-        codeOf(error) === noTurn ? null : mailFailure(error, 'domain_not_found'),
-      )
+      return inTurn(ascii, limitMs, owner, (restMs) => askMail(ascii, restMs)).catch((error) => {
+        if (codeOf(error) === noTurn) return null
+        throw error
+      })
     },
     texts: (name, limitMs) =>
       withQueries(name, limitMs, undefined, (queries) => queries.resolveTxt(name)).then(

@@ -178,6 +178,23 @@ describe('a mail domain', () => {
     expect(await resolver.mail(domain, limit(2000))).toBe(fact)
   })
 
+  test('that several callers look up at the same time is queried once', async () => {
+    dns.set('crowd.test', { MX: [[10, 'mx.mail.test']] })
+    const facts = await Promise.all([1, 2, 3].map(() => resolver.mail('crowd.test', limit(2000))))
+    expect(facts).toEqual(['mx', 'mx', 'mx'])
+    expect(dns.queries.filter((query) => query === 'MX crowd.test')).toEqual(['MX crowd.test'])
+  })
+
+  test('is queried again by a caller who has more time than the one whose query ended', async () => {
+    let isSilent = true
+    dns.set('patience.test', () => (isSilent ? { mode: 'silent' } : { MX: [[10, 'mx.mail.test']] }))
+    const hasty = resolver.mail('patience.test', 300)
+    const patient = resolver.mail('patience.test', limit(20_000))
+    expect(await hasty).toBe('timeout')
+    isSilent = false
+    expect(await patient).toBe('mx')
+  })
+
   test('whose name server is silent is classified as timeout at the time limit', async () => {
     const fact = resolver.mail('silent.test', 300)
     expect(await settlesWithin(fact, 1000)).toBe(true)

@@ -31,11 +31,20 @@ export interface LookupOptions {
   signal?: AbortSignal | undefined
 }
 
+const maxRemembered = 20_000
+
+/** Domains that accept mail, with the expiry of the answer. Such an answer does not change before it expires. */
+const remembered = new WeakMap<Resolver, Map<string, Date>>()
+
+const rememberedBy = (resolver: Resolver): Map<string, Date> =>
+  remembered.getOrInsertComputed(resolver, () => new Map())
+
 const askDns = async (
-  { resolver }: Verifier,
+  { resolver, now }: Verifier,
   domains: readonly string[],
   { isPatient, signal }: LookupOptions,
 ): Promise<Map<string, MxResult>> => {
+  const ends = rememberedBy(resolver)
   const facts = new Map<string, MxResult>()
   const endsAt = isPatient ? Number.POSITIVE_INFINITY : performance.now() + dnsLimitMs
   const queue = domains.values()
@@ -44,9 +53,13 @@ const askDns = async (
       const askedAt = performance.now()
       const limitMs = Math.min(dnsLimitMs, Math.floor(endsAt - askedAt))
       if (limitMs <= 0 || signal?.aborted) return
+      // Another call may have the answer, although it is not in the cache yet.
+      const isKnown = (ends.get(domain) ?? 0) > now()
       // `facts` identifies the request: the resolver shares its capacity fairly between requests, not between domains.
-      const fact = await resolver.mail(domain, limitMs, facts)
-      if (fact && (fact !== 'timeout' || performance.now() - askedAt >= fullQueryMs)) facts.set(domain, fact)
+      const fact = isKnown ? 'mx' : await resolver.mail(domain, limitMs, facts)
+      if (!fact || (fact === 'timeout' && performance.now() - askedAt < fullQueryMs)) continue
+      facts.set(domain, fact)
+      if (fact === 'mx' && !isKnown) ends.set(domain, new Date(now().getTime() + lifetimesMs.mx))
     }
   }
   await Promise.all(Array.from({ length: Math.min(queriesAtOnce, domains.length) }, ask))
@@ -71,11 +84,6 @@ const keepFacts = async ({ sql, now }: Verifier, facts: ReadonlyMap<string, MxRe
   })
 }
 
-const maxRemembered = 20_000
-
-/** Domains that accept mail, with the expiry of the cached answer. Such an answer does not change before it expires. */
-const remembered = new WeakMap<Resolver, Map<string, Date>>()
-
 const readFacts = preparedStatement(
   'mail-facts',
   {
@@ -89,7 +97,7 @@ const readFacts = preparedStatement(
 /** Returns answers from the cache, which all daemons share. */
 const cachedFacts = async ({ sql, resolver, now }: Verifier, domains: readonly string[]) => {
   const at = now()
-  const ends = remembered.getOrInsertComputed(resolver, () => new Map())
+  const ends = rememberedBy(resolver)
   const facts = new Map<string, MxResult>()
   for (const domain of domains) if ((ends.get(domain) ?? 0) > at) facts.set(domain, 'mx')
   const others = domains.filter((domain) => !facts.has(domain))

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { verifyAddresses, writeContacts } from '../../../src/contacts/contacts.ts'
-import { createResolver } from '../../../src/net/resolver.ts'
+import { createResolver, type Resolver } from '../../../src/net/resolver.ts'
 import { settlesWithin } from '../../support/eventually.ts'
+import { limit } from '../../support/slowness.ts'
 import { useContacts } from '../support.ts'
 
 let now = Date.now()
@@ -79,6 +80,17 @@ describe('DNS', () => {
     now += 2 * 3_600_000
     await verifyAddresses(app.app, ['d@once.test'])
     expect(asked('once.test')).toBe(2)
+  })
+
+  test('is queried once for a domain that many calls name at the same time', async () => {
+    app.dns.set('crowd.test', { MX: [[10, 'mx.crowd.test']] })
+    // A query is sent again after a third of its limit: too soon for a busy machine.
+    const mail: Resolver['mail'] = (domain, _, owner) => app.app.resolver.mail(domain, limit(2000), owner)
+    const patient = { ...app.app, resolver: { ...app.app.resolver, mail } }
+    const emails = Array.from({ length: 20 }, (_, i) => `c${i}@crowd.test`)
+    const judged = await Promise.all(emails.map((email) => verifyAddresses(patient, [email])))
+    expect(judged).toEqual(emails.map((email) => new Map([[email, { status: 'valid', reasons: [] }]])))
+    expect(asked('crowd.test')).toBe(1)
   })
 
   test('a negative answer is cached for an hour', async () => {
