@@ -138,20 +138,26 @@ const explaining = (transport: Transport): Transport => {
   return transport
 }
 
-/** Serves the tools over a transport, by default stdin and stdout, in the protocol of 2025 or that of 2026, whichever the client speaks. */
-export const openSession = (session: Session, log: Log, transport: Transport = new StdioServerTransport()) =>
+/** Serves the tools over a transport, in the protocol of 2025 or that of 2026, whichever the client speaks. */
+export const openSession = (session: Session, log: Log, transport: Transport) =>
   serveStdio(() => createServer(session, log), {
-    onerror: (error) => log(`protocol: ${error.message}`),
+    // The message of a validation error is a long JSON document.
+    onerror: ({ name, message }) =>
+      log(`protocol: ${/ZodError$/.test(name) ? 'a message is not JSON-RPC 2.0' : message}`),
     transport: explaining(transport),
   })
 
-/** Serves the tools over stdin and stdout, until stdin ends or the signal aborts (docs/mcp.md). */
+/**
+ * Serves the tools over stdin and stdout (docs/mcp.md), until stdin ends, the signal aborts, or the transport closes itself: after a
+ * message that is too long, or when the client no longer reads. A closed transport leaves stdin paused, so its end would not be seen.
+ */
 export const serveTools = async (session: Session, signal: AbortSignal, log: Log): Promise<void> => {
-  const handle = openSession(session, log)
-  if (!signal.aborted)
-    await new Promise<void>((resolve) => {
-      process.stdin.once('end', resolve).once('close', resolve)
-      signal.addEventListener('abort', () => resolve(), { once: true })
-    })
+  const transport = new StdioServerTransport()
+  const close = transport.close.bind(transport)
+  const closed = Promise.withResolvers<void>()
+  transport.close = () => close().finally(closed.resolve)
+  const handle = openSession(session, log, transport)
+  signal.addEventListener('abort', () => closed.resolve(), { once: true })
+  if (!signal.aborted) await closed.promise
   await handle.close()
 }
