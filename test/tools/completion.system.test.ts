@@ -19,6 +19,7 @@ beforeAll(async () => {
   env = { ...inherited(), PATH: `${folder}${delimiter}${process.env.PATH}`, HOME: folder, TERM: 'dumb' }
   for (const shell of ['bash', 'zsh', 'fish'])
     await writeFile(join(folder, shell), (await svc({ env: {} }, ['completion', shell])).stdout)
+  await writeFile(join(folder, 'my file.csv'), '')
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
@@ -27,6 +28,7 @@ describe('in real shells', () => {
     const script = `source '${folder}/bash'
       ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _svc svc; echo "\${COMPREPLY[*]}"; }
       ask svc deliv; ask svc deliveries list --status ''; ask svc sends list --status = s; cd '${folder}'; ask svc contacts import zs
+      COMP_WORDS=('~/svc' deliv); COMP_CWORD=1; _svc '~/svc'; echo "\${COMPREPLY[*]}"
       complete -p svc`
     const { stdout } = await run('bash', ['--norc', '--noprofile', '-c', script], { env })
     expect(stdout.split('\n')).toEqual([
@@ -34,6 +36,7 @@ describe('in real shells', () => {
       'pending delivered exhausted cancelled',
       'sent suppressed',
       'zsh',
+      'deliveries',
       'complete -F _svc svc',
       '',
     ])
@@ -59,6 +62,10 @@ describe('in real shells', () => {
       ask 'svc deliveries'
       zpty -w -n line $'li\\t--status exh\\t'
       ask '--status exhausted'
+      zpty -w -n line $'\\x15~/svc journ\\t'
+      ask '~/svc journeys'
+      zpty -w -n line $'\\x15svc contacts import --rejects=~/my\\t'
+      ask '--rejects=~/my\\ file.csv'
       print ok`
     const { stdout } = await run('zsh', ['-f', '-c', script], { env: { ...env, TERM: 'xterm' } })
     expect(stdout.trim()).toBe('ok')
@@ -69,7 +76,12 @@ describe('in real shells', () => {
       'svc deliv',
       'svc deliveries list --status ',
       'svc sends list --status=s',
+      '~/svc deliv',
       `svc contacts import ${folder}/zs`,
+      'svc contacts import ~/zs',
+      `svc contacts import "${folder}/my f`,
+      `svc contacts import ${folder}/my\\\\ f`,
+      `svc contacts import --rejects=${folder}/zs`,
     ]
     const script = [`source ${folder}/fish`, ...asks.map((ask) => `complete -C '${ask}'`)].join('; ')
     const { stdout } = await run('fish', ['--no-config', '-c', script], { env })
@@ -77,7 +89,12 @@ describe('in real shells', () => {
       'deliveries\tWebhook deliveries: inspect, replay, cancel',
       ...['pending', 'delivered', 'exhausted', 'cancelled'],
       ...['--status=sent', '--status=suppressed'],
+      'deliveries\tWebhook deliveries: inspect, replay, cancel',
       `${folder}/zsh`,
+      '~/zsh',
+      `${folder}/my file.csv`,
+      `${folder}/my file.csv`,
+      `--rejects=${folder}/zsh`,
     ])
   })
 })

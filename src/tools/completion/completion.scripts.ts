@@ -17,7 +17,7 @@ const bash = `_svc() {
     else
       COMPREPLY+=("$value")
     fi
-  done < <("$1" completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  done < <("\${1/#\\~\\//$HOME/}" completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 complete -F _svc svc
 `
@@ -28,11 +28,12 @@ _svc() {
   local value rest
   while IFS=$'\\t' read -r value rest; do
     if [[ $value == ':files' ]]; then
+      [[ \${words[CURRENT]} == --*=* ]] && compset -P '*='
       _files
       return
     fi
     items+=("\${value//:/\\\\:}:$rest")
-  done < <("\${words[1]}" completion words -- "\${(@)words[2,CURRENT]}" 2>/dev/null)
+  done < <("\${words[1]/#\\~\\//$HOME/}" completion words -- "\${(@)words[2,CURRENT]}" 2>/dev/null)
   (( $#items )) && _describe svc items
 }
 if [[ $funcstack[1] == _svc ]]; then
@@ -42,16 +43,24 @@ else
 fi
 `
 
-const fish = `function __svc_complete
+// fish completes file names itself, because it knows quotes and escapes. Both rules ask for the same words, so the answer is kept.
+const fish = `function __svc_find
     set -l words (commandline -opc) (commandline -ct)
-    set -l found ($words[1] completion words -- $words[2..-1] 2>/dev/null)
-    if test "$found[1]" = ':files'
-        __fish_complete_path (commandline -ct)
-    else
-        printf '%s\\n' $found
-    end
+    test "$__svc_words" = "$words"; and return
+    set -g __svc_words $words
+    set -l program (string replace -r '^~/' $HOME/ -- $words[1])
+    set -g __svc_found ($program completion words -- $words[2..-1] 2>/dev/null)
+end
+function __svc_complete
+    __svc_find
+    string match -v -- ':files' $__svc_found
+end
+function __svc_takes_files
+    __svc_find
+    contains -- ':files' $__svc_found
 end
 complete -c svc -k -f -a '(__svc_complete)'
+complete -c svc -n __svc_takes_files -F
 `
 
 /** The completion script of each shell, for `source <(svc completion bash)`. */
