@@ -34,6 +34,7 @@ interface Panel {
 
 interface Service {
   environment?: Record<string, string>
+  env_file?: string
   depends_on?: Record<string, { condition: string }>
   volumes?: string[]
   read_only?: boolean
@@ -172,6 +173,12 @@ describe('containers', () => {
     const needed = [...(await read('compose.yaml')).matchAll(/\$\{(\w+)/g)].map(([, name]) => name!)
     const written = envOf(await readFile(join(deploy, '../install.md'), 'utf8'))
     expect([...new Set(needed)].sort()).toEqual(written.sort())
+  })
+
+  test('the containers of svc in compose.yaml get every setting of .env, such as SVC_TRUST_PROXY', () => {
+    const { database, ...own } = compose.services
+    expect(Object.values(own).map(({ env_file }) => env_file)).toEqual(['.env', '.env'])
+    expect(database).not.toHaveProperty('env_file')
   })
 
   test('compose.yaml refers only to its own services and volumes, and to files that exist', async () => {
