@@ -51,7 +51,7 @@ export interface paths {
     "/api/v1/sends/{id}": {
                /** Show an email and what its recipient did */
         get: operations["getSend"];
-        /** Cancel a scheduled email with all copies of its call */
+        /** Cancel a pending email of a call with all of its copies */
         delete: operations["cancelSend"];
     };
     "/api/v1/suppressions": {

@@ -276,7 +276,7 @@ export const commands: CommandList = [
 
   command({
     path: 'sends cancel',
-    summary: 'Cancel a scheduled email with its copies',
+    summary: 'Cancel a pending email, such as a scheduled one, with its copies',
     examples: [
       'svc sends cancel msg_01m82xtqaxrmrt3v4050vc411s',
       'svc sends cancel msg_01m82xtqaxrmrt3v4050vc411s --dry-run',
@@ -284,15 +284,17 @@ export const commands: CommandList = [
     arguments: [argument('<id>')],
     flags: changing(),
     run: async ({ out, work, exit }, id) => {
-      const { cancelScheduled, showMessage } = await import('./messages.ts')
+      const { cancelSend, showMessage } = await import('./messages.ts')
       const { notCancelled, to, subject, status, error, scheduledAt } = await work(async (w) => ({
-        notCancelled: await cancelScheduled(w, id),
+        notCancelled: await cancelSend(w, id),
         ...(await showMessage(w, id)),
       }))
       const result = { id, to, subject, status, error, scheduledAt }
       out.one({ ...result, ...(notCancelled.length > 0 && { notCancelled }) }, result)
       if (notCancelled.length === 0) return
-      out.note(`Not cancelled, because they are being sent: ${notCancelled.map((one) => one.to).join(', ')}`)
+      out.note(
+        `Not cancelled, because they are being sent or were sent: ${notCancelled.map((one) => one.to).join(', ')}`,
+      )
       exit(5)
     },
   }),

@@ -45,7 +45,7 @@ export {
 } from './outbox/outbox.batches.ts'
 export { type Queued, type QueuedMail, queueMails, queueManyMails, queueMessage } from './outbox/outbox.queue.ts'
 export {
-  cancelScheduled,
+  cancelSend,
   countMailsOf,
   withdrawMails,
   withdrawMailsOf,

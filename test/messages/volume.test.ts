@@ -4,7 +4,7 @@ import { readConfig } from '../../src/app/config.ts'
 import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
 import { cancelBroadcast, createBroadcast, NewBroadcast, sendBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { eraseContact, readTimeline } from '../../src/contacts/contacts.ts'
-import { cancelScheduled } from '../../src/messages/messages.ts'
+import { cancelSend } from '../../src/messages/messages.ts'
 import { mailStats, resultsOf } from '../../src/results/results.ts'
 import type { Work } from '../../src/store/work.ts'
 import { suppressAddresses } from '../../src/suppressions/suppressions.ts'
@@ -75,7 +75,7 @@ test('the volume of a month is what was sent, what waits, and what failed after 
     later.push(String(Object(body).id))
   }
   await isExact()
-  await run((work) => cancelScheduled(work, later[0]!))
+  await run((work) => cancelSend(work, later[0]!))
   for (const reason of ['unsubscribed', 'manual', 'complained'] as const)
     await run((work) => suppressAddresses(work, [someone(), someone(), someone()], reason))
   await run((work) => suppressAddresses(work, ['person1@people.example', 'later1@people.example'], 'manual'))

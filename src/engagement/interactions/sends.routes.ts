@@ -4,7 +4,7 @@ import { emailAddress } from '../../lib/address.ts'
 import { epochMs } from '../../lib/common-shapes.ts'
 import { Problem } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
-import { cancelledError, cancelScheduled, findSend, listSends } from '../../messages/messages.ts'
+import { cancelledError, cancelSend, findSend, listSends } from '../../messages/messages.ts'
 import { withReactions } from './reactions.ts'
 
 const Status = z.enum(['pending', 'sent', 'failed', 'suppressed'])
@@ -66,7 +66,7 @@ export const routes = [
     name: 'cancelSend',
     method: 'DELETE',
     path: '/sends/:id',
-    summary: 'Cancel a scheduled email with all copies of its call',
+    summary: 'Cancel a pending email of a call with all of its copies',
     params: Id,
     answers: {
       200: z.object({
@@ -86,7 +86,7 @@ export const routes = [
     refusals: [404, 409],
     handle: async ({ params, work }) => {
       try {
-        const notCancelled = await work((w) => cancelScheduled(w, params.id))
+        const notCancelled = await work((w) => cancelSend(w, params.id))
         return ok({ cancelled: true, ...(notCancelled.length > 0 && { notCancelled }) })
       } catch (problem) {
         if (!(problem instanceof Problem && problem.kind === 'conflict')) throw problem

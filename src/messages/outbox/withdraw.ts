@@ -7,6 +7,7 @@ import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
 import { messages } from '../messages.columns.ts'
 import { cancelledError, endedColumns } from '../messages.ended.ts'
+import { isBatch } from '../messages.queue.ts'
 import { unknownState } from './outbox.claim.ts'
 
 const withdrawnTypes = {
@@ -139,18 +140,25 @@ const countQueuedOf = statement(
 export const countMailsOf = async ({ sql, accountId }: Work, { kind, id }: Source): Promise<number> =>
   (await sql(countQueuedOf, { accountId, kind, id }))[0]!.emails
 
-const findScheduled = statement(
-  'find-scheduled-message',
+const findCalled = statement(
+  'find-message-to-cancel',
   {
-    row: { ...types(messages, 'status'), isScheduled: 'bool', first: 'text' },
+    row: { ...types(messages, 'status', 'sourceKind'), isInBatch: 'bool', first: 'text' },
     parameters: types(messages, 'accountId', 'id'),
   },
-  `select status, scheduled_at is not null as "isScheduled", coalesce(copy_of, id) as first
+  `select status, source_kind as "sourceKind", coalesce(copy_of, id) as first,
+     exists (select from message_queue where account_id = :accountId and id = :id and ${isBatch('batch')}) as "isInBatch"
    from messages where account_id = :accountId and id = :id`,
 )
 
+/** What else than a call makes emails: an email of these is not cancelled by itself. */
+const otherOrigins: Readonly<Record<string, string>> = {
+  journey: 'belongs to a journey',
+  lifecycle: 'is a lifecycle email',
+}
+
 const cancelCall = statement(
-  'cancel-scheduled-messages',
+  'cancel-messages-of-call',
   {
     row: { month: 'text', count: 'int8' },
     parameters: { accountId: 'text', first: 'text', now: 'timestamptz' },
@@ -182,20 +190,21 @@ const readUncancelled = statement(
      select id, email, status, error from messages where account_id = :accountId and id = :first
      union all
      select id, email, status, error from messages where account_id = :accountId and copy_of = :first
-   ) m where status <> 'failed' or error <> '${cancelledError}' order by id`,
+   ) m where status in ('pending', 'sent') or error = '${unknownState}' order by id`,
 )
 
 /**
- * Cancels a scheduled message with all copies of its call, and returns their volume to the quota. Returns the messages of the call
- * that could not be cancelled. Throws Problem `not_found`, or `conflict` if it is not scheduled, has ended, or if all of the call is
+ * Cancels a pending message with all copies of its call, and returns their volume to the quota. Returns the messages of the call
+ * that could not be cancelled. Throws Problem `not_found`, or `conflict` if it has ended, no call made it, or if all of the call is
  * being handed over.
  */
-export const cancelScheduled = async (work: Work, id: string): Promise<Uncancelled[]> => {
+export const cancelSend = async (work: Work, id: string): Promise<Uncancelled[]> => {
   const { sql, accountId, now, count } = work
-  const [message] = await sql(findScheduled, { accountId, id })
+  const [message] = await sql(findCalled, { accountId, id })
   if (!message) throw noSuch('send', id, { hint: 'svc sends list' })
   if (message.status !== 'pending') throw conflict(`The send ${id} has ended: ${message.status}`)
-  if (!message.isScheduled) throw conflict(`The send ${id} is not scheduled`)
+  const origin = message.isInBatch ? 'belongs to a broadcast' : otherOrigins[message.sourceKind]
+  if (origin) throw conflict(`The send ${id} ${origin}`)
   const months = await sql(cancelCall, { accountId, first: message.first, now })
   if (months.length === 0) throw conflict(`The send ${id} is being sent`)
   for (const { count: units } of months) count('sends', 'failed', units)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
-import { cancelScheduled } from '../../../src/messages/messages.ts'
+import { cancelSend } from '../../../src/messages/messages.ts'
 import { addDomain, deleteDomain } from '../../../src/senders/domains.ts'
 import type { Sql } from '../../../src/store/database.ts'
 import { applyProjects, deleteProject } from '../../../src/studio/studio.ts'
@@ -12,8 +12,9 @@ import { ok, type TestAccount, useApp } from '../../support/app.ts'
 import { svc } from '../../support/cli.ts'
 import { eventually } from '../../support/deliveries.ts'
 import { settlesWithin } from '../../support/eventually.ts'
-import { freeform, messagesOf, sendingAccount, startMail, svcSend } from '../../support/messages.ts'
+import { freeform, messagesOf, queueMany, sendingAccount, startMail, svcSend } from '../../support/messages.ts'
 import { plainProject } from '../../support/projects.ts'
+import { atEnd } from '../../support/scope.ts'
 import { useSink } from '../../support/smtp.ts'
 import { makeTopic } from '../../support/topics.ts'
 
@@ -211,7 +212,7 @@ test('`svc sends cancel` ends it with its copies and gives the volume back; a se
   expect(await uses('sends')).toBe(0)
 })
 
-test('an unknown send exits 3, one of another account too; one that is not scheduled or is being sent exits 6', async () => {
+test('an unknown send exits 3, one of another account too; one that was sent or is being sent exits 6', async () => {
   const { body } = await ok(send({ scheduledAt: later() }))
   const sent = await send({})
   const other = await sendingAccount(t)
@@ -222,6 +223,45 @@ test('an unknown send exits 3, one of another account too; one that is not sched
   expect((await cancel(body.id)).status).toBe(6)
   expect((await rowsOf()).find(({ id }) => id === body.id)?.status).toBe('pending')
   expect(await uses('sends')).toBe(2)
+})
+
+test('a copy that was left out at acceptance is not named when its call is cancelled', async () => {
+  await t.app.work(account.id, 'cli:test', (work) => suppressAddresses(work, [cleo], 'manual'))
+  const { body } = await ok(send({ scheduledAt: later(), cc: [bob, cleo] }))
+  expect(body.suppressed).toEqual([cleo])
+  const { status, json, stderr } = await cancel(body.id)
+  expect([status, stderr]).toEqual([0, ''])
+  expect(json).not.toHaveProperty('notCancelled')
+  expect(await uses('sends')).toBe(0)
+})
+
+test('what waits while sends are paused can be cancelled, too: it never leaves, and the volume is returned', async () => {
+  atEnd(() => t.app.sql('delete from queue_holds'))
+  expect((await svc(t, ['queues', 'pause', 'sends'])).status).toBe(0)
+  const { body } = await ok(send({ cc: [bob] }))
+  const { body: other } = await ok(send({ to: cleo }))
+  expect([body.status, other.status, await uses('sends')]).toEqual(['pending', 'pending', 3])
+  expect(await cancel(body.id)).toMatchObject({ status: 0, json: { status: 'failed', error: 'cancelled' } })
+  const erase = () => t.request('DELETE', `/sends/${other.id}`, { key: account.key })
+  expect([(await erase()).body, (await erase()).body]).toEqual([{ cancelled: true }, { cancelled: false }])
+  expect(await uses('sends')).toBe(0)
+  expect((await svc(t, ['queues', 'resume', 'sends', '--yes'])).status).toBe(0)
+  await drainMail()
+  expect(sink.mails).toEqual([])
+})
+
+test.each([
+  ['belongs to a broadcast', { kind: 'send', id: null }, 'broadcast:bct_1'],
+  ['belongs to a journey', { kind: 'journey', id: 'jrn_1' }, ''],
+  ['is a lifecycle email', { kind: 'lifecycle', id: 'web_1:registered' }, ''],
+] as const)('a pending email that %s is not cancelled by its id: exit 6', async (what, source, batch) => {
+  await queueMany(t.app, account.id, 1, { source })
+  const [mail] = await rowsOf()
+  await t.app.sql('update message_queue set batch = $2 where account_id = $1', [account.id, batch])
+  const { status, stderr } = await cancel(mail!.id)
+  expect([status, stderr]).toEqual([6, expect.stringContaining(`The send ${mail!.id} ${what}`)])
+  expect(await rowsOf()).toMatchObject([{ status: 'pending' }])
+  await t.app.sql('delete from message_queue where account_id = $1', [account.id])
 })
 
 test('without the domain that allowed its sender at that time it fails', async () => {
@@ -275,7 +315,7 @@ test('`svc sends cancel` names the copies that are being sent, and exits 5', asy
   expect(row!.count).toBe(2)
 })
 
-const cancelNow = (id: string) => t.app.work(account.id, 'cli:test', (work) => cancelScheduled(work, id))
+const cancelNow = (id: string) => t.app.work(account.id, 'cli:test', (work) => cancelSend(work, id))
 
 test('cancelled while a job has loaded it, it is not sent', async () => {
   const { body } = await ok(send({ scheduledAt: later(), cc: [bob] }))
