@@ -78,11 +78,12 @@ export const deliveriesOf = (app: OpenApp, accountId: string): Promise<DeliveryR
     [accountId],
   )
 
+/** The error of a post whose answer came too late. */
+export const late = 'timed out after 5 s'
+
 /** Returns the number of posts whose answer came too late, which are repeated: on a slow machine also those of a quick receiver. */
 export const latePosts = async (app: OpenApp, accountId: string): Promise<number> =>
-  (await deliveriesOf(app, accountId))
-    .flatMap(({ attempts }) => attempts)
-    .filter(({ error }) => error === 'timed out after 5 s').length
+  (await deliveriesOf(app, accountId)).flatMap(({ attempts }) => attempts).filter(({ error }) => error === late).length
 
 /** Returns the number of the account's deliveries in each state. */
 export const tally = async (app: OpenApp, accountId: string): Promise<Record<string, number>> => {
