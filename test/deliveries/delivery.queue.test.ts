@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { revokeKey } from '../../src/accounts/accounts.keys.ts'
 import { type OpenApp, openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { claimDeliveries } from '../../src/deliveries/queue/claim.statement.ts'
@@ -443,7 +444,6 @@ describe('the loop', () => {
     await emitEvents(t.app, account.id)
     const loop = startDeliveries(t.app)
     await receiver.arrived(1)
-    const { revokeKey } = await import('../../src/accounts/accounts.keys.ts')
     await t.app.work(account.id, 'cli:test', (work) => revokeKey(work, account.keyId))
     answer()
     await loop.stop()
