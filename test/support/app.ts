@@ -12,7 +12,7 @@ import type { App } from '../../src/store/work.ts'
 import { cloneDatabase } from './database.ts'
 import { created, type Given, opened, resolved } from './fixture.ts'
 import type { BodyOf } from './replies.ts'
-import { slowness } from './slowness.ts'
+import { isSlow } from './slowness.ts'
 
 export interface Reply<Body = unknown> {
   status: number
@@ -92,12 +92,6 @@ export const ok = async <R extends { status: number; body: unknown }>(
   throw error
 }
 
-/**
- * On a slow machine a call can wait longer for a lock or a connection than it may, and is repeated, as by a client. Tests that expect
- * its 503 get it after the last repetition.
- */
-const isSlow = slowness >= 4
-
 let accounts = 0
 
 /** Every other path is relative to `/api/v1`. */
@@ -144,6 +138,7 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
           ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
         } as never)
       let reply = await call()
+      // Tests that expect 503 get it after the last repetition.
       for (let repeats = 0; isSlow && repeats < 5 && reply.statusCode === 503; repeats++) reply = await call()
       const text = reply.body
       const isJson = String(reply.headers['content-type'] ?? '').includes('json')

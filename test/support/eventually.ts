@@ -1,9 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnavailable } from '../../src/store/faults.ts'
 import { inTest } from './scope.ts'
-import { limit, waitLimitMs } from './slowness.ts'
+import { isSlow, limit, waitLimitMs } from './slowness.ts'
 
 type Falsy = false | null | undefined
+
+const asked = async <T>(check: () => T | Promise<T>): Promise<T | null> => {
+  try {
+    return await inTest(check())
+  } catch (error) {
+    if (isSlow && isUnavailable(error)) return null
+    throw error
+  }
+}
 
 /**
  * Waits until `check` returns a truthy value, and returns it. The pauses grow with the duration of a check and with the time
@@ -16,7 +25,7 @@ export const eventually = async <T>(
   const began = performance.now()
   for (;;) {
     const from = performance.now()
-    const found = await inTest(check())
+    const found = await asked(check)
     if (found) return found as Exclude<T, Falsy>
     const now = performance.now()
     if (now - began > limitMs) throw new Error(`Not so after ${limitMs} ms: ${check}`)

@@ -56,6 +56,9 @@ const { TEST_SLOWNESS } = process.env
 export const slowness = TEST_SLOWNESS ? readSlowness(TEST_SLOWNESS) : await measure()
 process.env.TEST_SLOWNESS = String(slowness)
 
+/** On a slow machine a call can wait longer for a lock or a connection than it may. Then it is repeated, as by a client. */
+export const isSlow = slowness >= 4
+
 /** Returns what a limit of `ms` on the reference machine is on this one. */
 export const limit = (ms: number): number => Math.round(ms * slowness)
 
