@@ -200,7 +200,10 @@ const inputOf = (body: Given) => {
   })
 }
 
-/** Throws Problem `not_found` if a call names something by another text than its id: the operations also find names. */
+/**
+ * Throws Problem `not_found`, which rolls back, if the body has the name of a list, segment, project or topic in place of its id:
+ * the operations, which commands share, take both.
+ */
 const requireIds = (body: Given, broadcast: BroadcastView): BroadcastView => {
   const { listId, listIds = [], segmentId, segmentIds = [], projectId, topicId } = broadcast
   const { excludeListIds = [], excludeSegmentIds = [] } = broadcast

@@ -56,8 +56,8 @@ const cancelUnlocked = statement(
 
 /**
  * Cancels those of the deliveries that are still pending, without notifying the listeners: the caller no longer waits for them.
- * Skips a delivery whose result is just being recorded. With `isManual` the jobs also return what they have claimed ahead of their
- * posts to these targets, so that nothing cancelled is posted; events would do that too often. Returns their number.
+ * Skips a delivery whose result is just being recorded. `isManual` also tells the jobs to return what they have claimed ahead for
+ * these targets, so that nothing cancelled is posted. Cancellations by events are too frequent for that. Returns their number.
  */
 export const cancelCalls = async (work: Work, ids: readonly string[], { isManual = false } = {}): Promise<number> => {
   if (ids.length === 0) return 0

@@ -14,7 +14,7 @@ export const urlHost = (host: string): string => (host.includes(':') ? `[${host}
 
 const anyHost: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** As `urlHost`, for a request to a server that listens on this host: all addresses of the machine become its loopback address. */
+/** Returns a host for the URL of a request to a server that listens on it: loopback in place of all addresses of the machine. */
 export const reachableHost = (host: string): string => urlHost(anyHost[host] ?? host)
 
 // Which addresses a URL given by a user may lead to (docs/reference/events.md#public-urls; IANA special-purpose registries).

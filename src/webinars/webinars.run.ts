@@ -28,8 +28,8 @@ const closedTexts: Partial<Record<WebinarRow['status'], string>> = {
 }
 
 /**
- * Starts the session: the join page shows the stream, and reminders stop, also unsent ones. Checks the quota again. Throws Problem `not_found`,
- * `conflict` unless the webinar is scheduled, `forbidden` by the live-session quota.
+ * Starts the session: the join page shows the stream, reminders stop, and unsent ones are withdrawn. Checks the quota again. Throws
+ * Problem `not_found`, `conflict` unless the webinar is scheduled, `forbidden` by the live-session quota.
  */
 export const startWebinar = async (
   work: Work,

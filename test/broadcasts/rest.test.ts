@@ -78,7 +78,7 @@ test('an unknown list, segment, project or topic is 404', async () => {
   expect((await post({ segmentId: 'seg_none', projectId: who.projectId })).status).toBe(404)
 })
 
-test('the name of a list, segment, project or topic is no id: 404, and nothing is written', async () => {
+test('the name of a list, segment, project or topic is not an id: 404, and nothing is written', async () => {
   const topicId = await makeTopic(t, who.account, 'News')
   const segment = { name: 'First', listId: who.listId, where: 'email = c0@people.example' }
   const segmentId = (await ok(t.request('POST', '/segments', { key, body: segment }))).body.segment.id

@@ -121,7 +121,7 @@ describe('claiming', () => {
     const [target] = await t.app.sql<{ next: Date }>('select next_due_at as next from delivery_targets where id = $1', [
       id,
     ])
-    // pg rounds microseconds to milliseconds either way.
+    // pg can round microseconds up or down.
     expect(Math.abs(target!.next.getTime() - first.at(-1)!.dueAt / 1000)).toBeLessThanOrEqual(1)
     const rest = await claimDue(t.app.sql, 2, wide)
     expect(new Set([...first, ...rest].map((claimed) => claimed.id)).size).toBe(30)

@@ -5,6 +5,7 @@ import { isSlow, limit, waitLimitMs } from './slowness.ts'
 
 type Falsy = false | null | undefined
 
+/** Returns what the check returns, or null if the database is unavailable on a slow machine: the check runs again. */
 const asked = async <T>(check: () => T | Promise<T>): Promise<T | null> => {
   try {
     return await inTest(check())

@@ -151,7 +151,7 @@ const findCalled = statement(
    from messages where account_id = :accountId and id = :id`,
 )
 
-/** What else than a call makes emails: an email of these is not cancelled by itself. */
+/** What makes emails besides POST /send and `svc send`. Such an email can't be cancelled by its id. */
 const otherOrigins: Readonly<Record<string, string>> = {
   journey: 'belongs to a journey',
   lifecycle: 'is a lifecycle email',

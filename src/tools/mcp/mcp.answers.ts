@@ -30,7 +30,7 @@ const compactRow = (row: object) =>
   Object.fromEntries(
     Object.entries(row)
       .filter(([name, value]) => name !== 'verification' && !/Ids?$/.test(name) && !isEmpty(value))
-      // What people named is no reference: a contact may have a field called id.
+      // Users choose the names of fields: a field called id refers to nothing.
       .map(([name, value]) => [name, name === 'fields' ? value : withoutId(value)]),
   )
 

@@ -124,7 +124,7 @@ export const notifyAttendees = async (
 const announcing = ['registered', 'waitlisted', 'reminder', 'moved'] as const
 
 /**
- * Withdraws the unsent emails that announce a session, whose time has changed or which was cancelled: a retry could arrive after the
+ * Withdraws the unsent emails that announce a session whose time has changed or that was cancelled: a retry could arrive after the
  * email that says so. Returns whom they were for.
  */
 export const withdrawAnnouncements = (
