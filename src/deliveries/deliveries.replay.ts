@@ -80,15 +80,16 @@ const result = `select (select count(*) from batch) as matched, (select count(*)
 
 /**
  * Makes deliveries pending again with a new retry schedule: same body and idempotency key, to the target's current URL. Skips
- * deliveries whose target is deleted or disabled, and erased ones. `perSecond` spreads them from the run's start on.
+ * deliveries whose target is deleted or disabled, and erased ones. `perSecond` spreads them from the run's start on. The jobs return
+ * claims of pending deliveries that they hold ahead of their posts, so that each is posted only once more.
  */
 export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, perSecond?: number): Promise<Batch> => {
-  const { sql, accountId, announce } = work
+  const { sql, accountId } = work
   // Locked until the end of the transaction, so that no target ends meanwhile.
   const active = await lockTargets(sql, accountId)
   const { batch, params, bind } = batchOf(accountId, filter, run)
   const place = `(row_number() over (order by id) - 1 + ${bind(run.changed)}::int8)`
-  const [row] = await sql<Batch>(
+  const [row] = await sql<Batch & { targets: string[] }>(
     `with batch as materialized (${batch}),
      due as materialized (
        select account_id, id, target_id, ${bind(run.startedAt)}::timestamptz + ${place} * ${bind(perSecond ? 1 / perSecond : 1e-6)}::float8 * interval '1 second' as at
@@ -97,7 +98,7 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
      ),
      again as (
        update pending_deliveries d set tries = 0, claim = claim + 1, worker = null, due_at = due.at
-       from due where d.account_id = due.account_id and d.id = due.id returning d.id
+       from due where d.account_id = due.account_id and d.id = due.id returning d.id, d.target_id
      ),
      gone as (
        delete from ended_deliveries d using due where d.account_id = due.account_id and d.id = due.id
@@ -117,11 +118,14 @@ export const replayBatch = async (work: Work, filter: DeliveryFilter, run: Run, 
        where t.account_id = $1 and t.id = earliest.target_id
      ),
      changed as (select id from again union all select id from back)
-     ${result}`,
+     ${result}, array(select distinct target_id from again) as targets`,
     params,
   )
-  if (row!.changed > 0) announce(deliveriesChannel)
-  return row!
+  const { targets, ...done } = row!
+  // Without this, the jobs would also post what they had claimed before.
+  announceTargetsChanged(work, targets)
+  if (done.changed > 0) work.announce(deliveriesChannel)
+  return done
 }
 
 /**

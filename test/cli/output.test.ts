@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { expect, test, vi } from 'vitest'
-import { widthOf } from '../../src/cli/draw/draw.ts'
+import { relative, widthOf } from '../../src/cli/draw/draw.ts'
 import { type Column, createOutput, type Format, span, type Terminal } from '../../src/cli/output.ts'
 
 // Times are shown in the time zone of the terminal.
@@ -179,6 +179,17 @@ test('a future time includes its date, and so does every time of a single object
     'starts at   Mon 4 Jan 2027 09:05 (in 43 d)',
   ])
 })
+
+test.each([
+  [0, 'now'],
+  [59, '59 s ago'],
+  [60, '1 min ago'],
+  [3569, '59 min ago'],
+  [3570, '1 h ago'],
+  [84_599, '23 h ago'],
+  [84_600, '1 d ago'],
+  [-3570, 'in 1 h'],
+])('%i s ago is "%s"', (seconds, expected) => expect(relative(new Date(now - 1000 * seconds), now)).toBe(expected))
 
 test('a long word breaks after a punctuation mark if there is one in the second half of the line', async () => {
   const { out, stdout } = open('table', { columns: 24 })

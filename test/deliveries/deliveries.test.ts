@@ -293,6 +293,16 @@ describe('a replay', () => {
   })
 })
 
+test('replaying what is pending has the jobs return what they have claimed ahead of their posts', async () => {
+  const [claimed, done] = [await subscribe(), await subscribe()]
+  await deliver(claimed, { claim: 1, worker: 7 })
+  await deliver(done, { status: 'delivered' })
+  const heard: string[] = []
+  onTestFinished(t.app.database.notices.hear([deliveriesChannel], ({ payload }) => heard.push(payload)))
+  await work((w) => replayBatch(w, {}, start()))
+  expect(heard).toEqual([`-${claimed}`, ''])
+})
+
 describe('cancelling', () => {
   test('ends only pending deliveries, and an attempt in progress can record nothing', async () => {
     const webhook = await subscribe()

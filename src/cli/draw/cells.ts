@@ -51,7 +51,11 @@ export const span = (ms: number): string => {
 /** Returns `3 min ago`, `in 2 h` or `now`. The parameter `now` is in epoch ms. */
 export const relative = (time: Date, now: number): string => {
   const seconds = Math.round((now - time.getTime()) / 1000)
-  const unit = units.find(([size]) => Math.abs(seconds) >= size)
+  // Rounded first: 59 min 40 s are 1 h, not 60 min.
+  const unit = units.find(([size], at) => {
+    const [smaller] = units[at + 1] ?? [1]
+    return Math.round(Math.abs(seconds) / smaller) * smaller >= size
+  })
   if (!unit) return 'now'
   const amount = `${Math.round(Math.abs(seconds) / unit[0])} ${unit[1]}`
   return seconds > 0 ? `${amount} ago` : `in ${amount}`
