@@ -52,8 +52,10 @@ const runTests = async (project: string, args: readonly string[], signal?: NodeJ
     cwd: project,
     env: { ...inherited(), TMPDIR: folder, NO_COLOR: '1', TEST_SLOWNESS },
   })
-  let output = ''
-  for (const stream of [run.stdout, run.stderr]) stream.on('data', (chunk) => (output += chunk))
+  // Apart, because the two streams can be read in another order than they were written.
+  let [output, errors] = ['', '']
+  run.stdout.on('data', (chunk) => (output += chunk))
+  run.stderr.on('data', (chunk) => (errors += chunk))
   const ended = once(run, 'close')
 
   const pids = new Set<string>()
@@ -77,7 +79,7 @@ const runTests = async (project: string, args: readonly string[], signal?: NodeJ
   }
   const [status] = await ended
   const files = [folder, '/dev/shm'].flatMap((place) => readdirSync(place).map((name) => join(place, name)))
-  return { status, seen, left: [...processes(), ...files.filter(isOwn)], output }
+  return { status, seen, left: [...processes(), ...files.filter(isOwn)], output, errors }
 }
 
 const ofThisRepository = (filter: string) => [filter, '--root', root, '--maxWorkers=2']
@@ -113,7 +115,8 @@ test.runIf(hasProc).each([
 })
 
 test.runIf(hasProc)('a run without faults of types and style fails if the tests do', async () => {
-  const { status, output } = await runTests(await newProject(sound), ['no-such-test'])
-  expect(output).toMatch(/No test files found[\s\S]*\nTypes and style: passed\n$/)
+  const { status, output, errors } = await runTests(await newProject(sound), ['no-such-test'])
+  expect(errors).toContain('No test files found')
+  expect(output).toMatch(/\nTypes and style: passed\n$/)
   expect(status).toBe(1)
 })
