@@ -45,7 +45,7 @@ afterAll(async () => {
 const payFor = async (mail: Arrived, value: unknown = {}) => {
   const call = () => answer(t, mail, 'pay', value)
   let reply = await call()
-  while (isSlow && stripe.manner === 'well' && reply.status === 502) reply = await call()
+  while (isSlow() && stripe.manner === 'well' && reply.status === 502) reply = await call()
   return reply
 }
 const pay = (value?: unknown) => payFor(shop.mail, value)

@@ -139,7 +139,7 @@ export const startApp = async (options: StartOptions = {}): Promise<TestApp> => 
         } as never)
       let reply = await call()
       // Tests that expect 503 get it after the last repetition.
-      for (let repeats = 0; isSlow && repeats < 5 && reply.statusCode === 503; repeats++) reply = await call()
+      for (let repeats = 0; isSlow() && repeats < 5 && reply.statusCode === 503; repeats++) reply = await call()
       const text = reply.body
       const isJson = String(reply.headers['content-type'] ?? '').includes('json')
       return { status: reply.statusCode, body: isJson ? JSON.parse(text) : text, headers: reply.headers }

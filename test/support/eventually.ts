@@ -10,7 +10,7 @@ const asked = async <T>(check: () => T | Promise<T>): Promise<T | null> => {
   try {
     return await inTest(check())
   } catch (error) {
-    if (isSlow && isUnavailable(error)) return null
+    if (isSlow() && isUnavailable(error)) return null
     throw error
   }
 }

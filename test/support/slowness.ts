@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { availableParallelism, loadavg } from 'node:os'
 import { Worker } from 'node:worker_threads'
 
 /**
@@ -56,8 +57,11 @@ const { TEST_SLOWNESS } = process.env
 export const slowness = TEST_SLOWNESS ? readSlowness(TEST_SLOWNESS) : await measure()
 process.env.TEST_SLOWNESS = String(slowness)
 
-/** On a slow machine a call can wait longer for a lock or a connection than it may. Then it is repeated, as by a client. */
-export const isSlow = slowness >= 4
+/**
+ * On a slow machine a call can wait longer for a lock or a connection than it may. Then it is repeated, as by a client. A machine
+ * that became busy after the start of the run is also slow: the load is that of the last minute.
+ */
+export const isSlow = (): boolean => slowness >= 4 || loadavg()[0]! >= 5 * availableParallelism()
 
 /** Returns what a limit of `ms` on the reference machine is on this one. */
 export const limit = (ms: number): number => Math.round(ms * slowness)
