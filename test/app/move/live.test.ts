@@ -10,7 +10,7 @@ import { createForm, FormFile } from '../../../src/forms/forms.ts'
 import type { TokenPurpose } from '../../../src/lib/token.ts'
 import { createWebinar, NewWebinar } from '../../../src/webinars/webinars.ts'
 import { ok, useApp } from '../../support/app.ts'
-import { emitEvents, eventually, startDeliveries, subscribe, tally } from '../../support/deliveries.ts'
+import { emitEvents, eventually, latePosts, startDeliveries, subscribe, tally } from '../../support/deliveries.ts'
 import { created } from '../../support/fixture.ts'
 import { freeform, queueMany, sendingAccount, startMail, tallyMessages } from '../../support/messages.ts'
 import { useReceiver } from '../../support/receiver.ts'
@@ -82,7 +82,9 @@ test.each([
     answer.resolve()
     await exporting
     await jobs.stop()
-    expect(await tally(app, account.id)).toEqual(ended)
+    // On a slow machine the post can time out before the calls have ended: then this failure is recorded.
+    const isLate = (await latePosts(app, account.id)) > 0
+    expect(await tally(app, account.id)).toEqual(isLate ? { pending: 1 } : ended)
     expect(receiver.requests).toHaveLength(before + 1)
     for (const call of calls) expect((await call()).status).toBe(410)
     await ok(source.request('GET', '/pipelines', { key: neighbour.key }))
