@@ -5,8 +5,11 @@ import { openEmbedded } from '../../src/embedded/embedded.ts'
 const [dataDir, native] = process.argv.slice(2)
 const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`)
 
+// A killed server leaves its shared memory in files of its folder.
+const settings = { fsync: 'off', dynamic_shared_memory_type: 'mmap' }
+
 try {
-  const embedded = await openEmbedded(dataDir!, { settings: { fsync: 'off' }, ...(native ? { native } : {}) })
+  const embedded = await openEmbedded(dataDir!, { settings, ...(native ? { native } : {}) })
   say({ url: embedded.url })
   for await (const _ of createInterface(process.stdin)) break
   await embedded.close()

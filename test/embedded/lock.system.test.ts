@@ -177,6 +177,7 @@ describe('containers on one data folder', needsNamespaces(canIsolate), () => {
     const backend = (await client.query('select pg_backend_pid() as pid')).rows[0].pid
     // Like a busy backend, a stopped one does not notice that its postmaster has ended, and so outlives it.
     process.kill(backend, 'SIGSTOP')
+    const memory = (await pidFile()).text.split('\n')[6]!.trim().split(/ +/)[1]!
     for (const child of children) child.kill('SIGKILL')
     process.kill(await postmasterPid(dataDir), 'SIGKILL')
     const second = user(dataDir, container())
@@ -184,6 +185,8 @@ describe('containers on one data folder', needsNamespaces(canIsolate), () => {
     expect(await Promise.race([answer, sleep(2 * usualMs, 'waits')])).toBe('waits')
     process.kill(backend, 'SIGKILL')
     expect(await query((await answer).url, 'select 1')).toBe(1)
+    // The second server can't remove it: in its container it has no such segment.
+    expect(spawnSync('ipcrm', ['-m', memory]).status).toBe(0)
   })
 
   test('the folder of a killed container is recovered with every acknowledged write', async () => {
