@@ -25,7 +25,8 @@ let loading: Record<string, string>
 const shareCache = async (folder: string): Promise<Record<string, string>> => {
   const { HOME, NODE_COMPILE_CACHE: own, ...rest } = inherited()
   if (!own) return rest
-  await promisify(execFile)('sh', ['-c', 'cp -r "$1" "$2" && chmod -R a+rX "$2"', 'share', own, folder])
+  // Not "&&": cp fails if another test's process renames a new file of the cache meanwhile, and has copied the others.
+  await promisify(execFile)('sh', ['-c', 'cp -r "$1" "$2"; chmod -R a+rX "$2"', 'share', own, folder])
   // Node keeps a folder for each of its versions and user ids.
   for (const name of await readdir(folder))
     for (const id of [0, nobody.uid, nameless.uid]) {
