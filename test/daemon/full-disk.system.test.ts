@@ -10,7 +10,7 @@ import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createList } from '../../src/contacts/contacts.ts'
 import { stopEmbedded } from '../../src/embedded/embedded.ts'
-import { callDaemon, type Daemon, startDaemon } from '../support/daemon.ts'
+import { callDaemon, startDaemon } from '../support/daemon.ts'
 import { eventually } from '../support/eventually.ts'
 import { migratedDataFolder } from '../support/folder.ts'
 import { needsRoot } from '../support/needs.ts'
@@ -21,7 +21,6 @@ const diskMb = 400
 describe('a full disk', needsRoot, () => {
   let disk: string
   let target: { env: Record<string, string> }
-  let daemon: Daemon
 
   beforeAll(async () => {
     disk = await mkdtemp(join(tmpdir(), 'svc-disk-'))
@@ -32,15 +31,14 @@ describe('a full disk', needsRoot, () => {
     target = { env: { SVC_DATA_DIR: data, SVC_RATE_LIMIT: '0' } }
   })
   afterAll(async () => {
-    await daemon?.stop()
-    // On a slow machine the daemon can end at the limit of its stop, before its server. The run finds no server of an unmounted folder.
+    // A failed test has its daemon killed, which leaves the server: nothing would find it after its folder is unmounted.
     await stopEmbedded(target.env.SVC_DATA_DIR!)
     execFileSync('umount', ['-l', disk])
     await rm(disk, { recursive: true })
   })
 
   test('writes and /readyz are 503 with Retry-After until there is space again, and nothing is lost', async () => {
-    daemon = await startDaemon(target)
+    const daemon = await startDaemon(target)
     const app = await openApp(readConfig({ ...target.env, SVC_LOG_LEVEL: 'silent' }))
     const { id } = await app.operate('cli:test', (operation) =>
       createAccount(operation, { name: 'Acme', plan: 'unlimited' }),
@@ -78,5 +76,7 @@ describe('a full disk', needsRoot, () => {
     await eventually(async () => (await write(1_000)).status === 200)
     const { body } = await callDaemon(daemon, 'GET', '/lists', { key })
     expect(body.lists[0]!.rowCount).toBe(50 * (written.length + 1))
+    expect(await daemon.stop()).toBe(0)
+    expect(await stopEmbedded(target.env.SVC_DATA_DIR!)).toBe('not running')
   })
 })

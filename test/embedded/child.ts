@@ -5,7 +5,7 @@ import { openEmbedded } from '../../src/embedded/embedded.ts'
 const [dataDir, native] = process.argv.slice(2)
 const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`)
 
-// A killed server leaves its shared memory in files of its folder.
+// With mmap, a killed server leaves its shared memory in its own folder, not in /dev/shm.
 const settings = { fsync: 'off', dynamic_shared_memory_type: 'mmap' }
 
 try {

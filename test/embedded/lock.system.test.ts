@@ -177,6 +177,7 @@ describe('containers on one data folder', needsNamespaces(canIsolate), () => {
     const backend = (await client.query('select pg_backend_pid() as pid')).rows[0].pid
     // Like a busy backend, a stopped one does not notice that its postmaster has ended, and so outlives it.
     process.kill(backend, 'SIGSTOP')
+    // Line 7 has the key and the id of the server's System V shared memory.
     const memory = (await pidFile()).text.split('\n')[6]!.trim().split(/ +/)[1]!
     for (const child of children) child.kill('SIGKILL')
     process.kill(await postmasterPid(dataDir), 'SIGKILL')
@@ -185,7 +186,7 @@ describe('containers on one data folder', needsNamespaces(canIsolate), () => {
     expect(await Promise.race([answer, sleep(2 * usualMs, 'waits')])).toBe('waits')
     process.kill(backend, 'SIGKILL')
     expect(await query((await answer).url, 'select 1')).toBe(1)
-    // The second server can't remove it: in its container it has no such segment.
+    // The second server can't remove that of the killed one: its container has its own System V shared memory.
     expect(spawnSync('ipcrm', ['-m', memory]).status).toBe(0)
   })
 

@@ -402,7 +402,7 @@ describe('limits of all clients together', () => {
     // A hundred at a time: the server's queue of connections has 511 places.
     while (uploads.length < 1000) {
       uploads.push(...(await Promise.all(Array.from({ length: 100 }, () => upload('/api/v1/contacts', headers)))))
-      // No call before, which would take the place of one of them.
+      // No other call until all have been received: it would take the place of one of them.
       await eventually(() => received === uploads.length)
     }
     const refused = await get()
