@@ -12,7 +12,10 @@ beforeAll(async () => {
 })
 afterEach(() => setReadOnly('off'))
 
-/** Makes new sessions read-only or writable, and ends existing ones, like a leader that restarts as a standby. */
+/**
+ * Makes new sessions read-only or writable, and ends existing ones, like a leader that restarts as a standby. The pool of `t.app` may
+ * notice later that its connections have ended.
+ */
 const setReadOnly = async (value: 'on' | 'off'): Promise<void> => {
   const admin = openDatabase(t.url, { max: 1 })
   await admin.transaction(async (sql) => {
@@ -50,9 +53,9 @@ describe('a read-only database', () => {
     expect((await post()).body).toEqual({ error: 'The service is not available: try again in a moment' })
     const refused = await t.request('GET', '/readyz')
     expect(refused.body).toEqual({ error: 'The database is not available' })
-    expect(await t.app.sql('select 1 as one')).toEqual([{ one: 1 }])
-    await setReadOnly('off')
     // A pooled connection may notice a moment later that its session has ended.
+    await expect.poll(() => t.app.sql('select 1 as one')).toEqual([{ one: 1 }])
+    await setReadOnly('off')
     await expect.poll(async () => [await ready(), await write()]).toEqual([200, 201])
   })
 
@@ -77,7 +80,7 @@ describe('a pooled connection to a demoted leader', () => {
       await demote(database)
       await database.sql('insert into things values (2)')
       await database.sql('insert into things values (3)')
-      expect(await t.app.sql('select id from things where id in (2, 3)')).toHaveLength(2)
+      expect(await database.sql('select id from things where id in (2, 3)')).toHaveLength(2)
     }))
 
   test('is dropped, and the whole transaction runs once more', () =>
@@ -90,7 +93,7 @@ describe('a pooled connection to a demoted leader', () => {
         await sql('insert into things values (4)')
       })
       expect(runs).toBe(2)
-      expect(await t.app.sql('select id from things where id = 4')).toHaveLength(1)
+      expect(await database.sql('select id from things where id = 4')).toHaveLength(1)
     }))
 
   test('a transaction whose session the server ends runs again and succeeds', () =>
@@ -102,7 +105,7 @@ describe('a pooled connection to a demoted leader', () => {
         if (runs === 1) await sql('select pg_terminate_backend(pg_backend_pid())')
       })
       expect(runs).toBe(2)
-      expect(await t.app.sql('select id from things where id = 5')).toHaveLength(1)
+      expect(await database.sql('select id from things where id = 5')).toHaveLength(1)
     }))
 
   test('a transaction that fails because of its values does not run again', () =>
