@@ -78,13 +78,22 @@ export const repeated = (value: string, description: string, extra?: Pick<Place,
   parse: (text, earlier: string[]) => [...earlier, text],
 })
 
+const joined = (text: string, earlier: string | undefined): string => (earlier ? `${earlier},${text}` : text)
+
 /** A flag that takes names separated by commas, and that may be repeated; `namesOf` separates them. */
 export const names = (value: string, description: string, of: ClosedSet): Flag<string | undefined> => ({
   value,
   description,
   of,
   isMany: true,
-  parse: (text, earlier: string | undefined) => (earlier ? `${earlier},${text}` : text),
+  parse: joined,
+})
+
+/** A flag as `names` that the command needs, as `needed`. */
+export const neededNames = (value: string, description: string, of: ClosedSet): Flag<string> => ({
+  ...needed(value, description, { of }),
+  isMany: true,
+  parse: joined,
 })
 
 /** Returns the names in the value of a flag, separated by commas. */

@@ -7,8 +7,11 @@
 
 import { Problem } from '../lib/problem.ts'
 
-/** A terminal signals every process of its group, and npm signals its child again. Both signals are one keystroke. */
-const sameKeystrokeMs = 1000
+/**
+ * A signal that follows within this time is the same one again: `timeout` signals its child and then the group. npm, which forwards what
+ * the terminal has sent to the whole group, may take longer.
+ */
+const sameSignalMs = process.env.npm_command ? 1000 : 200
 /** The process exits at the latest after this: process managers kill after 15 s. */
 const limitMs = 14_000
 /** A command that does not handle the signal has this long to finish before it is cut off. */
@@ -53,7 +56,7 @@ export const watchInterruption = (statusAtLimit: () => number | null): Interrupt
   }
   const onSignal = (name: NodeJS.Signals) => {
     const code = signals[name as keyof typeof signals]
-    if (stop.signal.aborted && performance.now() - since > sameKeystrokeMs) process.exit(code)
+    if (stop.signal.aborted && performance.now() - since > sameSignalMs) process.exit(code)
     interrupt(code)
   }
   const onOutputError = ({ code }: NodeJS.ErrnoException) => {

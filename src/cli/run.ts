@@ -189,6 +189,15 @@ const chooseAccount = async (
   return choose(await askChoice('Account:', (await choicesOf('', '<account>')?.load(context, () => [])) ?? []))
 }
 
+/** Returns which of the flags are missing. Throws Problem `usage` if some are, and nobody can be asked for them. */
+const lackingFlags = <Name extends string>(command: Command, flags: object, names: readonly Name[]): Name[] => {
+  const lacking = names.filter((name) => (flags as Record<string, unknown>)[name] === undefined)
+  if (lacking.length === 0 || isPerson()) return lacking
+  throw new Problem('usage', `Missing ${lacking.map(longFlag).join(', ')}`, {
+    hint: withFlags(...lacking.map((name) => declaredFlag(command, longFlag(name)))),
+  })
+}
+
 /** Creates the context of one run of one command. */
 const createContext = (
   command: Command,
@@ -258,12 +267,7 @@ const createContext = (
       return (await import('./ask.ts')).askConfirm(`This will ${what}. Go on?`)
     },
     require: async (flags, ...names) => {
-      const lacking = names.filter((name) => flags[name] === undefined)
-      if (lacking.length > 0 && !isPerson()) {
-        throw new Problem('usage', `Missing ${lacking.map(longFlag).join(', ')}`, {
-          hint: withFlags(...lacking.map((name) => declaredFlag(command, longFlag(name)))),
-        })
-      }
+      const lacking = lackingFlags(command, flags, names)
       if (lacking.length > 0) {
         await settleAccount()
         const [{ askFlag }, choicesOf] = await Promise.all([import('./choices.ts'), loadChoices()])
@@ -337,6 +341,8 @@ export const runner =
       const aheadMs = (formatOf(options) === 'table' && (await run.aheadMs?.())) || 0
       const names: Names = async (ids) => (app && context ? (await loadLookups()).namesOf(context, ids) : new Map())
       const out = openOutput(options, () => app?.now().getTime() ?? Date.now() + aheadMs, names)
+      // A wrong call is refused without a database, too.
+      lackingFlags(command, args.at(-2) as object, run.needs ?? [])
       if (run.app !== 'none') app = await open()
       if (!interruption.signal.aborted) {
         const exit = (code: number) => {

@@ -1,5 +1,5 @@
 import { type CommandList, command } from '../cli/define.ts'
-import { argument, changing, confirmed, names, namesOf, text, unasked } from '../cli/flags.ts'
+import { argument, changing, confirmed, names, namesOf, needed, neededNames, text, unasked } from '../cli/flags.ts'
 import { parse } from '../cli/input.ts'
 import { type Column, type Output, properties } from '../cli/output.ts'
 import { rollingBack } from '../cli/trial.ts'
@@ -39,11 +39,10 @@ export const commands: CommandList = [
       'svc webhooks create --url https://shop.example/hook --events contact.created --json',
     ],
     flags: {
-      url: text('<url>', 'a public http or https address'),
-      events: names('<types>', 'event types, separated by commas (svc events types)', eventTypes),
+      url: needed('<url>', 'a public http or https address'),
+      events: neededNames('<types>', 'event types, separated by commas (svc events types)', eventTypes),
     },
-    run: async ({ app, actor, account, out, require }, options) => {
-      const { url, events } = await require(options, 'url', 'events')
+    run: async ({ app, actor, account, out }, { url, events }) => {
       const { createWebhook, NewWebhook } = await import('./webhooks.ts')
       const input = await parse(NewWebhook, { url, events: namesOf(events) })
       const { id } = await account()

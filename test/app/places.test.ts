@@ -71,6 +71,17 @@ describe('commands that only read create no folder, no secret and no database', 
     expect(await look('db', 'stop', '--json')).toMatchObject({ status: 0, json: { database: 'not running' } })
   })
 
+  test.each([
+    ['lists create', '--name'],
+    ['webhooks create', '--url, --events'],
+    ['deals move dea_1', '--to'],
+  ])('svc %s without its flags names them: exit 2', async (args, flags) => {
+    expect(await look(...args.split(' '))).toMatchObject({
+      ...{ status: 2, stdout: '' },
+      stderr: expect.stringMatching(new RegExp(`^error: Missing ${flags}\n`)),
+    })
+  })
+
   test('svc --help and the help of a command work', async () => {
     expect((await look('--help')).status).toBe(0)
     expect((await look('contacts', 'import', '--help')).status).toBe(0)
