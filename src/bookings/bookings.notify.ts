@@ -59,6 +59,7 @@ export const notifyAttendee = async (
     to: email,
     type: 'transactional',
     key: reminder ? reminderKey(booking, reminder) : `booking:${id}:${sequence}`,
+    ...(reminder && { expiresAt: new Date(booking.startAt) }),
     source: { kind: 'lifecycle', id },
     subject,
     content: { html, text, ...entry },

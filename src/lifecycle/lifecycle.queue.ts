@@ -22,6 +22,8 @@ export interface LifecycleMail {
   to: string
   /** Idempotency key: the account sends at most one message for it. It is null if there is none. */
   key: string | null
+  /** From this time on it is not sent any more. */
+  expiresAt?: Date | undefined
   /** The merge fields of a project's email (docs/reference/mail.md#lifecycle-emails). */
   mergeData: Record<string, string>
   /** The email without a binding, or if the bound project was deleted. */
@@ -83,7 +85,7 @@ const draftsOf = async (
     if ((!entry && !sender) || found.has(sender)) continue
     found.set(sender, await findFrom(app, work, [...(sender ? [senderChoice(sender)] : []), {}]))
   }
-  return mails.map(({ subject, event, to, key, mergeData, plain, entry }): QueuedMail => {
+  return mails.map(({ subject, event, to, key, expiresAt, mergeData, plain, entry }): QueuedMail => {
     const binding = bound.get(keyOf(subject, event))
     const { subject: title, ...content } = plain
     const sender = found.get(binding?.sender ?? '')
@@ -93,6 +95,7 @@ const draftsOf = async (
       to,
       type: 'transactional',
       key,
+      expiresAt,
       source: { kind: 'lifecycle', id: sourceOf(subject, event) },
       ...sender?.choice,
       ...(binding === undefined
@@ -125,16 +128,17 @@ export const queueManyLifecycleMails = async (
 ): Promise<void> => queueManyMails(app, work, await draftsOf(app, work, mails))
 
 /**
- * Withdraws the unsent emails of these events of a course or a webinar, as `withdrawMails`. Returns whom they were for. Those that a
- * connection had taken may still arrive (`isTaken`).
+ * Withdraws the unsent emails of these events of a course or a webinar, as `withdrawMails`: to everybody, or only to the address `to`.
+ * Returns whom they were for. Those that a connection had taken may still arrive (`isTaken`).
  */
 export const withdrawLifecycleMails = async (
   work: Work,
   subject: Subject,
   events: readonly LifecycleMail['event'][],
   error: string,
+  to?: string,
 ): Promise<{ event: LifecycleMail['event']; email: string; isTaken: boolean }[]> => {
   const eventOf = new Map(events.map((event) => [sourceOf(subject, event), event]))
-  const withdrawn = await withdrawMailsOfSources(work, [...eventOf.keys()], error)
+  const withdrawn = await withdrawMailsOfSources(work, [...eventOf.keys()], error, to)
   return withdrawn.map(({ sourceId, email, isTaken }) => ({ event: eventOf.get(sourceId)!, email, isTaken }))
 }

@@ -82,4 +82,5 @@ export const messageQueue = table('message_queue', {
   isHanding: 'bool',
   tries: 'int4',
   isPatient: 'bool',
+  expiresAt: 'timestamptz?',
 })

@@ -121,6 +121,8 @@ const QueuedMessageSchema = defineEntity({
     tries: p.integer().default(0),
     /** Whether a temporary failure is retried. A message of POST /send fails at once, because its caller waits for the result. */
     isPatient: p.boolean(),
+    /** From this time on it is of no use, such as a reminder of a session that has begun, and is not sent. */
+    expiresAt: p.datetime().nullable(),
   },
 })
 export class QueuedMessage extends QueuedMessageSchema.class {}

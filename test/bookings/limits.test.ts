@@ -216,6 +216,22 @@ describe('reminders', () => {
     expect(mail!.text).toContain('/b/')
   })
 
+  test('leave no later than the booking begins', async () => {
+    const [ada] = await open({}, 'ada')
+    booked(await book(ada!, tuesday))
+    now = at('2026-11-23T09:00Z')
+    await remind()
+    const expiries = await t.app.sql<{ key: string; expiresAt: Date | null }>(
+      `select key, expires_at as "expiresAt" from message_queue join messages using (account_id, id)
+       where account_id = $1 and source_kind = 'lifecycle' order by key desc`,
+      [account.id],
+    )
+    expect(expiries).toEqual([
+      { key: expect.stringMatching(/^booking:/), expiresAt: null },
+      { key: expect.stringMatching(/^booking-reminder:/), expiresAt: new Date(tuesday) },
+    ])
+  })
+
   test('bookings made later than that get none for it', async () => {
     const [ada, bo] = await open({}, 'ada', 'bo')
     booked(await book(ada!, ten))

@@ -5,6 +5,7 @@ import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
 import { cancelBroadcast, createBroadcast, NewBroadcast, sendBroadcast } from '../../src/broadcasts/broadcasts.ts'
 import { eraseContact, readTimeline } from '../../src/contacts/contacts.ts'
 import { cancelSend } from '../../src/messages/messages.ts'
+import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
 import { mailStats, resultsOf } from '../../src/results/results.ts'
 import type { Work } from '../../src/store/work.ts'
 import { suppressAddresses } from '../../src/suppressions/suppressions.ts'
@@ -140,3 +141,39 @@ test('cancelled emails count as cancelled, not as failed, and are not in the tim
   const { timeline } = await run((work) => readTimeline(t.app, work, 'c1@people.example', 50))
   expect(timeline.filter(({ kind }) => kind.startsWith('email.'))).toEqual([])
 })
+
+test.each(['are paused', 'wait for the relay'])(
+  'messages whose time passes while sends %s are not sent, and their volume is returned',
+  async (why) => {
+    const isPaused = why === 'are paused'
+    const { account } = await audience(t, 1)
+    const at = (hours: number) => new Date(t.app.now().getTime() + hours * 3_600_000)
+    if (isPaused) await holdQueues(t.app.sql, ['sends'])
+    else sink.always({ refuse: { at: 'to', answer: '451 4.7.1 Later' } })
+    const times = { late: { expiresAt: at(1) }, soon: { expiresAt: at(9) }, any: {} }
+    for (const [name, more] of Object.entries(times))
+      await queueMany(t.app, account.id, 1, { ...more, to: `${name}@people.example` })
+    expect(await usedBy(account.id)).toBe(3)
+    await startSending()
+    const tries = () =>
+      t.app.sql<{ tries: number }>('select tries from message_queue where account_id = $1 and worker is null', [
+        account.id,
+      ])
+    if (!isPaused) await eventually(async () => (await tries()).filter((row) => row.tries === 1).length === 3)
+    await t.advance(2 * 3_600_000)
+    if (isPaused) await releaseQueues(t.app.sql, ['sends'])
+    sink.always({})
+    await eventually(async () => (await tallyMessages(t.app, account.id)).pending === undefined)
+    const rows = await t.app.sql('select email, status, error from messages where account_id = $1 order by email', [
+      account.id,
+    ])
+    expect(rows).toEqual([
+      { email: 'any@people.example', status: 'sent', error: null },
+      { email: 'late@people.example', status: 'failed', error: 'It could not be sent in time' },
+      { email: 'soon@people.example', status: 'sent', error: null },
+    ])
+    const sent = sink.mails.filter((mail) => mail.header('to') !== undefined)
+    expect(sent.map((mail) => mail.header('to')).filter((to) => /late@/.test(to!))).toEqual([])
+    expect(await usedBy(account.id)).toBe(2)
+  },
+)

@@ -20,6 +20,7 @@ export interface MailRow {
   email: string
   subject: string
   status: string
+  error: string | null
   projectId: string | null
   text: string | null
   html: string | null
@@ -30,7 +31,8 @@ export interface MailRow {
 /** The account's emails in the outbox, by address and subject. */
 export const mailsOf = (t: TestApp, account: TestAccount): Promise<MailRow[]> =>
   t.app.sql<MailRow>(
-    `select email, subject, status, project_id as "projectId", text, html, merge_data as "mergeData", key from messages
+    `select email, subject, status, error, project_id as "projectId", text, html, merge_data as "mergeData", key
+     from messages
      where account_id = $1 order by email, subject`,
     [account.id],
   )

@@ -72,8 +72,10 @@ interface MarkRequest {
   answer(mark: 'marked' | 'lost' | 'fault'): void
 }
 
-/** Returns what a message, such as a scheduled one, has lost since it was accepted, in a sentence, or null if it has lost nothing. */
-const lackOf = ({ senders, isWithoutProject, isWithoutTopic, sealedKey, fromEmail }: Loaded): string | null => {
+/** Returns why a message that was accepted, such as a scheduled one, can't be sent any more, in a sentence, or null if it can. */
+const lackOf = (loaded: Loaded): string | null => {
+  const { senders, isWithoutProject, isWithoutTopic, isExpired, sealedKey, fromEmail } = loaded
+  if (isExpired) return 'It could not be sent in time'
   if (isWithoutProject) return 'The project was deleted before the scheduled time'
   if (isWithoutTopic) return 'The topic was deleted'
   const mayUseDomain = sealedKey !== null
@@ -212,7 +214,7 @@ export const createCarrier = (
 
   const loader = createBatches<ClaimedMessage>(batchSize, {
     async run(batch) {
-      const contents = await loadContents(app.sql, batch)
+      const contents = await loadContents(app.sql, batch, app.now())
       for (const claimed of batch) move(claimed, afterLoad(claimed, contents.get(claimed.id)))
       return []
     },

@@ -55,6 +55,8 @@ export interface NewMessage {
   scheduledAt?: Date | undefined
   /** Whether it is retried after a temporary failure. */
   isPatient: boolean
+  /** From this time on it is not sent any more. */
+  expiresAt?: Date | undefined
 }
 
 const insertedTypes = {
@@ -100,13 +102,13 @@ const draftColumns = columns(messages, [
   'error',
 ])
 
-const drafts = rowset({ ...draftColumns.types, ...types(messageQueue, 'isPatient') })
+const drafts = rowset({ ...draftColumns.types, ...types(messageQueue, 'isPatient', 'expiresAt') })
 
 const noContent = { html: null, text: null, calendar: null, projectId: null, version: null, mergeData: null }
 
 const draftOf = (id: string, message: NewMessage) => {
   const { key, source, type, to, fromEmail, fromName, replyTo, subject, error, isPatient } = message
-  const { topicId = null, headers = null, copy = null, scheduledAt = null, attachments } = message
+  const { topicId = null, headers = null, copy = null, scheduledAt = null, attachments, expiresAt = null } = message
   const { html, text, calendar = null, projectId, version, mergeData } = { ...noContent, ...message.content }
   return {
     id,
@@ -133,6 +135,7 @@ const draftOf = (id: string, message: NewMessage) => {
     attachments: attachments || null,
     error,
     isPatient,
+    expiresAt,
   }
 }
 
@@ -149,11 +152,11 @@ const insertingRows = `
 
 // The messages of one statement are due one microsecond apart, so that the due time shows where a claim stopped.
 const queueing = `
-  insert into message_queue (account_id, id, batch, due_at, worker, claim, is_patient)
+  insert into message_queue (account_id, id, batch, due_at, worker, claim, is_patient, expires_at)
   select :accountId, d.id, :batch, coalesce(d.scheduled_at,
       case when :isHeld then ${heldUntil} else clock.now + (d.n - 1) * interval '1 microsecond' end),
     case when d.scheduled_at is null then given.worker end,
-    case when given.worker is null or d.scheduled_at is not null then 0 else 1 end, d.is_patient
+    case when given.worker is null or d.scheduled_at is not null then 0 else 1 end, d.is_patient, d.expires_at
   from draft d join inserted i on i.id = d.id, given, clock where i.status = 'pending'`
 
 // The planner does not see whether there is a worker: it would plan each execution without one again.

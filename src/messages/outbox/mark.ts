@@ -20,6 +20,8 @@ export type Loaded = Content & {
   isWithoutProject: boolean
   /** Whether its topic was deleted. */
   isWithoutTopic: boolean
+  /** Whether it is of no use any more. */
+  isExpired: boolean
 }
 
 const content = columns(
@@ -61,15 +63,16 @@ const loadMessages = preparedStatement(
       senders: '_text?',
       isWithoutProject: 'bool',
       isWithoutTopic: 'bool',
+      isExpired: 'bool',
       reason: 'text?',
       sealedKey: 'text?',
     },
-    parameters: { claims: 'jsonb' },
+    parameters: { claims: 'jsonb', now: 'timestamptz' },
   },
   `
-  select m.*, d.sealed_key as "sealedKey"
+  select m.*, d.sealed_key as "sealedKey", coalesce(q.expires_at <= :now, false) as "isExpired"
   from jsonb_to_recordset(:claims::jsonb) as c("accountId" text, id text, claim int, worker int) cross join lateral (
-    select from message_queue
+    select expires_at from message_queue
     where account_id = c."accountId" and id = c.id and claim = c.claim and worker = c.worker limit 1
   ) q cross join lateral (
     select ${content.list}, case when m.copy is not null then json_build_object(
@@ -96,11 +99,15 @@ const loadMessages = preparedStatement(
 )
 
 /**
- * Loads the contents of claims. Returns them by message id, without claims that this process has lost, and without messages of
+ * Loads the contents of claims, which may have expired at `now`. Returns them by message id, without claims that this process has lost, and without messages of
  * accounts that are being deleted.
  */
-export const loadContents = async (sql: Sql, claims: readonly ClaimedMessage[]): Promise<Map<string, Loaded>> => {
-  const rows = await sql(loadMessages, { claims: claimsJson(claims) })
+export const loadContents = async (
+  sql: Sql,
+  claims: readonly ClaimedMessage[],
+  now: Date,
+): Promise<Map<string, Loaded>> => {
+  const rows = await sql(loadMessages, { claims: claimsJson(claims), now })
   return new Map(rows.map((row) => [row.id, row]))
 }
 

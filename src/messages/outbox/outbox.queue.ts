@@ -27,6 +27,8 @@ export interface QueuedMail extends FromChoice {
   /** Idempotency key, such as `run:<run>:<step>`: an account sends at most one message for a key. It is null if there is none. */
   key: string | null
   source: Source
+  /** From this time on it is not sent any more: it fails, and its volume is returned. */
+  expiresAt?: Date | undefined
   /** Its merge tags are filled from the merge data. The default is the project's name. */
   subject?: string | undefined
   /** The default of `version` is the newest one of the project. With `subject`, that version is sent even if the project was deleted. */
@@ -77,7 +79,7 @@ const insertQueued = async (
   const method = await readMethod(app, work, mails)
   const messages: NewMessage[] = []
   for (const mail of mails) {
-    const { key, source, type, topicId, to } = mail
+    const { key, source, type, topicId, to, expiresAt } = mail
     const drafted = await contentOf(app, work, mail)
     const from = method.from(mail)
     const refusal = method.refusal ?? (from instanceof Problem ? from : null)
@@ -91,6 +93,7 @@ const insertQueued = async (
       ...drafted,
       error: refusal?.message ?? drafted.error,
       isPatient: true,
+      expiresAt,
     })
   }
   return insertMessages(work, messages, null, batch)

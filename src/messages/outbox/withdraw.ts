@@ -1,7 +1,7 @@
 import { returnQuota } from '../../accounts/accounts.ts'
 import { conflict, noSuch } from '../../lib/problem.ts'
 import { countEnded } from '../../results/results.rows.ts'
-import type { RowOf } from '../../store/column-types.ts'
+import type { RowOf, TypeMap } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
@@ -21,13 +21,15 @@ type Withdrawn = RowOf<typeof withdrawnTypes>
 
 const counting = 'select account_id, project_id, cause, day, metric, count from ended'
 
-/** Makes a statement that ends queued messages: `found` is a query of their rows in the queue, as `q`. */
-const withdrawing = (name: string, found: string) =>
+const rowTypes = { ...withdrawnTypes, month: 'text' } as const
+
+/** Makes a statement that ends queued messages: `found` is a query of their rows in the queue, as `q`, with the parameters `by`. */
+const withdrawing = <const By extends TypeMap>(name: string, by: By, found: string) =>
   statement(
     name,
     {
-      row: { ...withdrawnTypes, month: 'text' },
-      parameters: { accountId: 'text', names: '_text', error: 'text', now: 'timestamptz' },
+      row: rowTypes,
+      parameters: { accountId: 'text', error: 'text', now: 'timestamptz', ...by },
     },
     // The rows are locked in the order of their ids (docs/locking.md), which a deletion by itself does not promise.
     `with held as materialized (
@@ -49,26 +51,31 @@ const withdrawing = (name: string, found: string) =>
 
 const byKeys = withdrawing(
   'withdraw-messages',
+  { keys: '_text' },
   `select q.id from messages m join message_queue q on q.account_id = :accountId and q.id = m.id
-   where m.account_id = :accountId and m.key = any(:names)`,
+   where m.account_id = :accountId and m.key = any(:keys)`,
 )
 
-// From the queue, which is short: no index of messages has the source.
+// From the queue, because no index of messages has the source.
 const bySources = withdrawing(
   'withdraw-messages-of-sources',
+  { sources: '_text' },
   `select q.id from message_queue q cross join lateral (
-     select from messages where account_id = :accountId and id = q.id and source_kind = 'lifecycle' and source_id = any(:names) limit 1
+     select from messages where account_id = :accountId and id = q.id and source_kind = 'lifecycle' and source_id = any(:sources) limit 1
    ) m where q.account_id = :accountId and q.batch = ''`,
 )
 
-const withdraw = async (
-  work: Work,
-  statement: typeof byKeys,
-  names: readonly string[],
-  error: string,
-): Promise<Withdrawn[]> => {
-  const { sql, accountId, now, count } = work
-  const rows = await sql(statement, { accountId, names, error, now })
+// From the messages to the address: the queue may be long, and everyone who gives up a seat asks.
+const bySourcesTo = withdrawing(
+  'withdraw-messages-of-sources-to',
+  { sources: '_text', to: 'text' },
+  `select q.id from messages m join message_queue q on q.account_id = :accountId and q.id = m.id and q.batch = ''
+   where m.account_id = :accountId and m.email = :to and m.source_kind = 'lifecycle' and m.source_id = any(:sources)`,
+)
+
+/** Counts withdrawn messages, and returns the volume of those that no connection had taken. */
+const countWithdrawn = (work: Work, rows: readonly RowOf<typeof rowTypes>[]): void => {
+  const { count } = work
   if (rows.length > 0) count('sends', 'failed', rows.length)
   const waited = Map.groupBy(
     rows.filter(({ isTaken }) => !isTaken),
@@ -77,7 +84,6 @@ const withdraw = async (
   work.last(async () => {
     for (const [month, { length: units }] of waited) await returnQuota(work, 'sends', month, units)
   })
-  return rows
 }
 
 /**
@@ -85,8 +91,12 @@ const withdraw = async (
  * A message that a connection has taken can't be called back: its state is unknown until the relay's answer corrects it, and it is
  * not tried again. Returns the number of messages that will certainly not be sent.
  */
-export const withdrawMails = async (work: Work, keys: readonly string[], error: string): Promise<number> =>
-  (await withdraw(work, byKeys, keys, error)).filter(({ isTaken }) => !isTaken).length
+export const withdrawMails = async (work: Work, keys: readonly string[], error: string): Promise<number> => {
+  const { sql, accountId, now } = work
+  const rows = await sql(byKeys, { accountId, error, now, keys })
+  countWithdrawn(work, rows)
+  return rows.filter(({ isTaken }) => !isTaken).length
+}
 
 /** The journey, or the event of a course or webinar, that queued messages. */
 interface Source {
@@ -94,9 +104,22 @@ interface Source {
   id: string
 }
 
-/** Withdraws, as `withdrawMails`, all queued lifecycle messages of the sources, with or without a key. Returns them. */
-export const withdrawMailsOfSources = (work: Work, sourceIds: readonly string[], error: string): Promise<Withdrawn[]> =>
-  withdraw(work, bySources, sourceIds, error)
+/**
+ * Withdraws, as `withdrawMails`, all queued lifecycle messages of the sources, with or without a key: to everybody, or only to the
+ * address `to`. Returns them.
+ */
+export const withdrawMailsOfSources = async (
+  work: Work,
+  sources: readonly string[],
+  error: string,
+  to?: string,
+): Promise<Withdrawn[]> => {
+  const { sql, accountId, now } = work
+  const found = { accountId, error, now, sources }
+  const rows = to === undefined ? await sql(bySources, found) : await sql(bySourcesTo, { ...found, to })
+  countWithdrawn(work, rows)
+  return rows
+}
 
 const pageSize = 1000
 

@@ -99,6 +99,7 @@ export const notifyAttendees = async (
         event,
         to: email,
         key: keyOf(attendee),
+        ...(notice === 'reminder' && scheduledAt && { expiresAt: scheduledAt }),
         mergeData: {
           name,
           email,
@@ -124,12 +125,13 @@ export const notifyAttendees = async (
 const announcing = ['registered', 'waitlisted', 'reminder', 'moved'] as const
 
 /**
- * Withdraws the unsent emails that announce a session whose time has changed or that was cancelled: a retry could arrive after the
- * email that says so. Returns whom they were for.
+ * Withdraws the unsent emails that announce a session whose time has changed or that was cancelled, or those to the address `to`, which
+ * has given up its seat: a retry could arrive after the email that says so. Returns whom they were for.
  */
 export const withdrawAnnouncements = (
   work: Work,
   webinarId: string,
   error: string,
+  to?: string,
 ): ReturnType<typeof withdrawLifecycleMails> =>
-  withdrawLifecycleMails(work, { kind: 'webinar', id: webinarId }, announcing, error)
+  withdrawLifecycleMails(work, { kind: 'webinar', id: webinarId }, announcing, error, to)

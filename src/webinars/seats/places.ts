@@ -3,7 +3,7 @@ import type { RowOf } from '../../store/column-types.ts'
 import { statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
 import type { Work } from '../../store/work.ts'
-import { type Attendee, type MailApp, notifyAttendees } from '../emails/emails.ts'
+import { type Attendee, type MailApp, notifyAttendees, withdrawAnnouncements } from '../emails/emails.ts'
 import { firstReminderAt } from '../reminders/reminders.schedule.ts'
 import { lockWebinar, type WebinarRow } from '../sessions/sessions.find.ts'
 import { webinarRegistrations } from '../webinars.columns.ts'
@@ -129,6 +129,7 @@ const leavePlace = statement(
 const vacate = async (app: MailApp, work: Work, webinar: WebinarRow, registration: Registration): Promise<void> => {
   const { id, status, email } = registration
   await work.sql(leavePlace, { accountId: work.accountId, webinarId: webinar.id, id, status, now: work.now })
+  if (email !== '') await withdrawAnnouncements(work, webinar.id, 'The registration was cancelled', email)
   if (status !== 'confirmed') return
   webinar.registeredCount--
   // The entry's withdrawal needs a higher SEQUENCE than its last version, and an invitation of the same person later is not lower.

@@ -3,6 +3,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { openApp } from '../../../src/app/app.ts'
 import { readConfig } from '../../../src/app/config.ts'
 import { cancelSend } from '../../../src/messages/messages.ts'
+import { senderOf } from '../../../src/messages/outbox/sender.ts'
 import { addDomain, deleteDomain } from '../../../src/senders/domains.ts'
 import type { Sql } from '../../../src/store/database.ts'
 import { applyProjects, deleteProject } from '../../../src/studio/studio.ts'
@@ -238,6 +239,9 @@ test('a copy that was left out at acceptance is not named when its call is cance
 test('what waits while sends are paused can be cancelled, too: it never leaves, and the volume is returned', async () => {
   atEnd(() => t.app.sql('delete from queue_holds'))
   expect((await svc(t, ['queues', 'pause', 'sends'])).status).toBe(0)
+  // The process learns by a notice, which a slow machine may bring after the answer of the command.
+  await senderOf(t.app).ready()
+  await eventually(() => senderOf(t.app).isHeld)
   const { body } = await ok(send({ cc: [bob] }))
   const { body: other } = await ok(send({ to: cleo }))
   expect([body.status, other.status, await uses('sends')]).toEqual(['pending', 'pending', 3])

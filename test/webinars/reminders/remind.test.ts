@@ -151,15 +151,48 @@ test('a session that is live, cancelled or without a time gets no reminders', as
   expect(await reminders()).toEqual([])
 })
 
-test('a reminder that waits when the session begins does not leave any more', async () => {
+test('a reminder that waits when the session is started does not leave any more, nor later than its time', async () => {
   const id = await prepare()
   await remind(47)
+  const expiries = await t.app.sql(
+    `select email, expires_at as "expiresAt" from message_queue join messages using (account_id, id)
+     where account_id = $1 order by expires_at`,
+    [account.id],
+  )
+  expect(expiries).toEqual([
+    { email: 'ada@people.example', expiresAt: new Date(at(48)) },
+    { email: 'ada@people.example', expiresAt: null },
+  ])
   await work((w) => startWebinar(w, id))
   const mails = await mailsOf(t, account)
-  expect(mails.map(({ subject, status }) => `${subject} ${status}`)).toEqual([
-    'Reminder: Live! failed',
-    'You are registered: Live! pending',
+  expect(mails.map(({ subject, status, error }) => ({ subject, status, error }))).toEqual([
+    { subject: 'Reminder: Live!', status: 'failed', error: 'The session has begun' },
+    { subject: 'You are registered: Live!', status: 'pending', error: null },
   ])
+})
+
+test('what waits for someone who gives up their seat does not leave any more; what waits for others does', async () => {
+  const id = await prepare()
+  const other = await makeWebinar(t, account, { scheduledAt: at(48), title: 'Other' })
+  await ok(register(t, account, other.id, 'ada@people.example'))
+  await ok(register(t, account, id, 'bob@people.example'))
+  await remind(24)
+  const mail = (await mailsOf(t, account)).find((m) => m.email.startsWith('ada') && m.subject === 'Reminder: Live!')!
+  await ok(t.request('POST', linkIn(mail, 'Cancel my registration')))
+  const mails = await mailsOf(t, account)
+  const shown = mails.map((m) => `${m.email.split('@')[0]} ${m.subject} ${m.status}${m.error ? ` ${m.error}` : ''}`)
+  expect(shown.toSorted()).toEqual([
+    'ada Registration cancelled: Live! pending',
+    'ada Reminder: Live! failed The registration was cancelled',
+    'ada Reminder: Other pending',
+    'ada You are registered: Live! failed The registration was cancelled',
+    'ada You are registered: Other pending',
+    'bob Reminder: Live! pending',
+    'bob You are registered: Live! pending',
+  ])
+  await ok(register(t, account, id, 'ada@people.example'))
+  const again = (await mailsOf(t, account)).filter((m) => m.email.startsWith('ada') && m.status === 'pending')
+  expect(again.map(({ subject }) => subject)).toContain('You are registered: Live!')
 })
 
 test('a bound reminder is rendered from its project; without a binding for the webinar it is plain', async () => {

@@ -1,0 +1,14 @@
+import { Migration } from '@mikro-orm/migrations'
+
+/** From when on a queued message is not sent any more. */
+export class Migration20261201013000_expiry_of_messages extends Migration {
+  static readonly change = 'expand'
+
+  override up(): void {
+    this.addSql(`alter table "message_queue" add column "expires_at" timestamptz null`)
+  }
+
+  override down(): void {
+    this.addSql(`alter table "message_queue" drop column "expires_at"`)
+  }
+}
