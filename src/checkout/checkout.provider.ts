@@ -110,17 +110,17 @@ const set = columns(paymentProviders, ['provider', 'sealedKey', 'sealedWebhookSe
 
 const writeSecrets = statement(
   'set-payment-provider',
-  { parameters: { accountId: 'text', ...set.types, isChanged: 'bool' } },
+  { parameters: { accountId: 'text', ...set.types, isKeyNew: 'bool', isSecretNew: 'bool' } },
   `insert into payment_providers as p (account_id, ${set.names}) values (:accountId, ${set.values})
    on conflict (account_id) do update set ${set.set},
-     former_sealed_key = case when :isChanged then p.sealed_key else p.former_sealed_key end,
+     former_sealed_key = case when :isKeyNew then p.sealed_key else p.former_sealed_key end,
      former_sealed_webhook_secret =
-       case when :isChanged then p.sealed_webhook_secret else p.former_sealed_webhook_secret end`,
+       case when :isSecretNew then p.sealed_webhook_secret else p.former_sealed_webhook_secret end`,
 )
 
 /**
- * Makes Stripe the account's provider. Both secrets are stored sealed; the former ones are kept until the next change. Throws
- * Problem `invalid`.
+ * Makes Stripe the account's provider. Both secrets are stored sealed; each former one is kept until it changes again.
+ * Throws Problem `invalid`.
  */
 export const setStripe = async (
   app: Pick<App, 'box' | 'config'>,
@@ -133,7 +133,7 @@ export const setStripe = async (
   const seal = (plain: string) => app.box.seal(plain, accountId)
   const open = (sealed: string) => app.box.open(sealed, accountId)
   const [stored] = await sql(lockSecrets, { accountId })
-  const isChanged = stored !== undefined && (open(stored.key) !== key || open(stored.secret) !== webhookSecret)
+  const isNew = (sealed: string | undefined, plain: string) => sealed !== undefined && open(sealed) !== plain
   await sql(writeSecrets, {
     accountId,
     provider: 'stripe',
@@ -141,7 +141,8 @@ export const setStripe = async (
     sealedWebhookSecret: seal(webhookSecret),
     keyLast4,
     updatedAt: now,
-    isChanged,
+    isKeyNew: isNew(stored?.key, key),
+    isSecretNew: isNew(stored?.secret, webhookSecret),
   })
   return { provider: 'stripe', keyLast4, webhookUrl: webhookUrlOf(app, accountId) }
 }

@@ -61,7 +61,7 @@ const stripe = (
       return 'over'
     },
     async end(session) {
-      for (const one of accessesTo(session)) await endCheckout(one, session.id)
+      for (const one of accessesTo(session)) if (await endCheckout(one, session.id)) return
     },
   }
 }

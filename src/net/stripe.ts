@@ -167,13 +167,18 @@ export const findCheckout = (access: StripeAccess, id: string): Promise<Checkout
     }
   })
 
-/** Ends an open session, so that it can no longer be paid. Throws Problem `upstream`, also if it was paid meanwhile. */
-export const endCheckout = (access: StripeAccess, id: string): Promise<void> =>
+/**
+ * Ends an open session, so that it can no longer be paid. Returns false if the key has no such session. Throws Problem `upstream`, also
+ * if it was paid meanwhile.
+ */
+export const endCheckout = (access: StripeAccess, id: string): Promise<boolean> =>
   ask(access, async (stripe) => {
     try {
       await stripe.checkout.sessions.expire(id)
+      return true
     } catch (error) {
-      if (!isUnknown(error, access)) throw error
+      if (isUnknown(error, access)) return false
+      throw error
     }
   })
 

@@ -475,12 +475,17 @@ test('no second session is opened while a debit is pending at the former Stripe 
   expect(stripe.sessions).toHaveLength(1)
 })
 
-test('a rolled key of the same Stripe account ends the session of the revoked key', async () => {
+test.each([
+  { former: 'revoked', revoked: [stripeKey], asked: [stripeKey, rolledKey] },
+  { former: 'still valid', revoked: [], asked: [stripeKey] },
+])('a rolled key of the same Stripe account ends the session of the former key, which is $former', async (given) => {
   const former = await opened()
   await payByStripe(t, accountId, { key: rolledKey, webhookSecret })
-  stripe.revoked = [stripeKey]
+  stripe.revoked = given.revoked
   const next = await opened()
   expect([former.status, next.status, next.account]).toEqual(['expired', 'open', 'AbCdEf'])
+  const ends = stripe.requests.filter(({ line }) => line.endsWith('/expire'))
+  expect([...new Set(ends.map(({ key }) => key))]).toEqual(given.asked)
   expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
 })
 
@@ -490,6 +495,14 @@ test('with another Stripe account and a revoked former key, the order is still c
   stripe.revoked = [stripeKey]
   expect((await opened()).account).toBe('XyXyXy')
   expect((await orders()).map(({ status }) => status)).toEqual(['expired', 'open'])
+})
+
+test('a corrected webhook secret keeps the key of the former Stripe account, whose session is ended', async () => {
+  const former = await opened()
+  await payByStripe(t, accountId, { ...other, webhookSecret: 'whsec_Mistyped1234' })
+  await payByStripe(t, accountId, other)
+  const next = await opened()
+  expect([former.status, next.status, next.account]).toEqual(['expired', 'open', 'XyXyXy'])
 })
 
 test('the same key with another webhook secret keeps the order and its session', async () => {
