@@ -12,7 +12,7 @@ import { openDatabase } from '../../../src/store/database.ts'
 import { rotateSecret as rotateWebhook } from '../../../src/webhooks/webhooks.ts'
 import { svc } from '../../support/cli.ts'
 import { cloneDatabase } from '../../support/database.ts'
-import { subscribe } from '../../support/deliveries.ts'
+import { eventually, subscribe } from '../../support/deliveries.ts'
 
 const first = 'the first secret of the house'
 const second = 'the second secret of the house'
@@ -29,8 +29,21 @@ const fileOf = async (secret: string) => {
   await writeFile(file, `${secret}\n`)
   return file
 }
-const rotate = async (from: string, to: string, ...flags: string[]) =>
+/** Waits until the server has ended the sessions of what was closed before: a slow machine may take longer than the close. */
+const untilAlone = async () => {
+  const { sql, close } = openDatabase(database.url, { max: 1 })
+  const others = `select from pg_stat_activity
+    where datname = current_database() and backend_type = 'client backend' and pid <> pg_backend_pid()`
+  await eventually(async () => (await sql(others)).length === 0)
+  await close()
+}
+const rotateNow = async (from: string, to: string, ...flags: string[]) =>
   svc({ env: env(from) }, ['secret', 'rotate', '--secret-file', await fileOf(to), '--yes', '--json', ...flags])
+
+const rotate = async (...given: Parameters<typeof rotateNow>) => {
+  await untilAlone()
+  return rotateNow(...given)
+}
 
 /** Returns each sealed text with its context. */
 const sealed = async () => {
@@ -84,7 +97,7 @@ afterEach(async () => {
 test('while another process uses the old secret it is refused: exit 6, and nothing is changed', async () => {
   const app = await openApp(readConfig(env(first)))
   const before = await sealed()
-  const ran = await rotate(first, second)
+  const ran = await rotateNow(first, second)
   expect(ran).toMatchObject({ status: 6, stdout: '' })
   expect(JSON.parse(ran.stderr).error).toMatch(new RegExp(`uses the old secret: ${process.pid}@`))
   expect(await sealed()).toEqual(before)
@@ -113,6 +126,7 @@ test('--dry-run reports the number of sealed texts and changes nothing', async (
 
 test('every text is sealed with the new secret, the old secret is refused, and sent links still open', async () => {
   const plain = await opens(first)
+  await untilAlone()
   const ran = await svc({ env: { ...env(first), SVC_NEW_SECRET: second } }, ['secret', 'rotate', '--yes', '--json'])
   expect(ran.status, ran.stderr).toBe(0)
   expect(ran.json).toEqual({ resealed: 7, linksKept: true })
