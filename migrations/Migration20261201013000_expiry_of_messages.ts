@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations'
 
-/** From when on a queued message is not sent any more. */
+/** The time from which a queued message is no longer sent. */
 export class Migration20261201013000_expiry_of_messages extends Migration {
   static readonly change = 'expand'
 

@@ -119,7 +119,7 @@ const writeSecrets = statement(
 )
 
 /**
- * Makes Stripe the account's provider. Both secrets are stored sealed; each former one is kept until it changes again.
+ * Makes Stripe the account's provider. Both secrets are stored sealed; a change keeps the former value until that secret changes again.
  * Throws Problem `invalid`.
  */
 export const setStripe = async (

@@ -89,7 +89,7 @@ export const names = (value: string, description: string, of: ClosedSet): Flag<s
   parse: joined,
 })
 
-/** A flag as `names` that the command needs, as `needed`. */
+/** A flag like `names`, but required like `needed`. */
 export const neededNames = (value: string, description: string, of: ClosedSet): Flag<string> => ({
   ...needed(value, description, { of }),
   isMany: true,

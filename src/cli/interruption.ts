@@ -8,8 +8,8 @@
 import { Problem } from '../lib/problem.ts'
 
 /**
- * A signal that follows within this time is the same one again: `timeout` signals its child and then the group. npm, which forwards what
- * the terminal has sent to the whole group, may take longer.
+ * A second signal within this time counts as the first one, sent twice: `timeout` signals its child and then the whole group. The
+ * signal that npm forwards, after the terminal has signalled the group, may arrive later.
  */
 const sameSignalMs = process.env.npm_command ? 1000 : 200
 /** The process exits at the latest after this: process managers kill after 15 s. */

@@ -189,7 +189,7 @@ const chooseAccount = async (
   return choose(await askChoice('Account:', (await choicesOf('', '<account>')?.load(context, () => [])) ?? []))
 }
 
-/** Returns which of the flags are missing. Throws Problem `usage` if some are, and nobody can be asked for them. */
+/** Returns which of the flags are missing. Throws Problem `usage` if some are and there is no terminal to ask on. */
 const lackingFlags = <Name extends string>(command: Command, flags: object, names: readonly Name[]): Name[] => {
   const lacking = names.filter((name) => (flags as Record<string, unknown>)[name] === undefined)
   if (lacking.length === 0 || isPerson()) return lacking
@@ -341,7 +341,7 @@ export const runner =
       const aheadMs = (formatOf(options) === 'table' && (await run.aheadMs?.())) || 0
       const names: Names = async (ids) => (app && context ? (await loadLookups()).namesOf(context, ids) : new Map())
       const out = openOutput(options, () => app?.now().getTime() ?? Date.now() + aheadMs, names)
-      // A wrong call is refused without a database, too.
+      // Before the app is opened: a missing flag is reported even if the database is unavailable.
       lackingFlags(command, args.at(-2) as object, run.needs ?? [])
       if (run.app !== 'none') app = await open()
       if (!interruption.signal.aborted) {

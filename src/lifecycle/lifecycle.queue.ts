@@ -22,7 +22,7 @@ export interface LifecycleMail {
   to: string
   /** Idempotency key: the account sends at most one message for it. It is null if there is none. */
   key: string | null
-  /** From this time on it is not sent any more. */
+  /** It is not sent from this time on. */
   expiresAt?: Date | undefined
   /** The merge fields of a project's email (docs/reference/mail.md#lifecycle-emails). */
   mergeData: Record<string, string>
@@ -128,8 +128,8 @@ export const queueManyLifecycleMails = async (
 ): Promise<void> => queueManyMails(app, work, await draftsOf(app, work, mails))
 
 /**
- * Withdraws the unsent emails of these events of a course or a webinar, as `withdrawMails`: to everybody, or only to the address `to`.
- * Returns whom they were for. Those that a connection had taken may still arrive (`isTaken`).
+ * Withdraws the unsent emails of these events of a course or a webinar, as `withdrawMails`. With `to`, withdraws only those to this
+ * address. Returns the recipients. Messages that a connection had taken may still arrive (`isTaken`).
  */
 export const withdrawLifecycleMails = async (
   work: Work,

@@ -121,7 +121,7 @@ const QueuedMessageSchema = defineEntity({
     tries: p.integer().default(0),
     /** Whether a temporary failure is retried. A message of POST /send fails at once, because its caller waits for the result. */
     isPatient: p.boolean(),
-    /** From this time on it is of no use, such as a reminder of a session that has begun, and is not sent. */
+    /** It is not sent from this time on: a reminder expires when its session or booking begins. It is null if it never expires. */
     expiresAt: p.datetime().nullable(),
   },
 })

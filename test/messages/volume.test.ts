@@ -172,8 +172,7 @@ test.each(['are paused', 'wait for the relay'])(
       { email: 'late@people.example', status: 'failed', error: 'It could not be sent in time' },
       { email: 'soon@people.example', status: 'sent', error: null },
     ])
-    const sent = sink.mails.filter((mail) => mail.header('to') !== undefined)
-    expect(sent.map((mail) => mail.header('to')).filter((to) => /late@/.test(to!))).toEqual([])
+    expect(sink.mails.filter((mail) => mail.header('to')!.includes('late@'))).toEqual([])
     expect(await usedBy(account.id)).toBe(2)
   },
 )

@@ -49,7 +49,7 @@ interface CarrierCallbacks {
  * | waiting           | returned  |            | `giveBack`: its relay is stalled or away, or the process stops |
  * | waiting           | loading   | load       | a slot is free, and its content must be read |
  * | waiting, loading  | sending   | send       | its content is known |
- * | loading           | recording | record     | its recipient is suppressed |
+ * | loading           | recording | record     | its recipient is suppressed, or it can't be sent any more (`lackOf`) |
  * | sending           | recording | record     | the hand-over has an outcome, or the sending method or the project is gone |
  * | recording         | recording | record     | the database refused the result, and a fixed one replaces it |
  * | loading, sending  | returned  | withdraw   | nothing was sent: the claim is lost, an unexpected error occurred, or the process stops |

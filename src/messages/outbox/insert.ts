@@ -55,7 +55,7 @@ export interface NewMessage {
   scheduledAt?: Date | undefined
   /** Whether it is retried after a temporary failure. */
   isPatient: boolean
-  /** From this time on it is not sent any more. */
+  /** It is not sent from this time on. */
   expiresAt?: Date | undefined
 }
 

@@ -20,7 +20,7 @@ export type Loaded = Content & {
   isWithoutProject: boolean
   /** Whether its topic was deleted. */
   isWithoutTopic: boolean
-  /** Whether it is of no use any more. */
+  /** Whether its expiry has passed, so that it must not be sent. */
   isExpired: boolean
 }
 
@@ -99,8 +99,8 @@ const loadMessages = preparedStatement(
 )
 
 /**
- * Loads the contents of claims, which may have expired at `now`. Returns them by message id, without claims that this process has lost, and without messages of
- * accounts that are being deleted.
+ * Loads the contents of claims. Returns them by message id, without claims that this process has lost, and without messages of
+ * accounts that are being deleted. Whether a message has expired is decided at `now`.
  */
 export const loadContents = async (
   sql: Sql,

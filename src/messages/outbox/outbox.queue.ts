@@ -27,7 +27,7 @@ export interface QueuedMail extends FromChoice {
   /** Idempotency key, such as `run:<run>:<step>`: an account sends at most one message for a key. It is null if there is none. */
   key: string | null
   source: Source
-  /** From this time on it is not sent any more: it fails, and its volume is returned. */
+  /** If it is still unsent at this time, it fails, and its volume is returned. */
   expiresAt?: Date | undefined
   /** Its merge tags are filled from the merge data. The default is the project's name. */
   subject?: string | undefined

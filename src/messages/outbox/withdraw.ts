@@ -56,7 +56,7 @@ const byKeys = withdrawing(
    where m.account_id = :accountId and m.key = any(:keys)`,
 )
 
-// From the queue, because no index of messages has the source.
+// Starts from the queue, because no index of messages has the source.
 const bySources = withdrawing(
   'withdraw-messages-of-sources',
   { sources: '_text' },
@@ -65,7 +65,7 @@ const bySources = withdrawing(
    ) m where q.account_id = :accountId and q.batch = ''`,
 )
 
-// From the messages to the address: the queue may be long, and everyone who gives up a seat asks.
+// Starts from the messages to the address, by their index: the queue may be long, and each cancelled registration runs this.
 const bySourcesTo = withdrawing(
   'withdraw-messages-of-sources-to',
   { sources: '_text', to: 'text' },
@@ -105,8 +105,8 @@ interface Source {
 }
 
 /**
- * Withdraws, as `withdrawMails`, all queued lifecycle messages of the sources, with or without a key: to everybody, or only to the
- * address `to`. Returns them.
+ * Withdraws, as `withdrawMails`, all queued lifecycle messages of the sources, with or without a key. With `to`, withdraws only
+ * those to this address. Returns them.
  */
 export const withdrawMailsOfSources = async (
   work: Work,

@@ -125,8 +125,8 @@ export const notifyAttendees = async (
 const announcing = ['registered', 'waitlisted', 'reminder', 'moved'] as const
 
 /**
- * Withdraws the unsent emails that announce a session whose time has changed or that was cancelled, or those to the address `to`, which
- * has given up its seat: a retry could arrive after the email that says so. Returns whom they were for.
+ * Withdraws the unsent emails that announce a session whose time has changed or that was cancelled. With `to`, withdraws only those to
+ * this address, whose registration was cancelled. A retry could arrive after the email about the change. Returns the recipients.
  */
 export const withdrawAnnouncements = (
   work: Work,
