@@ -67,12 +67,12 @@ export const readSignup = async ({ sql, tokens, now }: App, token: string): Prom
   return row ? { accountId, listId, rowId, email: row.email, formName: row.formName } : null
 }
 
-/** Saves the fields that an active contact submitted. If the list has too many columns, its fields stay unchanged. */
+/** Saves those fields of an active contact for which its list has room. Does nothing if the list was deleted. */
 const saveFields = async (work: Work, listId: string, email: string, fields: Record<string, string>): Promise<void> => {
   try {
-    await writeContacts(work, listId, [{ email, fields }], new Map())
+    await writeContacts(work, listId, [{ email, fields }], new Map(), { leavesOutExcess: true })
   } catch (error) {
-    if (!(error instanceof Problem)) throw error
+    if (!(error instanceof Problem && error.kind === 'not_found')) throw error
   }
 }
 

@@ -350,6 +350,27 @@ test('a form field named email is in the event, but is not a column of the list'
   expect(body.lists.find((list) => list.id === listId)!.fields).toEqual(['company'])
 })
 
+test('a form answer fills the columns that a full list has, also of a contact that is in the list', async () => {
+  const fields = ['company', 'team'].map((name) => ({ name, label: name, type: 'text' }))
+  const listId = await newList()
+  const columns = ['company', ...Array.from({ length: 39 }, (_, i) => `column ${i}`)]
+  await t.app.sql('update contact_lists set fields = $2 where id = $1', [listId, columns])
+  const forms = ['one', 'two'].map((id) => ({ id, type: 'form', props: { title: id, listId, fields } }))
+  const [applied] = await t.app.work(account.id, 'cli:test', (work) =>
+    applyProjects(work, [{ name: 'Full', blocks: forms } as never]),
+  )
+  const sent = await sendProject(t, sink, { ...account, projectId: applied!.id! })
+  for (const [block, company] of [
+    ['one', 'Acme'],
+    ['two', 'Globex'],
+  ] as const) {
+    const given = { company, team: '5' }
+    expect((await answer(t, sent, block, given)).body).toEqual({ ok: true, duplicate: false })
+    const submitted = (await told('form.submitted')).at(-1)!
+    expect(submitted.data).toMatchObject({ fields: given, contact: { listId, fields: { company } } })
+  }
+})
+
 test('a form that adds its recipient to a list is an interaction of that contact, which starts journeys and can be a hot lead', async () => {
   const fields = [{ name: 'company', label: 'Company', type: 'text' }]
   const block = { id: 'join', type: 'form', props: { title: 'Join', listId: await newList(), fields } }

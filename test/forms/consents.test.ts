@@ -123,6 +123,28 @@ test('a list without room for two more columns keeps the row only', async () => 
   expect(await given()).toEqual([{ at, title: 'form Newsletter' }])
 })
 
+test('a field whose column the list has no room for is left out; the consent and the other fields are written', async () => {
+  const { id } = await optIn()
+  await submit(id)
+  await confirm()
+  // A form that an older version made may have a field without a column.
+  const columns = ['first_name', ...Array.from({ length: 37 }, (_, i) => `column ${i}`)]
+  await t.app.sql('update contact_lists set fields = $2 where id = $1', [bench.listId, columns])
+  await t.app.sql(`update contacts set fields = '{"first_name": "Ada"}' where list_id = $1`, [bench.listId])
+  clock.advance(10 * 60_000)
+  await submit(id, 'Eve')
+  await confirm()
+  const at = clock.now()
+  expect((await bench.contact()).fields).toEqual({
+    first_name: 'Eve',
+    consent_source: 'form Newsletter',
+    consent_at: at.toISOString(),
+  })
+  const { fields } = await work((w) => requireList(w, bench.listId))
+  expect(fields).toEqual([...columns, 'consent_source', 'consent_at'])
+  expect((await consents()).consents).toMatchObject([{}, { formId: id, at: at.getTime() }])
+})
+
 test('the row outlives the list, and is deleted by an erasure', async () => {
   const rows = () => t.app.sql('select email from form_consents where account_id = $1', [bench.account.id])
   const { id } = await optIn()

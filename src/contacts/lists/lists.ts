@@ -11,7 +11,7 @@ import { preparedStatement, statement } from '../../store/statement.ts'
 import { columns, types } from '../../store/tables.ts'
 import type { AccountSql, Work } from '../../store/work.ts'
 import { contactLists } from '../contacts.columns.ts'
-import { maxColumns, normalizeFields, tooManyColumns } from '../contacts.fields.ts'
+import { type Fields, maxColumns, normalizeFields, tooManyColumns } from '../contacts.fields.ts'
 
 export const NewList = z.object({ name: text(200), fields: z.array(text(1_000)).optional() })
 
@@ -26,6 +26,8 @@ const readLists = preparedStatement(
   `select ${shownColumns.list} from contact_lists where account_id = :accountId order by id`,
 )
 
+const isAddress = (name: string): boolean => name.toLowerCase() === 'email'
+
 /**
  * Returns `fields` with new names appended. Throws Problem `invalid` above 40 columns (docs/reference/limits.md#field-sizes),
  * and for a new column `Email` in any case.
@@ -33,9 +35,16 @@ const readLists = preparedStatement(
 export const extendColumns = (fields: readonly string[], names: Iterable<string>): string[] => {
   const extended = [...new Set([...fields, ...names])]
   if (extended.length > maxColumns) throw tooManyColumns()
-  const address = extended.slice(new Set(fields).size).find((name) => name.toLowerCase() === 'email')
+  const address = extended.slice(new Set(fields).size).find(isAddress)
   if (address !== undefined) throw invalid(`A list can't have a column named ${address}: email is the address itself`)
   return extended
+}
+
+/** Returns the fields that are among the columns, or that `extendColumns` can add to them; where room is short, the first ones. */
+export const fieldsWithRoom = (columns: readonly string[], fields: Fields): Fields => {
+  const kept = new Set(columns)
+  for (const name in fields) if (kept.size < maxColumns && !isAddress(name)) kept.add(name)
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => kept.has(name)))
 }
 
 /** Returns every list of the account, ordered by name. */

@@ -3,11 +3,11 @@ import type { Work } from '../../store/work.ts'
 import type { ContactWrite, Fields } from '../contacts.fields.ts'
 import { readMembers } from '../contacts.find.ts'
 import type { Contact } from '../contacts.view.ts'
-import { extendColumns } from '../lists/lists.ts'
+import { extendColumns, fieldsWithRoom } from '../lists/lists.ts'
 import type { VerificationResult } from '../verification/result.ts'
 import { addNewAddresses, addNewMembers, type NewContact, type StatusOf, viewAdded } from './add.ts'
 import { byText, type Classified, classify, type Draft, type OpenList, openList } from './classify.ts'
-import { addColumns, countContacts } from './write.count.ts'
+import { addColumns, columnsOf, countContacts } from './write.count.ts'
 import {
   changeContacts,
   type LockedChange,
@@ -26,6 +26,8 @@ export type Outcome = 'created' | 'updated' | 'unchanged' | 'skipped'
 interface WriteOptions {
   /** Existing contacts of the list stay unchanged; their outcome is `skipped`. */
   keepExisting?: boolean
+  /** Fields for whose columns the list has no room are left out. Without it, they make the write fail. */
+  leavesOutExcess?: boolean
   /** If it is false, no contact events fire. */
   events?: boolean
   /** Status of added contacts; existing ones keep theirs. */
@@ -188,14 +190,17 @@ const publish = async (
 const write = async (
   work: Work,
   listId: string,
-  writes: readonly ContactWrite[],
+  wanted: readonly ContactWrite[],
   verifications: ReadonlyMap<string, VerificationResult>,
   options: WriteOptions & { isReading?: boolean },
 ): Promise<Written> => {
   const { keepExisting = false, status = 'active', pending, waitForTurn = async () => {}, isReading = false } = options
   const statusOf: StatusOf = (email) => (pending?.has(email) ? 'pending' : status)
-  const events = (options.events ?? true) && writes.length <= maxWithEvents
+  const events = (options.events ?? true) && wanted.length <= maxWithEvents
   const list = await openList(work, listId)
+  const writes = options.leavesOutExcess
+    ? wanted.map(({ email, fields }) => ({ email, fields: fieldsWithRoom(columnsOf(work, list), fields) }))
+    : wanted
   const given = namesOf(writes)
   extendColumns(list.fields, given)
 

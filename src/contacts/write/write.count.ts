@@ -116,6 +116,12 @@ export const countContacts = (work: Work, listId: string | null, rows: number, a
   pending.added += Math.max(addresses, 0)
 }
 
+/** Returns the columns of a list, including those that this unit of work adds. `fields` are its current ones. */
+export const columnsOf = (work: Work, { id, fields }: { id: string; fields: readonly string[] }): string[] => [
+  ...fields,
+  ...(work.state(pendingCounts).columns.get(id) ?? []),
+]
+
 /**
  * Adds new columns to a list at the end of the unit of work. `fields` are the list's current columns. Returns all columns that
  * the list will have. Throws Problem `invalid` if they are more than 40.
@@ -125,8 +131,7 @@ export const addColumns = (
   { id, fields }: { id: string; fields: readonly string[] },
   names: Iterable<string>,
 ): string[] => {
-  const { columns } = work.state(pendingCounts)
-  const extended = extendColumns(fields, [...(columns.get(id) ?? []), ...names])
-  if (extended.length > fields.length) columns.set(id, extended.slice(fields.length))
+  const extended = extendColumns(fields, [...columnsOf(work, { id, fields }), ...names])
+  if (extended.length > fields.length) work.state(pendingCounts).columns.set(id, extended.slice(fields.length))
   return extended
 }

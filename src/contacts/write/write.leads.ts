@@ -64,8 +64,8 @@ const emptyOf = ({ fields: own }: Contact, fields: Fields): Fields =>
  * Adds a person who submitted a form to a list, or updates the fields of the existing contact, with the usual contact events.
  * `lead.new` fires if this makes the address active in the list (docs/reference/rules.md#double-opt-in). With `mustConfirm`, a new
  * contact is pending, and an active one stays unchanged; otherwise a pending contact becomes active. Returns the contact after the
- * write, and whether `lead.new` fired; null if the plan's contact limit is reached, and nothing is written. Throws Problem `not_found`
- * if the list does not exist, `invalid` if it would get more than 40 columns, both before anything is written.
+ * write, and whether `lead.new` fired; null if the plan's contact limit is reached, and nothing is written. Fields for whose columns
+ * the list has no room are left out. Throws Problem `not_found` if the list does not exist, before anything is written.
  */
 export const addLead = async (work: Work, lead: Lead): Promise<{ contact: Contact; isNew: boolean } | null> => {
   const { listId, email, verifications, mustConfirm = false, fillsOnly = false } = lead
@@ -76,7 +76,7 @@ export const addLead = async (work: Work, lead: Lead): Promise<{ contact: Contac
     const fields = known && fillsOnly ? emptyOf(known, lead.fields) : lead.fields
     // A contact that was added since the read is not written, and the next turn fills it.
     const keepExisting = fillsOnly && !known
-    const options = { status, keepExisting } as const
+    const options = { status, keepExisting, leavesOutExcess: true } as const
     const outcome = (await writeContacts(work, listId, [{ email, fields }], verifications, options)).get(email)
     const [contact] = await readContacts(work, email, listId)
     if (outcome === 'skipped' && !(keepExisting && contact)) return null

@@ -27,13 +27,13 @@ export const verifyRecipient = async (app: App, sent: SentMail, { props }: Block
 
 type Fields = Record<string, string>
 
-/** Runs `fallback` if `write` throws a Problem. That is safe in one transaction: a refused write has written nothing. */
-const withFallback = async <T>(write: () => Promise<T>, fallback: () => Promise<T>): Promise<T> => {
+/** Returns null if the write finds that its list was deleted. Such a write has written nothing. */
+const unlessDeleted = async <T>(write: () => Promise<T>): Promise<T | null> => {
   try {
     return await write()
   } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    return fallback()
+    if (error instanceof Problem && error.kind === 'not_found') return null
+    throw error
   }
 }
 
@@ -47,20 +47,12 @@ const saveAnswer = async (
   const fields = normalizeFields(answered.answer, [], { except: 'email' })
   const [known] = await readContacts(work, email, listId)
   if (known?.status === 'active') {
-    const save = () => writeContacts(work, listId, [{ email, fields }], verifications, { events: false })
-    await withFallback<unknown>(save, async () => null)
+    const options = { events: false, leavesOutExcess: true }
+    await unlessDeleted(() => writeContacts(work, listId, [{ email, fields }], verifications, options))
     const [contact = known] = await readContacts(work, email, listId)
     return { contact, isNew: false }
   }
-  const lead = { listId, email, verifications, ...cause }
-  return withFallback(
-    () => addLead(work, { ...lead, fields }),
-    () =>
-      withFallback(
-        () => addLead(work, { ...lead, fields: {} }),
-        async () => null,
-      ),
-  )
+  return unlessDeleted(() => addLead(work, { listId, email, fields, verifications, ...cause }))
 }
 
 const otherForm = preparedStatement(

@@ -79,6 +79,20 @@ test('an active contact stays active and is not a new lead; its fields change on
   expect(await types()).toEqual(['contact.created', 'contact.updated'])
 })
 
+test('fields for whose columns the list has no room are left out, the later ones first', async () => {
+  const columns = ['last_name', ...Array.from({ length: 38 }, (_, i) => `column ${i}`)]
+  await t.app.sql('update contact_lists set fields = $2 where id = $1', [listId, columns])
+  const fields = { first_name: 'Ada', company: 'Acme', Email: 'other@b.example', last_name: 'Lovelace' }
+  const kept = { first_name: 'Ada', last_name: 'Lovelace' }
+  expect(await add({ fields })).toMatchObject({ isNew: true, contact: { fields: kept } })
+  expect((await add({ fields: { ...fields, last_name: 'Byron' } }))!.contact.fields).toEqual({
+    ...kept,
+    last_name: 'Byron',
+  })
+  const { lists } = (await t.request('GET', '/lists', { key: account.key })).body
+  expect(lists[0]!.fields).toEqual([...columns, 'first_name'])
+})
+
 test('with double opt-in the contact is pending: no lead.new fires and no list-added journey starts until the confirmation', async () => {
   const journeyId = await onList()
   const added = await add({ mustConfirm: true })
