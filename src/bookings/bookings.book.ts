@@ -16,7 +16,7 @@ import { columns, types } from '../store/tables.ts'
 import type { Work } from '../store/work.ts'
 import { bookingSlots, bookings } from './bookings.columns.ts'
 import { type BusySpan, isEntryOf } from './bookings.ics.ts'
-import { type NotifyContext, notifyAttendee, withdrawReminders } from './bookings.notify.ts'
+import { type NotifyContext, notifyAttendee, withdrawNotices } from './bookings.notify.ts'
 import { nextReminderAt } from './bookings.schedule.ts'
 import { bufferOf, dayAround, isOffered, type Span } from './bookings.slots.ts'
 import { type BookingRow, bookingColumns, bookingData, bookingTypes } from './bookings.view.ts'
@@ -310,7 +310,7 @@ export const bookStart = async (
   if (created) await emit(work, 'booking.created', () => [{ booking: bookingData(created) }])
   const value = { startAt: request.startAt }
   await recordInteraction(work, sent, { kind: 'booking', blockId: block.id, value, onOther: 'move' })
-  if (current) await withdrawReminders(work, current)
+  if (current) await withdrawNotices(work, current)
   await notifyAttendee(app, work, created ? 'booked' : 'moved', booking)
   return true
 }

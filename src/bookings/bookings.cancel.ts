@@ -4,7 +4,7 @@ import { addressPattern, erasedAddress } from '../lib/erased.ts'
 import { noSuch } from '../lib/problem.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
-import { type NotifyContext, notifyAttendee, withdrawReminders } from './bookings.notify.ts'
+import { type NotifyContext, notifyAttendee, withdrawNotices } from './bookings.notify.ts'
 import {
   type BookingRow,
   type BookingView,
@@ -73,7 +73,7 @@ export const cancelBooking = async (
     return { booking: viewBooking(current), cancelled: false }
   const booking = await endBooking(work, current, by, reason)
   await emit(work, 'booking.cancelled', () => [{ booking: bookingData(booking), cancelledBy: by, reason }])
-  await withdrawReminders(work, current)
+  await withdrawNotices(work, current)
   await notifyAttendee(app, work, 'cancelled', booking)
   return { booking: viewBooking(booking), cancelled: true }
 }

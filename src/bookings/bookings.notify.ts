@@ -1,12 +1,15 @@
 import { readBrand } from '../accounts/accounts.ts'
 import { viewUrl } from '../engagement/engagement.ts'
-import { findProjectMail, queueMessage, withdrawMails } from '../messages/messages.ts'
+import { findProjectMail, type QueuedMail, queueManyMails, withdrawMails } from '../messages/messages.ts'
 import { type FromChoice, findFrom } from '../senders/senders.ts'
 import type { App, Work } from '../store/work.ts'
 import { calendarEntry } from './bookings.calendar.ts'
 import { type BookingLinks, bookingMail, type Change } from './bookings.mails.ts'
 import { queuedReminders, type ReminderKind, reminderKey } from './bookings.schedule.ts'
 import type { BookingRow } from './bookings.view.ts'
+
+/** Returns the key of the email about the latest change of a booking. */
+const changeKey = ({ id, sequence }: BookingRow): string => `booking:${id}:${sequence}`
 
 export type NotifyContext = Pick<App, 'config' | 'projects' | 'tokens'>
 
@@ -21,9 +24,8 @@ export const linksOf = (
 })
 
 /**
- * Queues one email that reports a change of the booking to the attendee, with the calendar entry, or (`reminder`) reminds of it. It comes from the sender of the
- * email in which the time was booked, or from the default sender if that one was removed. Locks the counter of the monthly quota:
- * call it last.
+ * Queues one email that reports a change of the booking to the attendee, with the calendar entry, or (`reminder`) reminds of it. It
+ * comes from the sender of the email in which the time was booked, or from the default sender if that one was removed.
  */
 export const notifyAttendee = async (
   app: NotifyContext,
@@ -33,7 +35,7 @@ export const notifyAttendee = async (
   reminder?: ReminderKind,
 ): Promise<void> => {
   const { accountId, now } = work
-  const { id, email, messageId, sequence } = booking
+  const { id, email, messageId } = booking
   // The attendee was erased.
   if (email === '') return
   const sent = await findProjectMail(work, accountId, messageId)
@@ -54,20 +56,25 @@ export const notifyAttendee = async (
         now,
       }),
     }
-  await queueMessage(app, work, {
+  // It takes the quota before the commit, after what a withdrawn email has returned.
+  const queued: QueuedMail = {
     ...found?.choice,
     to: email,
     type: 'transactional',
-    key: reminder ? reminderKey(booking, reminder) : `booking:${id}:${sequence}`,
+    key: reminder ? reminderKey(booking, reminder) : changeKey(booking),
     ...(reminder && { expiresAt: new Date(booking.startAt) }),
     source: { kind: 'lifecycle', id },
     subject,
     content: { html, text, ...entry },
-  })
+  }
+  await queueManyMails(app, work, [queued])
 }
 
-/** Withdraws reminders of a booking that still wait, before it is moved or cancelled. */
-export const withdrawReminders = async (work: Work, booking: BookingRow): Promise<void> => {
-  const keys = queuedReminders(booking, work.now.getTime())
-  if (keys.length > 0) await withdrawMails(work, keys, 'The booking was moved or cancelled')
+/**
+ * Withdraws the unsent emails about a booking as it was before it was moved or cancelled: a retry could arrive after the email about
+ * the change.
+ */
+export const withdrawNotices = async (work: Work, before: BookingRow): Promise<void> => {
+  const keys = [changeKey(before), ...queuedReminders(before, work.now.getTime())]
+  await withdrawMails(work, keys, 'The booking was moved or cancelled')
 }

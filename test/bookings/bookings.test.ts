@@ -257,6 +257,53 @@ describe('a different start moves the booking', () => {
     ])
   })
 
+  const inQueue = (change: string, subject: string) =>
+    t.app.sql(
+      `update message_queue q set ${change} from messages m
+       where m.account_id = q.account_id and m.id = q.id and m.account_id = $1 and m.subject like $2`,
+      [account.id, `${subject}:%`],
+    )
+  const shownMails = async () =>
+    (await bookingMails(t, account.id)).map(({ to, subject, status, error }) =>
+      [to.split('@')[0], subject.replace(/:.*,/, ''), status, ...(error ? [error] : [])].join(' '),
+    )
+  const withdrawn = 'failed The booking was moved or cancelled'
+
+  test('unsent emails about an earlier state are withdrawn by a move and by a cancellation; nobody else’s are', async () => {
+    await ok(book(at('2026-11-24T08:00Z'), await tokenOnly('dan')))
+    await ok(book(nine))
+    const [path] = (await bookingMails(t, account.id)).filter(({ to }) => to.startsWith('ada')).map(cancelPath)
+    await ok(book(ten))
+    const afterMove = [`ada Booked 09:00 ${withdrawn}`, 'ada New time 10:00 pending', 'dan Booked 09:00 pending']
+    expect((await shownMails()).sort()).toEqual(afterMove)
+    await ok(t.request('POST', path as '/', { body: {} }))
+    expect((await shownMails()).sort()).toEqual([
+      `ada Booked 09:00 ${withdrawn}`,
+      'ada Cancelled 10:00 pending',
+      `ada New time 10:00 ${withdrawn}`,
+      'dan Booked 09:00 pending',
+    ])
+  })
+
+  test('an email that the relay may have is not tried again', async () => {
+    await ok(book(nine))
+    await inQueue('is_handing = true', 'Booked')
+    await ok(book(ten))
+    expect(await shownMails()).toEqual(['ada Booked 09:00 failed delivery state unknown', 'ada New time 10:00 pending'])
+  })
+
+  test('a withdrawn email makes room in the month’s volume for the one about the change', async () => {
+    await t.app.sql(`insert into plans select 'two sends', 9, null, 2, null, null, null, true on conflict do nothing`)
+    await t.app.sql(`update accounts set plan = 'two sends' where id = $1`, [account.id])
+    await ok(book(nine))
+    await ok(book(ten))
+    expect(await shownMails()).toEqual([`ada Booked 09:00 ${withdrawn}`, 'ada New time 10:00 pending'])
+    await inQueue('is_handing = true', 'New time')
+    await ok(book(halfPastNine))
+    const used = 'Monthly send quota for your plan exceeded'
+    expect((await shownMails()).at(-1)).toBe(`ada New time 09:30 failed ${used}`)
+  })
+
   test('the same start again is a duplicate: no event, no email', async () => {
     await ok(book(nine))
     await ok(book(ten))

@@ -106,7 +106,7 @@ describe('the confirmation email', () => {
     await t.app.sql(`update accounts set plan = 'no more sends' where id = $1`, [account.id])
     expect((await book(1)).body).toEqual({ ok: true, duplicate: false })
     expect((await bookingMails(t, account.id)).map(({ status, error }) => [status, error])).toEqual([
-      ['pending', null],
+      ['failed', 'The booking was moved or cancelled'],
       ['failed', 'Monthly send quota for your plan exceeded'],
     ])
     expect(await statuses()).toEqual(['confirmed'])
