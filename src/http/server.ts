@@ -366,7 +366,9 @@ const addNotFound = (server: FastifyInstance, app: App, routes: readonly Route[]
     reply.header('x-request-id', request.id)
     const path = request.url.split('?')[0]!
     const here = [...known.filter(({ pattern }) => pattern.test(path)), ...pagesAt(pages, path)]
-    const methods = programPaths.includes(path) ? ['GET'] : here.map(({ method }) => method)
+    const own = programPaths.includes(path) ? ['GET'] : here.map(({ method }) => method)
+    // Every GET route answers HEAD, too.
+    const methods = own.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : method))
     if (methods.length > 0) reply.header('allow', methods.join(', '))
     if (wantsPage(request)) return answerNoRoute(app, request, reply, methods.length > 0 ? wrongMethod : undefined)
     if (methods.length === 0) return reply.code(404).send({ error: 'Not found' })

@@ -103,19 +103,23 @@ describe('every failure is { error } with one sentence', () => {
     expectError(await t.request('GET', '/api/v2/contacts'), 404)
     const reply = await t.request('PUT', '/contacts', { key: account.key, body: {} })
     expectError(reply, 405, 'PUT')
-    expect(reply.headers.allow).toBe('GET, POST')
+    expect(reply.headers.allow).toBe('GET, HEAD, POST')
+    const headers = { authorization: `Bearer ${account.key}` }
+    const head = await t.server.fastify.inject({ method: 'HEAD', url: '/api/v1/lists', headers })
+    expect([head.statusCode, head.body]).toEqual([200, ''])
+    expect((await t.request('GET', '/send', { key: account.key })).headers.allow).toBe('POST')
     for (const method of ['QUERY', 'OPTIONS', 'TRACE'])
       expectError(await t.request(method as never, '/contacts'), 405, method)
   })
 
   test('a page with another method is 405 with Allow, and a page for a browser; HEAD is as GET', async () => {
     const paths = {
-      '/f/frm_none': 'GET, OPTIONS, POST',
-      '/f/confirm/x': 'GET, POST',
-      '/t/o/x.gif': 'GET',
-      '/docs': 'GET',
+      '/f/frm_none': 'GET, HEAD, OPTIONS, POST',
+      '/f/confirm/x': 'GET, HEAD, POST',
+      '/t/o/x.gif': 'GET, HEAD',
+      '/docs': 'GET, HEAD',
     }
-    const further = { '/slug/crs_x/embed': 'GET, POST', '/p/stripe/acc_x': 'POST', '/healthz': 'GET' }
+    const further = { '/slug/crs_x/embed': 'GET, HEAD, POST', '/p/stripe/acc_x': 'POST', '/healthz': 'GET, HEAD' }
     for (const [url, allow] of Object.entries({ ...paths, ...further })) {
       const reply = await t.request('PUT', url)
       expectError(reply, 405, 'PUT')
@@ -125,13 +129,14 @@ describe('every failure is { error } with one sentence', () => {
     const page = await t.server.fastify.inject({ method: 'DELETE', url: '/u/x', headers })
     expect([page.statusCode, page.headers.allow, page.headers['content-type']]).toEqual([
       405,
-      'GET, POST',
+      'GET, HEAD, POST',
       'text/html; charset=utf-8',
     ])
     expect(page.body).toContain('<p class="code">405</p>')
     for (const url of ['/docs/x/embed', '/nothing', '/metrics'])
       expect([url, (await t.request('PUT', url)).status]).toEqual([url, 404])
-    expect((await t.server.fastify.inject({ method: 'HEAD', url: '/docs' })).statusCode).toBe(200)
+    for (const url of ['/docs', '/healthz', '/openapi.json'])
+      expect([url, (await t.server.fastify.inject({ method: 'HEAD', url })).statusCode]).toEqual([url, 200])
   })
 
   test('a route without a body ignores a body that a client sends', async () => {
