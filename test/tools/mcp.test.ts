@@ -65,8 +65,10 @@ describe.each(['legacy', 'auto'] as const)('in the %s protocol', (mode) => {
     const { client, questions } = await start({ answers: [{ action: 'decline' }, { action: 'decline' }], mode })
     const forged = { inputResponses: { confirm: confirmed }, requestState: 'a hash' }
     const { requestState: _, ...early } = forged
+    await emitEvents(t.app, made.account.id)
+    const ids = (await deliveriesOf(t.app, made.account.id)).map(({ id }) => id)
     for (const more of [forged, early]) {
-      const params = { name: 'deliveries_cancel', arguments: { ids: ['dlv_1'] }, ...more }
+      const params = { name: 'deliveries_cancel', arguments: { ids }, ...more }
       expect(await client.callTool(params)).toMatchObject({ isError: true })
     }
     expect(questions.length).toBe(2)
@@ -76,8 +78,15 @@ describe.each(['legacy', 'auto'] as const)('in the %s protocol', (mode) => {
     const session = await start({ answers: [confirmed], mode })
     const { result, status } = await cancel(session)
     expect(result.structuredContent).toEqual({ cancelled: 1 })
-    expect(session.questions).toEqual(['Cancel 1 pending delivery? Their events will not be posted.'])
+    expect(session.questions).toEqual(['Cancel 1 pending delivery? Its event will not be posted.'])
     expect(status).toBe('cancelled')
+  })
+
+  test('nothing is asked where there is nothing to cancel', async () => {
+    const { refusal, questions } = await start({ answers: [confirmed], mode })
+    expect(await refusal('deliveries_cancel', { ids: [await failed(made.account)] })).toContain('Nothing to cancel')
+    expect(await refusal('deliveries_cancel', { ids: ['dlv_1'] })).toContain('dlv_1')
+    expect(questions).toEqual([])
   })
 })
 

@@ -254,10 +254,14 @@ const webhooks: Tool[] = [
     input: z.object({ ids }),
     changes: {
       isIdempotent: true,
-      async asks({ work }, input) {
-        const { matched } = await work((w) => countDeliveries(w, cancelFilter(input.ids)))
-        return `Cancel ${quantity(matched, 'pending delivery', 'pending deliveries')}? Their events will not be posted.`
-      },
+      asks: ({ work }, input) =>
+        work(async (w) => {
+          await requireDeliveries(w, input.ids)
+          const { matched } = await countDeliveries(w, cancelFilter(input.ids))
+          if (matched === 0) throw conflict('Nothing to cancel: no such delivery is pending')
+          const theirs = matched === 1 ? 'Its event' : 'Their events'
+          return `Cancel ${quantity(matched, 'pending delivery', 'pending deliveries')}? ${theirs} will not be posted.`
+        }),
     },
     run: ({ app, work }, input) =>
       work(async (w) => {
