@@ -99,7 +99,7 @@ const triggerFlags = {
     'merge data of each run, used before fields of the contact: a field, or a JSON file (repeatable)',
   ),
   after: text('<rowId>', 'continue an interrupted command after this contact', { noun: 'rows' }),
-  ...confirmed('show how many would enter'),
+  ...confirmed('show how many would enter, and how many emails the steps can send to them at most'),
 }
 
 type TriggerFlags = FlagValues<typeof triggerFlags>
@@ -107,16 +107,17 @@ type TriggerFlags = FlagValues<typeof triggerFlags>
 const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
   const { app, actor, account, out, work } = context
   const { email, list } = await context.require(flags, 'email', 'list')
-  const { EntryRequest, findJourney, triggerJourney } = await import('./journeys.ts')
+  const { EntryRequest, findJourney, mostEmails, triggerJourney } = await import('./journeys.ts')
   const { findList } = await import('../contacts/contacts.ts')
-  const [{ id }, { id: listId }] = await work(
+  const [{ id, definition }, { id: listId }] = await work(
     async (w) => [await findJourney(w, ref), await findList(w, list)] as const,
   )
   const by = { accountId: (await account()).id, actor, by: 'operator' as const }
   const data = flags.data.length > 0 ? await readData(flags.data) : undefined
   const entrant = await parse(EntryRequest, { email, listId, data })
   const entered = await triggerJourney(flags.dryRun ? rollingBack(app) : app, by, id, entrant)
-  out.one({ ...(flags.dryRun && { dryRun: true }), ok: true, entered })
+  const emails = entered ? mostEmails(definition.steps) : 0
+  out.one(flags.dryRun ? { dryRun: true, ok: true, entered, emails } : { ok: true, entered })
   if (!entered)
     out.note('The contact did not enter: it is or was in the journey, and the re-entry rule allows no second entry.')
   if (flags.dryRun) out.note('Nothing was changed.')
@@ -124,7 +125,7 @@ const triggerOne = async (context: Context, ref: string, flags: TriggerFlags): P
 
 const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): Promise<void> => {
   const { confirm, out, signal, trial, withProgress, work } = context
-  const { findJourney, TriggerData, triggerList } = await import('./journeys.ts')
+  const { findJourney, mostEmails, TriggerData, triggerList } = await import('./journeys.ts')
   const { findList } = await import('../contacts/contacts.ts')
   const { narrow } = await import('../segments/segments.ts')
   const data = await parse(TriggerData, await readData(flags.data), 'data')
@@ -145,9 +146,13 @@ const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): 
   signal.throwIfAborted()
   const people = quantity(planned.contacts, 'active contact')
   const met = segment === undefined ? where !== undefined && ' that meet the filter' : ` in the segment ${segment}`
-  const what = `let ${number(planned.entered)} of ${people} of ${target.name}${met || ''} into the journey ${into}`
-  if (!(await confirm(what, flags, { contacts: planned.contacts, entered: planned.entered }))) return
-  const { contacts, entered, after } = await run(work)
+  const emails = planned.entered * mostEmails(journey.definition.steps)
+  const sending = emails > 0 ? `, whose steps can send up to ${quantity(emails, 'email')}` : ''
+  const what = `let ${number(planned.entered)} of ${people} of ${target.name}${met || ''} into the journey ${into}${sending}`
+  const isMeant = planned.entered === 0
+  const asked = { ...flags, ...(isMeant && { yes: true }) }
+  if (!(await confirm(what, asked, { contacts: planned.contacts, entered: planned.entered, emails }))) return
+  const { contacts, entered, after } = isMeant ? planned : await run(work)
   if (signal.aborted) {
     const filter = where === undefined ? '' : ` --where ${shellWord(where)}`
     const selection = segment === undefined ? `--list ${target.id}${filter}` : `--segment ${shellWord(segment)}`

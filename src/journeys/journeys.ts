@@ -8,6 +8,7 @@ import type { SendMails } from './engine/steps.out.ts'
 import type { Sources } from './files/files.ts'
 
 export { TriggerData } from '../lib/merge-data.ts'
+export { mostEmails } from './definition/walk.ts'
 export type { SendMails } from './engine/steps.out.ts'
 export { startJourneys } from './enrolment/enter.ts'
 export { EntryRequest, triggerJourney, triggerList } from './enrolment/trigger.ts'

@@ -294,10 +294,15 @@ test('trigger with only a list asks, and enters each active contact once', async
     expect.stringContaining('let 1,201 of 1,202 active contacts of Customers into the journey Welcome: it needs --yes'),
   ])
   const dry = await trigger('--dry-run', '--json')
-  expect([dry.status, dry.json, await runs()]).toEqual([0, { dryRun: true, contacts: 1202, entered: 1201 }, 1])
+  expect([dry.status, dry.json, await runs()]).toEqual([
+    0,
+    { dryRun: true, contacts: 1202, entered: 1201, emails: 0 },
+    1,
+  ])
   const done = await trigger('--yes', '--json')
   expect([done.status, done.json, await runs()]).toEqual([0, { ok: true, contacts: 1202, entered: 1201 }, 1202])
-  expect((await trigger('--yes', '--json')).json).toEqual({ ok: true, contacts: 1202, entered: 0 })
+  // Without --yes: nobody enters, so there is nothing to confirm.
+  expect((await trigger('--json')).json).toEqual({ ok: true, contacts: 1202, entered: 0 })
   const { rowId } = (await json('contacts', 'show', 'c1100@people.example')).contacts[0]
   expect((await trigger('--yes', '--json', '--after', rowId)).json).toEqual({ ok: true, contacts: 102, entered: 0 })
 })
@@ -349,11 +354,33 @@ test('trigger with a list: unknown ids are exit 3, a disabled journey exit 6; --
   expect((await trigger('Nobody', '--list', 'Customers', '--yes')).status).toBe(3)
   expect((await trigger('Welcome', '--list', 'Nobody', '--yes')).status).toBe(3)
   const one = ['Welcome', '--list', 'Customers', '--email', 'new@example.com', '--dry-run', '--json']
-  expect((await trigger(...one)).json).toEqual({ dryRun: true, ok: true, entered: true })
+  expect((await trigger(...one)).json).toEqual({ dryRun: true, ok: true, entered: true, emails: 0 })
   expect((await json('lists', 'show', 'Customers')).rowCount).toBe(0)
   await journeys('disable', 'Welcome')
   const refused = await trigger('Welcome', '--list', 'Customers', '--yes')
   expect(refused).toMatchObject({ status: 6, stderr: expect.stringContaining('Journey is not enabled') })
+})
+
+test('trigger says how many emails the steps can send: of each fork the side with the most', async () => {
+  const project = { name: 'Letter', blocks: [{ id: 'hello', type: 'text', props: { text: 'Hello' } }] }
+  expect((await run(['projects', 'apply', '-f', '-'], JSON.stringify(project))).status).toBe(0)
+  const mail = { kind: 'send-email', project: 'Letter' }
+  const half = { kind: 'split', percent: 50, a: [mail], b: [mail] }
+  // biome-ignore lint/suspicious/noThenProperty: the contract's name for one side of a step
+  const branch = { kind: 'branch', if: { field: 'plan', equals: 'pro' }, then: [mail, half, mail], else: [mail] }
+  const steps = [mail, { kind: 'delay', for: '2d' }, branch]
+  await apply(JSON.stringify({ name: 'Letters', trigger: { kind: 'manual' }, steps }))
+  for (const name of ['ada', 'bob'])
+    await run(['contacts', 'upsert', '--list', 'Customers', '--email', `${name}@example.com`])
+  const trigger = (...flags: string[]) => run(['journeys', 'trigger', 'Letters', '--list', 'Customers', ...flags])
+  expect((await trigger('--dry-run', '--json')).json).toEqual({ dryRun: true, contacts: 2, entered: 2, emails: 8 })
+  expect((await trigger()).stderr).toContain(
+    'into the journey Letters, whose steps can send up to 8 emails: it needs --yes',
+  )
+  const one = ['--email', 'ada@example.com', '--json']
+  expect((await trigger(...one, '--dry-run')).json).toEqual({ dryRun: true, ok: true, entered: true, emails: 4 })
+  expect((await trigger(...one)).json).toEqual({ ok: true, entered: true })
+  expect((await trigger(...one, '--dry-run')).json).toEqual({ dryRun: true, ok: true, entered: false, emails: 0 })
 })
 
 test('trigger refuses other triggers, a malformed address and an unknown list, and names every missing flag', async () => {

@@ -4,6 +4,8 @@ import type { Definition, Step } from './definition.schema.ts'
 /** The lists of steps that a step can hold. */
 export type Side = 'then' | 'else' | 'a' | 'b'
 
+export const sides: readonly Side[] = ['then', 'else', 'a', 'b']
+
 /** The place of a step: its index in `steps`, then side and index for each nested level: `[2, 'then', 0]`. */
 export type Cursor = readonly (number | Side)[]
 
@@ -46,6 +48,13 @@ export const after = (definition: Pick<Definition, 'steps'>, cursor: Cursor): Cu
 /** Returns the first place in a side of the step at `cursor`; if the side is absent or empty, the place after that step. */
 export const into = (definition: Pick<Definition, 'steps'>, cursor: Cursor, side: Side): Cursor | null =>
   sideOf(stepAt(definition, cursor), side).length > 0 ? [...cursor, side, 0] : after(definition, cursor)
+
+/** Returns the maximum number of emails that a run sends, which takes one side of each step that has sides. */
+export const mostEmails = (steps: readonly Step[]): number =>
+  steps.reduce((sum, step) => {
+    const own = step.kind === 'send-email' ? 1 : 0
+    return sum + own + Math.max(...sides.map((side) => mostEmails(sideOf(step, side))))
+  }, 0)
 
 /** Returns a place as text: `steps[2].then[0]`. */
 export const pathOf = (cursor: Cursor): string => pathText(['steps', ...cursor])

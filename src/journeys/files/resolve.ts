@@ -4,9 +4,7 @@ import { type Fault, type Path, recordOf } from '../../lib/file-faults.ts'
 import { Problem } from '../../lib/problem.ts'
 import { resolveFilter } from '../../segments/segments.ts'
 import type { Work } from '../../store/work.ts'
-import type { Side } from '../definition/walk.ts'
-
-const sides: readonly Side[] = ['then', 'else', 'a', 'b']
+import { sides } from '../definition/walk.ts'
 
 interface PlacedStep {
   step: Record<string, unknown>
