@@ -149,10 +149,11 @@ const triggerMany = async (context: Context, ref: string, flags: TriggerFlags): 
   const emails = planned.entered * mostEmails(journey.definition.steps)
   const sending = emails > 0 ? `, whose steps can send up to ${quantity(emails, 'email')}` : ''
   const what = `let ${number(planned.entered)} of ${people} of ${target.name}${met || ''} into the journey ${into}${sending}`
-  const isMeant = planned.entered === 0
-  const asked = { ...flags, ...(isMeant && { yes: true }) }
+  const isNone = planned.entered === 0
+  // There is nothing to confirm.
+  const asked = { ...flags, ...(isNone && { yes: true }) }
   if (!(await confirm(what, asked, { contacts: planned.contacts, entered: planned.entered, emails }))) return
-  const { contacts, entered, after } = isMeant ? planned : await run(work)
+  const { contacts, entered, after } = isNone ? planned : await run(work)
   if (signal.aborted) {
     const filter = where === undefined ? '' : ` --where ${shellWord(where)}`
     const selection = segment === undefined ? `--list ${target.id}${filter}` : `--segment ${shellWord(segment)}`
