@@ -4,7 +4,8 @@
  * (`lib/coalesce.ts`): admissions of all keys, reads of contacts of all accounts, reservations of POST /send of one
  * account, single writes of one caller into one list, registrations of one webinar. Each call keeps its own answer, its
  * own window and its own line in the log. Where one is refused, each is done by itself. Writes of one address follow
- * one another. A call waits for the statement before its own. A lock on one window holds up the calls of all keys.
+ * one another. A call waits for the statement before its own. While the thread is busy, a reservation also waits up to
+ * 10 ms for others, because its callers come one by one. A lock on one window holds up the calls of all keys.
  * Figure (2026-11-22): GET /contacts with 32 keys of 4 accounts: 280 µs of CPU, the bare server 740 in the same run
  * (1,270 and 500 with a statement for each call).
  */
@@ -26,6 +27,8 @@ interface Options<Call> {
   isShared(error: unknown): boolean
   /** Calls with the same subject run in order, at most one per run. */
   subjectOf?(call: Call): unknown
+  /** How many ms a run of this key waits for further calls before it takes those that wait. Default: 0. */
+  gatherMs?(key: string): number
 }
 
 /**
@@ -41,7 +44,7 @@ interface Options<Call> {
 export const coalesceCalls = <Scope extends object, Call, Result>(
   maxBatch: number,
   run: (scope: Scope, calls: readonly Call[]) => Promise<readonly Result[]>,
-  { isShared, subjectOf }: Options<Call>,
+  { isShared, subjectOf, gatherMs = () => 0 }: Options<Call>,
 ) => {
   const scopes = new WeakMap<object, Map<string, Waiting<Call, Result>[]>>()
 
@@ -109,7 +112,11 @@ export const coalesceCalls = <Scope extends object, Call, Result>(
     const opened = [waiting]
     queues.set(key, opened)
     const drain = async () => {
-      while (opened.length > 0) await settled(runBatch(scope, take(opened), opened))
+      while (opened.length > 0) {
+        const waitMs = gatherMs(key)
+        if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
+        await settled(runBatch(scope, take(opened), opened))
+      }
       queues.delete(key)
     }
     void drain()

@@ -36,6 +36,24 @@ test('a run that ends in time leaves no timer behind', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
+test('a run waits for further calls as long as it is told to, by its key', async () => {
+  const batches: number[][] = []
+  const run = async (_: object, calls: readonly number[]) => {
+    batches.push([...calls])
+    return calls
+  }
+  const call = coalesceCalls(10, run, { isShared, gatherMs: (key) => (key === 'busy' ? 10 : 0) })
+  const [scope, of] = [{}, {}]
+  const first = call(scope, of, 'busy', 1)
+  await vi.advanceTimersByTimeAsync(9)
+  const second = call(scope, of, 'busy', 2)
+  expect(await call(scope, of, 'idle', 3)).toBe(3)
+  expect(batches).toEqual([[3]])
+  await vi.advanceTimersByTimeAsync(1)
+  expect(await Promise.all([first, second])).toEqual([1, 2])
+  expect(batches).toEqual([[3], [1, 2]])
+})
+
 test('calls about one subject run one after another in order, and calls about others run with them', async () => {
   const batches: string[][] = []
   const run = async (_: object, calls: readonly string[]) => {
