@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { startApp, useApp } from '../support/app.ts'
-import { svc } from '../support/cli.ts'
+import { svc, svcProcess } from '../support/cli.ts'
 import { freePort } from '../support/daemon.ts'
 import { newDataFolder } from '../support/folder.ts'
 
@@ -59,6 +59,17 @@ test('an unavailable database is exit 7', async () => {
       ...{ status: 7, stdout: '' },
       stderr: 'error: The database is not available\n  next: svc doctor\n',
     })
+})
+
+test('a start that fails after the server listens ends the process with exit 7', async () => {
+  const port = await freePort()
+  const ran = await t.app.database.transaction(async (sql) => {
+    // The daemon waits for this row, to keep its settings, for as long as a lock may take (5 s).
+    await sql('select from installation for update')
+    return svcProcess(t, ['serve'], { env: { SVC_PORT: String(port) } })
+  })
+  expect(ran.status).toBe(7)
+  expect(ran.stderr).toContain('The database is too busy')
 })
 
 test('a taken port is exit 4, with a line that explains what to do', async () => {

@@ -91,23 +91,26 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     report: (error, about) => logger.error({ err: error, ...about }, 'unexpected error; will retry'),
     onRecovery: (recovery) => logRecovery(logger, recovery),
   })
+  let api: Awaited<ReturnType<typeof listen>> | null = null
+  let jobs: Jobs | null = null
+  const close = async () => {
+    await Promise.all([api?.server.drain(drainMs), jobs?.stop(drainMs)])
+    await app.close()
+  }
   try {
     if (parts.api) beginErasures(config)
     const { counters } = app
     const port = parts.api ? config.port : parts.probesPort
-    let jobs: Jobs | null = null
     const states = () => jobs?.states()
-    const api = port === undefined ? null : await listen(app, config, port, logger, parts, states)
+    api = port === undefined ? null : await listen(app, config, port, logger, parts, states)
     if (parts.api && !config.publicUrl.endsWith(':0')) await keepPublicUrl(app.sql, config.publicUrl)
     if (parts.api) await keepDaemonSettings(app.sql, sharedSettings(config))
     jobs = parts.jobs ? await startJobs({ config, counters: counters.memory }, logger) : null
     logger.info({ url: api?.url, jobs: parts.jobs }, 'svc is ready')
     let stopping: Promise<void> | undefined
-    const stop = async () => {
+    const stop = () => {
       logger.info('stopping')
-      const drained = api?.server.drain(drainMs)
-      await Promise.all([drained, jobs?.stop(drainMs)])
-      await app.close()
+      return close()
     }
     return {
       app,
@@ -118,7 +121,8 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
       },
     }
   } catch (error) {
-    await app.close()
+    // A server that goes on listening would keep the process alive without a database.
+    await close()
     throw error
   }
 }
