@@ -27,7 +27,7 @@ interface Options<Call> {
   isShared(error: unknown): boolean
   /** Calls with the same subject run in order, at most one per run. */
   subjectOf?(call: Call): unknown
-  /** How many ms a run of this key waits for further calls before it takes those that wait. Default: 0. */
+  /** How many ms a run of this key waits for further calls before it takes those that wait. By default it waits for none. */
   gatherMs?(key: string): number
 }
 
