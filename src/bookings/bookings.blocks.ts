@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type BlockKind, type Reader, recipientActor } from '../engagement/engagement.ts'
+import { type BlockKind, type Reader, recipientWork } from '../engagement/engagement.ts'
 import { coalesceCalls } from '../lib/coalesce.ts'
 import { parse } from '../lib/parse.ts'
 import { oneLine } from '../lib/strings.ts'
@@ -98,9 +98,7 @@ const booking: BlockKind<'booking'> = {
     const { accountId, projectId } = sent
     // Read before the unit of work, which uses no socket.
     const busy = await busyTimes(app, { accountId, projectId, blockId: block.id }, block.props)
-    const isChanged = await app.work(sent.accountId, recipientActor, (work) =>
-      bookStart(app, work, sent, block, request, busy),
-    )
+    const isChanged = await recipientWork(app, sent, (work) => bookStart(app, work, sent, block, request, busy))
     return { duplicate: !isChanged }
   },
 }

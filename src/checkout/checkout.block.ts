@@ -3,6 +3,7 @@ import {
   type BlockKind,
   type BlockOf,
   recipientActor,
+  recipientWork,
   type SentMail,
   viewUrl,
 } from '../engagement/engagement.ts'
@@ -56,15 +57,12 @@ export const returnTo = (
 ): string => `${viewUrl(app, accountId, messageId)}?${new URLSearchParams({ block: blockId, value })}#${blockId}`
 
 /** Opens the order's session at the provider, and records it. */
-const openSession = async (app: App, { order, provider }: Reserved): Promise<Answered> => {
-  const { accountId, id } = order
+const openSession = async (app: App, sent: SentMail, { order, provider }: Reserved): Promise<Answered> => {
   const session = await provider.open(order, {
     paid: returnTo(app, order, 'paid'),
     declined: returnTo(app, order, 'declined'),
   })
-  const redirectUrl = await app.work(accountId, recipientActor, (work) =>
-    recordSession(work, id, session, provider.key),
-  )
+  const redirectUrl = await recipientWork(app, sent, (work) => recordSession(work, order.id, session, provider.key))
   return { duplicate: false, redirectUrl }
 }
 
@@ -93,11 +91,11 @@ const checkSession = async (
 }
 
 const requestSession = async (app: App, sent: SentMail, block: Block): Promise<Answered> => {
-  const reserved = await app.work(sent.accountId, recipientActor, (work) => reserveOrder(app, work, sent, block))
+  const reserved = await recipientWork(app, sent, (work) => reserveOrder(app, work, sent, block))
   if (!reserved) return { duplicate: true }
   const redirectUrl = validSessionUrl(reserved, app.now())
   if (redirectUrl) return { duplicate: false, redirectUrl }
-  return reserved.order.session ? checkSession(app, sent, block, reserved) : openSession(app, reserved)
+  return reserved.order.session ? checkSession(app, sent, block, reserved) : openSession(app, sent, reserved)
 }
 
 /** Answers in progress in this process, by email and block: concurrent answers share one. */

@@ -3,10 +3,11 @@
  * answers and responses, liveview/ the hosted page and its JSON, tracking/ opens and clicks.
  */
 
+export { recipientActor, recipientWork } from './engagement.recipient.ts'
 export { setScore, showScore } from './engagement.score.ts'
 export { loadSent, type SentMail, viewUrl } from './engagement.sent.ts'
 export { blocks } from './interactions/answers.ts'
-export { type Answered, type BlockKind, type BlockOf, type Reader, recipientActor } from './interactions/blocks.ts'
+export type { Answered, BlockKind, BlockOf, Reader } from './interactions/blocks.ts'
 export { recordInteraction, withdrawInteraction } from './interactions/interactions.record.ts'
 export { type BlockForm, enteredInto } from './liveview/blocks.views.ts'
 

@@ -35,7 +35,7 @@ export const textLocks = {
   board: 'board ',
   /** Serialises an account's writers of new contacts near the plan's limit and after conflicts. */
   contactCapacity: 'contacts of ',
-  /** An address of an account whose bounces are being counted, or whose choices are being saved. */
+  /** An address of an account: while it is erased, its bounces are counted or its choices are saved; shared while its owner acts. */
   recipient: 'recipient ',
   /** The times of a booking block, in all versions of its project: held by each booking and move. */
   calendar: 'calendar ',

@@ -1,3 +1,4 @@
+import { lockRecipient } from '../contacts/contacts.ts'
 import { Problem } from '../lib/problem.ts'
 import { countEnded } from '../results/results.rows.ts'
 import type { RowOf } from '../store/column-types.ts'
@@ -5,7 +6,7 @@ import { preparedStatement, statement } from '../store/statement.ts'
 import { columns } from '../store/tables.ts'
 import { utcDay } from '../store/tallies.ts'
 import type { App, Work } from '../store/work.ts'
-import { lockRecipient, suppressAndFlag } from '../suppressions/suppressions.ts'
+import { suppressAndFlag } from '../suppressions/suppressions.ts'
 import { messages } from './messages.columns.ts'
 import { causeOf } from './messages.ended.ts'
 

@@ -1,8 +1,9 @@
+import { lockRecipient } from '../contacts/contacts.ts'
 import { byName } from '../lib/names.ts'
 import type { RowOf } from '../store/column-types.ts'
 import { statement } from '../store/statement.ts'
 import type { AccountSql, Work } from '../store/work.ts'
-import { leaveMail, lockRecipient, returnToMail } from './suppressions.add.ts'
+import { leaveMail, returnToMail } from './suppressions.add.ts'
 import { isSuppressed } from './suppressions.read.ts'
 import { hasTopicId } from './topics.find.ts'
 

@@ -1,7 +1,8 @@
+import { lockRecipient } from '../contacts/contacts.ts'
 import { conflict, notFound } from '../lib/problem.ts'
 import type { Work } from '../store/work.ts'
 import { changeEverything, readPreferences, saveChoices } from './preferences.ts'
-import { leaveTopics, lockRecipient, removeSuppressions, suppressAddresses } from './suppressions.add.ts'
+import { leaveTopics, removeSuppressions, suppressAddresses } from './suppressions.add.ts'
 import { isSuppressed, listSuppressions, type SuppressionView } from './suppressions.read.ts'
 import { hasTopicId } from './topics.find.ts'
 

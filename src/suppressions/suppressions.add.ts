@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { addAddressSignal, lockLeaving, removeAddressSignals } from '../contacts/contacts.ts'
-import { lockKey } from '../lib/locks.ts'
 import { typed } from '../store/column-types.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
@@ -157,15 +156,4 @@ export const removeSuppressions = async (
   await removeAddressSignals(work, email, removed)
   const rows = await work.sql(deleteReasons, { accountId: work.accountId, email, named, topicId })
   return rows.map((row) => row.reason)
-}
-
-const lockAddress = statement(
-  'lock-recipient',
-  { row: { pg_advisory_xact_lock: 'void' }, parameters: { recipient: 'text' } },
-  `select pg_advisory_xact_lock(${lockKey('recipient', ':recipient')})`,
-)
-
-/** Makes concurrent reports of soft bounces, and concurrent changes on the preference page, of an address wait for each other. */
-export const lockRecipient = async ({ sql, accountId }: Work, email: string): Promise<void> => {
-  await sql(lockAddress, { recipient: `${accountId} ${email}` })
 }

@@ -17,7 +17,6 @@ export {
 } from './preferences.ts'
 export {
   leaveTopics,
-  lockRecipient,
   returnToMail,
   type SuppressionReason,
   SuppressionReasonShape,

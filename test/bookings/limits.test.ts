@@ -9,6 +9,8 @@ import { type BusySpan, readBusy } from '../../src/bookings/bookings.ics.ts'
 import { remindBookings } from '../../src/bookings/bookings.remind.ts'
 import { freeStarts } from '../../src/bookings/bookings.slots.ts'
 import { windowsZones } from '../../src/bookings/bookings.zones.ts'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
+import { eraseContact } from '../../src/contacts/contacts.ts'
 import { holdQueues, releaseQueues } from '../../src/queue/holds.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'
@@ -21,6 +23,7 @@ import {
   sendProject,
   startEngaged,
 } from '../support/engagement.ts'
+import { eventually } from '../support/eventually.ts'
 import { isSlow } from '../support/slowness.ts'
 import type { Sink } from '../support/smtp.ts'
 import { at, bookingProject, bookingsOf, cancelPath, halfPastNine, monday, nine, slotsIn, ten } from './support.ts'
@@ -309,17 +312,17 @@ const meeting = 'UID:1\nDTSTART:20261123T080000Z\nDTEND:20261123T090000Z\nSUMMAR
 describe('busyUrl', () => {
   let host: Server
   let requests: string[] = []
-  let reply: (path: string) => { status?: number; headers?: Record<string, string>; body?: string | Buffer } | null
+  type Reply = { status?: number; headers?: Record<string, string>; body?: string | Buffer }
+  let reply: (path: string) => Reply | Promise<Reply>
   const url = (path = '/secret-token.ics', name = '127.0.0.1') =>
     `http://${name}:${(host.address() as AddressInfo).port}${path}`
 
   beforeEach(async () => {
     requests = []
     reply = () => ({ body: calendar(meeting) })
-    host = createServer((request, response) => {
+    host = createServer(async (request, response) => {
       requests.push(request.url!)
-      const { status = 200, headers = {}, body = '' } = reply(request.url!) ?? {}
-      if (reply(request.url!) === null) return
+      const { status = 200, headers = {}, body = '' } = await reply(request.url!)
       response.writeHead(status, headers).end(body)
     })
     await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve))
@@ -377,6 +380,26 @@ describe('busyUrl', () => {
     expect(requests).toHaveLength(8)
   })
 
+  test('a recipient who is erased while the file is read books nothing', async () => {
+    const [ada, bo] = await open({ busyUrl: url() }, 'ada', 'bo')
+    const { promise: until, resolve: release } = Promise.withResolvers<void>()
+    reply = () => until.then(() => ({ body: calendar() }))
+    const replies = Promise.all([book(ada!, nine), book(bo!, ten)])
+    await eventually(() => requests.length > 0)
+    await t.app.work(account.id, 'cli:test', async (work) =>
+      eraseContact(work, 'ada@people.example', { dryRun: false, personalData: await t.app.personalData() }),
+    )
+    release()
+    const [gone, kept] = await replies
+    expect(gone).toMatchObject({ status: 404, body: { error: 'There is no such live view' } })
+    expect((await book(ada!, nine)).body).toEqual(gone!.body)
+    booked(kept)
+    expect((await bookingsOf(t, account.id)).map(({ email }) => email)).toEqual(['bo@people.example'])
+    await expect(
+      t.app.work(account.id, 'cli:test', (work) => readPerson(t.app, work, 'ada@people.example')),
+    ).rejects.toMatchObject({ kind: 'not_found' })
+  })
+
   test('the buffer is kept around busy times, too', async () => {
     const [ada] = await open({ busyUrl: url(), bufferMinutes: 15 }, 'ada')
     expect((await slotsOf(ada!))[0]).toBe(halfPastTen)
@@ -398,7 +421,7 @@ describe('busyUrl', () => {
   /** Compressed before the request, whose deadline is the product's. */
   const bomb = gzipSync(Buffer.alloc(50_000_000))
 
-  test.each<[string, () => ReturnType<typeof reply>, string]>([
+  test.each<[string, () => Reply, string]>([
     ['an error', () => ({ status: 404 }), 'answered 404'],
     ['a page instead of a calendar', () => ({ body: '<html>Sign in</html>' }), 'it is no iCalendar file'],
     ['a loop', () => ({ status: 302, headers: { location: '/again' } }), 'redirects more than 5 times'],

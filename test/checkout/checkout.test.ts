@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { personalData } from '../../src/app/personal-data.ts'
 import { unsetProvider } from '../../src/checkout/checkout.ts'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
 import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import type { TestApp } from '../support/app.ts'
 import { ok } from '../support/app.ts'
 import { type Arrived, answer, type EngagedApp, publicUrl, sendProject, startEngaged } from '../support/engagement.ts'
-import { settlesWithin } from '../support/eventually.ts'
+import { eventually, settlesWithin } from '../support/eventually.ts'
 import { isSlow } from '../support/slowness.ts'
 import {
   type FakeStripe,
@@ -31,7 +32,15 @@ beforeAll(async () => {
   t = engaged.t
 })
 beforeEach(async () => {
-  Object.assign(stripe, { manner: 'well', delay: 0, revoked: [], creations: 0, sessions: [], requests: [] })
+  Object.assign(stripe, {
+    manner: 'well',
+    until: null,
+    delay: 0,
+    revoked: [],
+    creations: 0,
+    sessions: [],
+    requests: [],
+  })
   shop = await openShop(engaged)
   accountId = shop.account.id
   await payByStripe(t, accountId)
@@ -539,6 +548,10 @@ test('an amount below the provider’s minimum is 502 with that reason', async (
   ])
 })
 
+const erase = () =>
+  t.app.work(accountId, 'cli:test', (work) => eraseContact(work, 'ada@people.example', { dryRun: false, personalData }))
+const held = () => t.app.work(accountId, 'cli:test', (work) => readPerson(t.app, work, 'ada@people.example'))
+
 test('an erased payer is removed from all orders; the payments stay', async () => {
   await t.app.work(accountId, 'cli:test', async (work) => {
     const { id } = await createList(work, { name: 'Friends' })
@@ -550,9 +563,7 @@ test('an erased payer is removed from all orders; the payments stay', async () =
       personalData.find(({ name }) => name === 'payments')!.read(work, 'ada@people.example'),
     )
   expect(await payments()).toMatchObject([{ status: 'open', amount: 39.85, email: 'ada@people.example' }])
-  await t.app.work(accountId, 'cli:test', (work) =>
-    eraseContact(work, 'ada@people.example', { dryRun: false, personalData }),
-  )
+  await erase()
   expect(await orders()).toMatchObject([{ status: 'open', email: '', amount: '39.85' }])
   expect(await payments()).toEqual([])
   expect((await postStripeEvent(t, accountId, 'checkout.session.completed', completed(session))).status).toBe(200)
@@ -563,6 +574,34 @@ test('an erased payer is removed from all orders; the payments stay', async () =
     ].reverse(),
   )
   expect(await t.app.sql('select email from lead_scores where account_id = $1', [accountId])).toEqual([])
+})
+
+test('a payer who is erased while the provider opens a session is sent nowhere', async () => {
+  const { promise: until, resolve: release } = Promise.withResolvers<void>()
+  stripe.until = until
+  const reply = pay()
+  await eventually(() => stripe.requests.length === 1)
+  await erase()
+  release()
+  expect(await reply).toMatchObject({ status: 404, body: { error: 'There is no such live view' } })
+  expect((await pay()).body).toEqual((await reply).body)
+  expect(await orders()).toMatchObject([{ status: 'open', email: '', sessionId: null }])
+  await expect(held()).rejects.toMatchObject({ kind: 'not_found' })
+})
+
+test('a payer who is erased while the provider is asked for a session gets no new order', async () => {
+  const session = await opened()
+  session.status = 'expired'
+  await t.app.sql('update payment_orders set session_ends_at = now() where account_id = $1', [accountId])
+  const { promise: until, resolve: release } = Promise.withResolvers<void>()
+  stripe.until = until
+  const reply = pay()
+  await eventually(() => stripe.requests.length === 2)
+  await erase()
+  release()
+  expect((await reply).status).toBe(404)
+  expect(await orders()).toMatchObject([{ status: 'expired', email: '' }])
+  await expect(held()).rejects.toMatchObject({ kind: 'not_found' })
 })
 
 test('secrets are stored sealed', async () => {

@@ -41,6 +41,8 @@ export interface FakeStripe {
   manner: Manner
   /** Keys that Stripe no longer accepts. */
   revoked: string[]
+  /** Responses wait for it. */
+  until: Promise<void> | null
   /** The delay of a response, in ms. */
   delay: number
   close(): Promise<void>
@@ -66,6 +68,7 @@ export const openStripe = async (): Promise<FakeStripe> => {
     if (typeof manner === 'object') return answer(manner.status, { error: manner.error })
     if (fake.revoked.includes(bearer))
       return answer(401, { error: { type: 'invalid_request_error', code: 'api_key_expired', message: 'Expired' } })
+    await fake.until
     if (fake.delay > 0) await new Promise((resolve) => setTimeout(resolve, fake.delay))
     if (line === 'POST /v1/checkout/sessions') {
       fake.creations++
@@ -104,7 +107,7 @@ export const openStripe = async (): Promise<FakeStripe> => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const fake: FakeStripe = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ sessions: [], creations: 0, requests: [], manner: 'well', revoked: [], delay: 0 },
+    ...{ sessions: [], creations: 0, requests: [], manner: 'well', revoked: [], until: null, delay: 0 },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

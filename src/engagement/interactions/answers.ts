@@ -3,8 +3,9 @@ import { isEmailSyntax, normalizeEmail } from '../../lib/email.ts'
 import { invalid, shown } from '../../lib/problem.ts'
 import type { App, Work } from '../../store/work.ts'
 import type { FormField } from '../../studio/studio.ts'
+import { recipientActor, recipientWork, requireRecipient } from '../engagement.recipient.ts'
 import type { SentMail } from '../engagement.sent.ts'
-import { type Answered, type BlockKind, recipientActor } from './blocks.ts'
+import type { Answered, BlockKind } from './blocks.ts'
 import { publishForm, verifyRecipient } from './interactions.leads.ts'
 import { type InteractionValue, type NewInteraction, type Recorded, recordInteraction } from './interactions.record.ts'
 
@@ -20,9 +21,7 @@ const recordAnswer = async (
   blockId: string,
   answer: Pick<NewInteraction, 'kind' | 'value' | 'onOther'>,
 ): Promise<Answered> =>
-  answered(
-    await app.work(sent.accountId, recipientActor, (work) => recordInteraction(work, sent, { blockId, ...answer })),
-  )
+  answered(await recipientWork(app, sent, (work) => recordInteraction(work, sent, { blockId, ...answer })))
 
 const optionOf = (options: readonly string[], value: unknown): string => {
   if (typeof value === 'string' && options.includes(value)) return value
@@ -94,6 +93,7 @@ const form: BlockKind<'form'> = {
     const fields = formFieldsOf(block.props.fields, value)
     const verifications = await verifyRecipient(app, sent, block)
     const write = async (work: Work) => {
+      await requireRecipient(work, sent)
       await ticketFirst(work)
       const interaction = {
         kind: 'form',

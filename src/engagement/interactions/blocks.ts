@@ -2,9 +2,6 @@ import type { App } from '../../store/work.ts'
 import type { LeafBlock } from '../../studio/studio.ts'
 import type { SentMail } from '../engagement.sent.ts'
 
-/** The actor of answers on hosted pages and through the signed API: the recipient. */
-export const recipientActor = 'page:liveview'
-
 export type BlockType = 'vote' | 'rating' | 'quiz' | 'form' | 'booking' | 'checkout'
 export type BlockOf<Type extends BlockType> = Extract<LeafBlock, { type: Type }>
 

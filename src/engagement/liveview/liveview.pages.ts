@@ -15,10 +15,11 @@ import {
 } from '../../pages/page.ts'
 import type { App } from '../../store/work.ts'
 import { type Block, headingLevels, type LeafBlock, leavesOf, type MarkupPage } from '../../studio/studio.ts'
+import { recipientWork } from '../engagement.recipient.ts'
 import { isScanned } from '../engagement.scanners.ts'
 import { findSentByToken, type SentMail } from '../engagement.sent.ts'
 import { isMachine, type Visit } from '../engagement.visits.ts'
-import { type BlockKind, recipientActor } from '../interactions/blocks.ts'
+import type { BlockKind } from '../interactions/blocks.ts'
 import { recordInteraction } from '../interactions/interactions.record.ts'
 import type { BlockForm, BlockPage, Entered } from './blocks.views.ts'
 import { liveViewStyle } from './liveview.style.ts'
@@ -323,7 +324,7 @@ const noLongerShown: PageView = failurePage(
  */
 const recordVisit = async (app: App, sent: SentMail, visit: Visit, block: string | undefined): Promise<boolean> => {
   const blockId = filledLeaves(sent).find(({ id }) => id === block)?.id ?? null
-  return app.work(sent.accountId, recipientActor, async (work) => {
+  return recipientWork(app, sent, async (work) => {
     const isBot = isMachine(visit, 'click') || (await isScanned(work, sent))
     const value = `${app.config.publicUrl}/v`
     await recordInteraction(work, sent, { kind: 'click', blockId, value, isBot, onOther: 'keep' })

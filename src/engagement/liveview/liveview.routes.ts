@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { type OpenCall, ok, openRoute } from '../../http/route.ts'
 import { epochMs } from '../../lib/common-shapes.ts'
-import { notFound } from '../../lib/problem.ts'
 import { idText } from '../../lib/text.ts'
 import type { App } from '../../store/work.ts'
+import { noView } from '../engagement.recipient.ts'
 import { findViewableByToken, type SentMail } from '../engagement.sent.ts'
 import type { BlockKind } from '../interactions/blocks.ts'
 import { answerBlock, showLiveView } from './view.ts'
@@ -46,8 +46,6 @@ const Answer = z
     value: z.unknown().describe('The answer; its type depends on the block'),
   })
   .meta({ examples: [{ blockId: 'rate-us', value: 4 }] })
-
-const noView = () => notFound('There is no such live view')
 
 const authorize = ({ app, params }: { app: App; params: { token: string } }): void => {
   if (!app.tokens.read('liveview', params.token, app.now().getTime())) throw noView()

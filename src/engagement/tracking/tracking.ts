@@ -1,9 +1,9 @@
 import type { App } from '../../store/work.ts'
 import { linksIn, loadTemplate } from '../../studio/studio.ts'
+import { recipientWork } from '../engagement.recipient.ts'
 import { isScanned, recordHoneypot } from '../engagement.scanners.ts'
 import { loadSent, type SentMail } from '../engagement.sent.ts'
 import { isMachine, type Visit } from '../engagement.visits.ts'
-import { recipientActor } from '../interactions/blocks.ts'
 import { recordInteraction } from '../interactions/interactions.record.ts'
 import { filledLeaves } from '../liveview/view.ts'
 
@@ -17,7 +17,7 @@ export const recordOpen = async (app: App, token: string, visit: Visit): Promise
   const [accountId, messageId] = app.tokens.read('open', token, app.now().getTime()) ?? []
   const sent = accountId && messageId ? await loadSent(app, accountId, messageId) : null
   if (!sent) return false
-  await app.work(sent.accountId, recipientActor, async (work) =>
+  await recipientWork(app, sent, async (work) =>
     recordInteraction(work, sent, {
       kind: 'open',
       blockId: null,
@@ -37,7 +37,7 @@ export const followHoneypot = async (app: App, token: string): Promise<boolean> 
   const [accountId, messageId] = app.tokens.read('honeypot', token, app.now().getTime()) ?? []
   const sent = accountId && messageId ? await loadSent(app, accountId, messageId) : null
   if (!sent) return false
-  await app.work(sent.accountId, recipientActor, (work) => recordHoneypot(work, sent))
+  await recipientWork(app, sent, (work) => recordHoneypot(work, sent))
   return true
 }
 
@@ -59,7 +59,7 @@ export const followLink = async (app: App, token: string, visit: Visit): Promise
   const { url, written } = linksIn(template, mergeData).get(Number(number)) ?? {}
   // A link that can't be followed is not counted.
   if (url === undefined || !URL.canParse(url)) return null
-  await app.work(sent.accountId, recipientActor, async (work) =>
+  await recipientWork(app, sent, async (work) =>
     recordInteraction(work, sent, {
       kind: 'click',
       blockId: blockOf(sent, url),
