@@ -12,6 +12,7 @@ import { runJourneysByEvents } from '../journeys/journeys.listeners.ts'
 import { countBindings } from '../lifecycle/lifecycle.listeners.ts'
 import { countUnsubscribed, forgetRecipients, resumeMessages } from '../messages/messages.listeners.ts'
 import { forgetInSegments } from '../segments/segments.personal-data.ts'
+import { forgetInSenders } from '../senders/senders.personal-data.ts'
 import type { Listener } from '../store/work.ts'
 import { countRemovals } from '../suppressions/suppressions.ts'
 import { deliverEvents } from '../webhooks/webhooks.listeners.ts'
@@ -27,6 +28,7 @@ export const listeners: readonly Listener[] = [
   deliverToProjects,
   forgetInSegments,
   forgetInBroadcasts,
+  forgetInSenders,
   forgetActivities,
   forgetSignups,
   forgetAttendee,

@@ -9,9 +9,11 @@ import { personalData as personalDataOfDeliveries } from '../deliveries/deliveri
 import { personalData as personalDataOfEngagement } from '../engagement/engagement.personal-data.ts'
 import { personalData as personalDataOfForms } from '../forms/forms.personal-data.ts'
 import { personalData as personalDataOfJourneys } from '../journeys/journeys.personal-data.ts'
+import { personalData as personalDataOfLifecycle } from '../lifecycle/lifecycle.personal-data.ts'
 import { personalData as personalDataOfMessages } from '../messages/messages.personal-data.ts'
 import { personalData as personalDataOfResults } from '../results/results.personal-data.ts'
 import { personalData as personalDataOfSegments } from '../segments/segments.personal-data.ts'
+import { personalData as personalDataOfSenders } from '../senders/senders.personal-data.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { personalData as personalDataOfSuppressions } from '../suppressions/suppressions.personal-data.ts'
 import { personalData as personalDataOfWebinars } from '../webinars/webinars.personal-data.ts'
@@ -32,6 +34,8 @@ export const personalData: readonly PersonalDataPart[] = [
   ...personalDataOfWebinars,
   ...personalDataOfContacts,
   personalDataOfSegments,
-  personalDataOfBroadcasts,
+  ...personalDataOfBroadcasts,
+  ...personalDataOfSenders,
+  personalDataOfLifecycle,
   ...personalDataOfDeliveries,
 ]

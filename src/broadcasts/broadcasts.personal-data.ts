@@ -2,7 +2,7 @@ import { listLists } from '../contacts/contacts.ts'
 import { addressPattern, addressRegExp, erasedAddress } from '../lib/erased.ts'
 import { listSegments } from '../segments/segments.ts'
 import { statement } from '../store/statement.ts'
-import { columns } from '../store/tables.ts'
+import { columns, types } from '../store/tables.ts'
 import type { Listener, PersonalDataPart } from '../store/work.ts'
 import { audienceOf } from './broadcasts.audience.ts'
 import { broadcasts } from './broadcasts.columns.ts'
@@ -20,8 +20,15 @@ const readNaming = statement(
    from broadcasts where ${isNaming} order by id`,
 )
 
+const readFrom = statement(
+  'broadcasts-from-address',
+  { row: types(broadcasts, 'id', 'name'), parameters: { accountId: 'text', email: 'text' } },
+  `select id, name from broadcasts
+   where account_id = :accountId and (sender = :email or letter #>> '{from,email}' = :email) order by id`,
+)
+
 /** The broadcasts whose filters or Reply-To name an address. A filter has the name of its list, and of its segment if it is that of one. */
-export const personalData: PersonalDataPart = {
+const namingBroadcasts: PersonalDataPart = {
   name: 'broadcasts',
   async read(work, email) {
     const rows = await work.sql(readNaming, { accountId: work.accountId, pattern: addressPattern(email), email })
@@ -40,6 +47,17 @@ export const personalData: PersonalDataPart = {
     })
   },
 }
+
+/** The broadcasts whose filters or Reply-To name an address, and those that come from it. */
+export const personalData: readonly PersonalDataPart[] = [
+  namingBroadcasts,
+  {
+    name: 'broadcastsFrom',
+    // A setting of the account, as the address of a sender is.
+    staysAtErasure: true,
+    read: ({ sql, accountId }, email) => sql(readFrom, { accountId, email }),
+  },
+]
 
 const eraseAddress = statement(
   'erase-address-in-broadcasts',

@@ -19,7 +19,7 @@ const named = {
 const naming = `select journey_id as "journeyId", version, definition from journey_versions
   where account_id = :accountId and definition::text ~* :pattern order by journey_id, version`
 
-const readVersions = statement('versions-naming', { row: named.row, parameters: named.parameters }, naming)
+export const readVersions = statement('versions-naming', { row: named.row, parameters: named.parameters }, naming)
 const lockVersions = statement(
   'lock-versions-naming',
   { row: named.row, parameters: named.parameters },

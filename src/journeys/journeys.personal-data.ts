@@ -1,9 +1,24 @@
 import { rowIdsOf } from '../contacts/contacts.ts'
 import { deliveriesOfCallers } from '../deliveries/deliveries.ts'
+import { addressPattern } from '../lib/erased.ts'
 import type { PersonalDataPart } from '../store/work.ts'
 import { pastEntriesOf } from './enrolment/past.ts'
-import { namingJourneys } from './journeys.erase.ts'
+import { stepsOf } from './files/files.ts'
+import { namingJourneys, readVersions } from './journeys.erase.ts'
 import { runsOf } from './journeys.runs.ts'
+
+/** The journeys with emails that come from an address, by version. */
+const journeysFrom: PersonalDataPart = {
+  name: 'journeysFrom',
+  // A setting of the account, as the address of a sender is.
+  staysAtErasure: true,
+  async read({ sql, accountId }, email) {
+    const rows = await sql(readVersions, { accountId, pattern: addressPattern(email) })
+    return rows
+      .filter(({ definition }) => stepsOf(definition).some(({ step }) => step.sender === email))
+      .map(({ journeyId: id, version }) => ({ id, version }))
+  },
+}
 
 /** The journey runs of an address, the journeys whose runs of it are already purged, the calls of its runs, and the journeys that name it. */
 export const personalData: readonly PersonalDataPart[] = [
@@ -16,6 +31,7 @@ export const personalData: readonly PersonalDataPart[] = [
     },
   },
   namingJourneys,
+  journeysFrom,
   {
     name: 'journeyCalls',
     read: async (work, email) =>

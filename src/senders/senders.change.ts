@@ -63,8 +63,16 @@ export const addSender = async (work: Work, input: z.input<typeof NewSender>): P
   return { id, email, name, replyTo, isDefault, createdAt: now.getTime() }
 }
 
+// Before the account: an erasure locks senders first, too.
+const lockSenders = statement(
+  'lock-senders',
+  { parameters: { accountId: 'text' } },
+  'select from senders where account_id = :accountId order by id for no key update',
+)
+
 /** Makes a sender (id or address) the default, for messages that name no sender. Throws Problem `not_found`. */
 export const makeDefaultSender = async (work: Work, ref: string): Promise<SenderView> => {
+  await work.sql(lockSenders, { accountId: work.accountId })
   await lockAccount(work)
   const chosen = await findSender(work, ref)
   const { id } = chosen

@@ -207,3 +207,20 @@ test('an erased address is no Reply-To of a broadcast any more, neither of a dra
     JSON.stringify(await t.app.sql('select * from broadcasts where id = any($1)', [[sent.id, kept.id]])),
   ).not.toContain(replyTo)
 })
+
+test('an export names the broadcasts that come from the address, also by default; an erasure keeps them', async () => {
+  const who = await audience(t, 1)
+  const run = <T>(operation: (work: Work) => Promise<T>) => t.app.work(who.account.id, 'cli:test', operation)
+  const email = 'c0@people.example'
+  await run((work) => addSender(work, { email, name: 'Ada' }))
+  const chosen = await draft(who, { sender: email })
+  await draft(who)
+  await run((work) => makeDefaultSender(work, email))
+  const byDefault = await draft(who)
+  await send(who, byDefault.id)
+  const named = [chosen, byDefault].map(({ id, name }) => ({ id, name }))
+  const from = async () => (await run((work) => readPerson(t.app, work, email))).broadcastsFrom
+  expect(await from()).toEqual(named)
+  await run((work) => eraseContact(work, email, { dryRun: false, personalData }))
+  expect(await from()).toEqual(named)
+})

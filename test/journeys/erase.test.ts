@@ -111,6 +111,16 @@ test('an address at the beginning of a line of a filter is erased, too', async (
   expect(run!.where).toBe(where('@gone@'))
 })
 
+test('an export names the journeys that send from the address, which an erasure keeps', async () => {
+  await bench.work((work) => addSender(work, { email: ada, name: 'Ada' }))
+  const id = await apply('J', [{ kind: 'branch', where: 'x = 1', then: [mail({ sender: ada.toUpperCase() })] }])
+  await apply('Other', [mail({ sender: 'hello@shop.example', replyTo: ada })])
+  await bench.add(listId, [ada])
+  await erase()
+  const person = await bench.work((work) => readPerson(t.app, work, ada))
+  expect(person).toMatchObject({ journeysFrom: [{ id, version: 1 }], journeys: [] })
+})
+
 test('another account keeps its definitions', async () => {
   const other = await journeyBench(t)
   await other.list('Leads')

@@ -223,6 +223,7 @@ describe('all personal data of an address', () => {
       'deals',
       'journeyRuns',
       'journeys',
+      'journeysFrom',
       'journeyCalls',
       'enrolments',
       'finishedLessons',
@@ -233,6 +234,10 @@ describe('all personal data of an address', () => {
       'accessLog',
       'segments',
       'broadcasts',
+      'broadcastsFrom',
+      'senders',
+      'sendersNaming',
+      'bindingsFrom',
       'events',
       'deliveries',
     ])

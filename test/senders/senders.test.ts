@@ -1,8 +1,12 @@
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
+import { createList, eraseContact, writeContacts } from '../../src/contacts/contacts.ts'
 import { deleteSender, findSender, makeDefaultSender } from '../../src/senders/senders.change.ts'
 import { addSender, listSenders } from '../../src/senders/senders.ts'
 import type { Work } from '../../src/store/work.ts'
 import { type TestAccount, useApp } from '../support/app.ts'
+import { countsOf, untilLocked } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
 
 let account: TestAccount
 
@@ -81,4 +85,56 @@ test('a sender is found by its address in any case, and with blanks around it', 
   expect(await inAccount((work) => findSender(work, ' HELLO@Shop.example '))).toMatchObject({ id })
   expect(await inAccount((work) => makeDefaultSender(work, 'Hello@shop.example'))).toMatchObject({ id })
   expect(await inAccount((work) => deleteSender(work, 'hello@SHOP.example'))).toMatchObject({ id })
+})
+
+test('an erasure clears the Reply-To of senders; the senders of the address stay, and its export names them', async () => {
+  const ada = 'ada@shop.example'
+  const other = await t.account()
+  const shop = (more: object, of = account) =>
+    inAccount((work) => addSender(work, { email: 'hello@shop.example', name: 'Shop', ...more }), of)
+  const erase = async () => {
+    const personalData = await t.app.personalData()
+    return inAccount((work) => eraseContact(work, ada, { dryRun: false, personalData }))
+  }
+  const { createdAt: _, ...own } = await add(ada)
+  await expect(erase()).rejects.toMatchObject({ kind: 'not_found' })
+  const { createdAt, ...naming } = await shop({ replyTo: ada })
+  await shop({ replyTo: ada }, other)
+  const person = () => inAccount((work) => readPerson(t.app, work, ada))
+  const { isDefault: _isDefault, ...shown } = own
+  const { isDefault: _isOther, ...shownNaming } = naming
+  expect(await person()).toMatchObject({ senders: [shown], sendersNaming: [shownNaming] })
+  await erase()
+  expect(await person()).toMatchObject({ senders: [shown], sendersNaming: [] })
+  expect(await inAccount((work) => findSender(work, naming.id))).toEqual({ ...naming, createdAt, replyTo: null })
+  expect((await inAccount(listSenders, other))[0]!.replyTo).toBe(ada)
+  await expect(erase()).rejects.toMatchObject({ kind: 'not_found' })
+})
+
+test('an erasure and a change of the default do not wait for each other in a circle', async () => {
+  const ada = 'ada@shop.example'
+  for (const name of ['a', 'b'])
+    await inAccount((work) => addSender(work, { email: `${name}@shop.example`, name, replyTo: ada }))
+  await inAccount(async (work) => {
+    const { id } = await createList(work, { name: 'People' })
+    await writeContacts(work, id, [{ email: ada, fields: {} }], new Map())
+  })
+  const { promise: until, resolve: release } = Promise.withResolvers<void>()
+  onTestFinished(() => release())
+  const before = await countsOf(t.app.database)
+  const erased = inAccount(async (work) => {
+    await eraseContact(work, ada, { dryRun: false })
+    await until
+  })
+  const unlocked = 'select from senders where account_id = $1 for update skip locked'
+  await eventually(async () => (await t.app.sql(unlocked, [account.id])).length === 0)
+  const changed = inAccount((work) => makeDefaultSender(work, 'b@shop.example'))
+  await untilLocked(t.app.database, 1)
+  release()
+  await Promise.all([erased, changed])
+  expect((await countsOf(t.app.database)).deadlocks).toBe(before.deadlocks)
+  expect(await defaults()).toEqual([
+    ['a@shop.example', false],
+    ['b@shop.example', true],
+  ])
 })
