@@ -25,8 +25,8 @@ const maxBatch = 50
 /** An account with this many calls in progress may have several in one transaction. */
 const leastShared = 4
 /** The longest wait of a reservation for further calls, and its length for each call in progress of any account. */
-const longestGatherMs = 10
-const gatherMsForCall = 1 / 3
+const longestGatherMs = 15
+const gatherMsForCall = 0.5
 
 interface Caller {
   app: App
