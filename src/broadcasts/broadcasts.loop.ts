@@ -74,8 +74,8 @@ export const runBroadcasts = (app: App, signal: AbortSignal, report: Report = ()
       if ((retryAt.get(id) ?? 0) > performance.now()) return null
       try {
         // Loaded when a broadcast is due, which keeps the thread small.
-        const { advanceBroadcast } = await import('./broadcasts.step.ts')
-        return await app.work(accountId, 'job:broadcasts', (work) => advanceBroadcast(app, work, id))
+        const { takeStep } = await import('./broadcasts.step.ts')
+        return await takeStep(app, accountId, 'job:broadcasts', id)
       } catch (error) {
         if (isExpected(error)) return null
         report(error, { broadcast: id })

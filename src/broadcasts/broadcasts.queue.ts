@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { statement } from '../store/statement.ts'
 import type { App } from '../store/work.ts'
-import { advanceBroadcast } from './broadcasts.step.ts'
+import { takeStep } from './broadcasts.step.ts'
 
 /** Wait while another process takes a step of the same broadcast. */
 const lockedMs = 50
@@ -24,7 +24,7 @@ export const queueBroadcast = async (
 ): Promise<void> => {
   const isOpen = async () => (await app.sql(readIsOpen, { accountId, id }))[0]?.isOpen ?? false
   while (!signal.aborted) {
-    const step = await app.work(accountId, actor, (work) => advanceBroadcast(app, work, id))
+    const step = await takeStep(app, accountId, actor, id)
     await onStep()
     if (step?.isMore) continue
     if (step || !(await isOpen())) return

@@ -1,5 +1,5 @@
 import { returnQuota } from '../accounts/accounts.ts'
-import { countActive, type Recipient, readRecipients } from '../contacts/contacts.ts'
+import { countActive, type Recipient, readRecipients, shareRecipients } from '../contacts/contacts.ts'
 import {
   cancelledError,
   dropBatch,
@@ -12,6 +12,7 @@ import {
 } from '../messages/messages.ts'
 import { findSegment } from '../segments/segments.ts'
 import { type RowOf, typed } from '../store/column-types.ts'
+import { SerializationConflict } from '../store/database.ts'
 import { preparedStatement, statement } from '../store/statement.ts'
 import { columns, types } from '../store/tables.ts'
 import type { App, Work } from '../store/work.ts'
@@ -75,6 +76,8 @@ type State = RowOf<typeof stateTypes>
  * taken, because the broadcast is not due, is locked by another process, or has ended.
  */
 type Step = { isMore: boolean; waitMs: number | null } | null
+
+type SendStep = NonNullable<Step> & { recipients: readonly Recipient[] }
 
 const lockOpen = preparedStatement(
   'lock-broadcast',
@@ -175,8 +178,10 @@ const waitForWinner = async (work: Work, state: State): Promise<number | null> =
   return null
 }
 
-const queueNext = async (app: App, work: Work, state: State): Promise<void> => {
-  const { recipients, last } = await nextRecipients(work, state)
+/** Queues the messages of the next recipients, and returns these. With `isRepeated` it holds their addresses while it does. */
+const queueNext = async (app: App, work: Work, state: State, isRepeated: boolean): Promise<Recipient[]> => {
+  const { recipients: next, last } = await nextRecipients(work, state)
+  const recipients = isRepeated ? await shareRecipients(work, next) : next
   state.letter ??= await lateLetter(app, work, state)
   const mails = recipients.map((recipient) => mailOf(state, recipient))
   for (const { status } of await queueMails(app, work, mails, { id: state.id, isHeld: state.rate !== null })) {
@@ -185,6 +190,17 @@ const queueNext = async (app: App, work: Work, state: State): Promise<void> => {
   }
   state.checkpoint = last
   if (state.checkpoint === null) state.recipients = state.queued + state.sent + state.failed + state.suppressed
+  return recipients
+}
+
+/**
+ * Looks, last in a step, whether all its recipients still exist, and holds their addresses until its commit, which is next: an erasure
+ * that ended meanwhile has not seen the messages of the step. Throws `SerializationConflict` if a recipient was removed or is being
+ * removed. The step then runs again, and holds the addresses before it queues.
+ */
+const confirmRecipients = async (work: Work, recipients: readonly Recipient[]): Promise<void> => {
+  const held = await shareRecipients(work, recipients, { skipLocked: true })
+  if (held.length < recipients.length) throw new SerializationConflict('A recipient was removed meanwhile')
 }
 
 const addCounts = async (work: Work, state: State): Promise<void> => {
@@ -207,20 +223,20 @@ const pace = async (work: Work, state: State, rate: number): Promise<number> => 
   return Math.max(minWaitMs, paced + eachMs - nowMs)
 }
 
-const sendStep = async (app: App, work: Work, state: State): Promise<Step> => {
-  if (state.startedAt === null && !(await begin(work, state))) return { isMore: false, waitMs: null }
+const sendStep = async (app: App, work: Work, state: State, isRepeated: boolean): Promise<SendStep> => {
+  if (state.startedAt === null && !(await begin(work, state))) return { isMore: false, waitMs: null, recipients: [] }
   await addCounts(work, state)
   const winnerMs = state.checkpoint === null ? null : await waitForWinner(work, state)
-  if (state.checkpoint !== null && winnerMs === null) await queueNext(app, work, state)
+  const recipients = state.checkpoint !== null && winnerMs === null ? await queueNext(app, work, state, isRepeated) : []
   const paceMs = state.rate === null ? null : await pace(work, state, state.rate)
   const waitMs = winnerMs === null ? paceMs : Math.min(winnerMs, paceMs ?? winnerMs)
   if (state.checkpoint === null && state.queued === 0) Object.assign(state, { status: 'done', finishedAt: work.now })
   const isMore = state.checkpoint !== null && winnerMs === null
-  return { isMore, waitMs: state.finishedAt === null ? waitMs : null }
+  return { isMore, waitMs: state.finishedAt === null ? waitMs : null, recipients }
 }
 
 /** Ends the messages that were removed from the queue, and those that returned to it after a temporary failure. */
-const cancelStep = async (work: Work, state: State): Promise<Step> => {
+const cancelStep = async (work: Work, state: State): Promise<NonNullable<Step>> => {
   const isOut = await isBatchOut(work, state.id)
   await addCounts(work, state)
   if ((await dropBatch(work, state.id)) > 0) state.checkpoint = ''
@@ -241,14 +257,25 @@ const cancelStep = async (work: Work, state: State): Promise<Step> => {
 /**
  * Takes the next step of a broadcast: begins it, queues the next 500 messages, releases those that its rate allows and
  * adds up the ended ones; or ends the messages of a cancelled one. Cancels a broadcast whose list was deleted. Does not
- * change a draft, a paused broadcast, or one whose time has not come.
+ * change a draft, a paused broadcast, or one whose time has not come. `isRepeated` says that the transaction was tried before. Throws
+ * `SerializationConflict` if a recipient was removed meanwhile.
  */
-export const advanceBroadcast = async (app: App, work: Work, id: string): Promise<Step> => {
+export const advanceBroadcast = async (app: App, work: Work, id: string, isRepeated = false): Promise<Step> => {
   const state = await lock(work, id)
   if (!state || (state.startedAt === null && state.scheduledAt !== null && state.scheduledAt > work.now)) return null
-  const step = state.status === 'cancelled' ? await cancelStep(work, state) : await sendStep(app, work, state)
+  const { recipients, ...step } =
+    state.status === 'cancelled'
+      ? { ...(await cancelStep(work, state)), recipients: [] }
+      : await sendStep(app, work, state, isRepeated)
   if (state.finishedAt && state.startedAt && state.variants)
     state.variantSent = await countSent(work, id, state.variants, state.winner)
   await save(work, state)
+  if (!isRepeated) await confirmRecipients(work, recipients)
   return step
+}
+
+/** Takes the next step of a broadcast as `advanceBroadcast`, in a unit of work of its own. */
+export const takeStep = (app: App, accountId: string, actor: string, id: string): Promise<Step> => {
+  let tries = 0
+  return app.work(accountId, actor, (work) => advanceBroadcast(app, work, id, tries++ > 0))
 }

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { openApp } from '../../src/app/app.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { runBroadcasts } from '../../src/broadcasts/broadcasts.loop.ts'
-import { advanceBroadcast } from '../../src/broadcasts/broadcasts.step.ts'
+import { takeStep } from '../../src/broadcasts/broadcasts.step.ts'
 import {
   cancelBroadcast,
   createBroadcast,
@@ -61,8 +61,7 @@ const show = ({ account }: Audience, id: string) =>
   t.app.work(account.id, 'cli:test', (work) => showBroadcast(work, id))
 const cancel = ({ account }: Audience, id: string) =>
   t.app.work(account.id, 'cli:test', (work) => cancelBroadcast(work, id))
-const step = ({ account }: Audience, id: string) =>
-  t.app.work(account.id, 'cli:test', (work) => advanceBroadcast(t.app, work, id))
+const step = ({ account }: Audience, id: string) => takeStep(t.app, account.id, 'cli:test', id)
 const steps = async (who: Audience, id: string) => {
   while ((await step(who, id))?.isMore);
 }
@@ -495,6 +494,61 @@ test.each([
   await held
   await steps(who, id)
   expect(await show(who, id)).toMatchObject({ recipients: 599, queued: 599 })
+})
+
+describe('an erasure while its recipients are queued', () => {
+  const erase = ({ account }: Audience, email: string) =>
+    t.app.work(account.id, 'cli:test', (work) => eraseContact(work, email, { dryRun: false }))
+  const addressees = async ({ account }: Audience) => {
+    const rows = await t.app.sql<{ email: string; isQueued: boolean }>(
+      `select email, exists (select from message_queue q where q.account_id = m.account_id and q.id = m.id) as "isQueued"
+       from messages m where account_id = $1 order by email`,
+      [account.id],
+    )
+    return rows.map(({ email, isQueued }) => [email, isQueued])
+  }
+  const others = [
+    ['c0@people.example', true],
+    ['c2@people.example', true],
+  ]
+
+  test.each([
+    ['of a list', {}],
+    ['of a filter', { where: 'email is not empty' }],
+  ])('commits: the person gets no email and is in no record (%s)', async (_, more) => {
+    const who = await audience(t, 3)
+    const { id } = await create(who, more)
+    const hold = await holdUp(t, 'insert on messages', { when: `new.email = 'c2@people.example'` })
+    const taken = step(who, id)
+    await hold.reached()
+    await erase(who, 'c1@people.example')
+    await hold.release()
+    await taken
+    await steps(who, id)
+    expect(await addressees(who)).toEqual(others)
+    expect(await show(who, id)).toMatchObject({ recipients: 2, queued: 2 })
+    expect(await used(who)).toBe(2)
+  })
+
+  test('is open: the step waits for it, and the person gets no email', async () => {
+    const who = await audience(t, 3)
+    const { id } = await create(who)
+    const hold = await holdUp(t, 'delete on contacts', { when: `old.account_id = '${who.account.id}'` })
+    const erasing = erase(who, 'c1@people.example')
+    await hold.reached()
+    const taken = step(who, id)
+    await eventually(async () => {
+      const waiting = await t.app.sql(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+      return waiting.length > 0
+    })
+    await hold.release()
+    await Promise.all([erasing, taken])
+    await steps(who, id)
+    expect(await addressees(who)).toEqual(others)
+    expect(await show(who, id)).toMatchObject({ recipients: 2, queued: 2 })
+  })
 })
 
 test('an unexpected error in one broadcast is reported and delays no other', async () => {

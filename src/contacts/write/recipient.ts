@@ -24,6 +24,34 @@ export const lockRecipient = async ({ sql, accountId }: Work, email: string): Pr
   await sql(lockAddress, keyOf(accountId, email))
 }
 
+// Addresses are locked one by one in their order, as by writes of contacts.
+const sharing = (name: string, mode: string) =>
+  preparedStatement(
+    name,
+    { row: { rowId: 'text' }, parameters: { accountId: 'text', emails: '_text' } },
+    `select held.row_id as "rowId" from (select email from unnest(:emails::text[]) as i(email) order by email collate "C") o
+     cross join lateral (select row_id from addresses where account_id = :accountId and email = o.email for key share${mode}) held`,
+  )
+
+const shareAddresses = sharing('share-addresses', '')
+const shareFreeAddresses = sharing('share-free-addresses', ' skip locked')
+
+/**
+ * Makes the removal and the erasure of recipients wait for this unit of work. Returns those that still have their address. Waits for
+ * open removals; with `skipLocked` it leaves out recipients who are being removed.
+ */
+export const shareRecipients = async <Of extends { rowId: string; email: string }>(
+  { sql, accountId }: Work,
+  recipients: readonly Of[],
+  { skipLocked = false } = {},
+): Promise<Of[]> => {
+  if (recipients.length === 0) return []
+  const emails = recipients.map(({ email }) => email)
+  const rows = await sql(skipLocked ? shareFreeAddresses : shareAddresses, { accountId, emails })
+  const held = new Set(rows.map(({ rowId }) => rowId))
+  return recipients.filter(({ rowId }) => held.has(rowId))
+}
+
 /** Makes an erasure of the address wait for this unit of work. Call it before locking any row of the recipient. */
 export const shareRecipient = async ({ sql, accountId }: Work, email: string): Promise<void> => {
   await sql(shareAddress, keyOf(accountId, email))
