@@ -1,10 +1,3 @@
-/*
- * A booked time is a row under an advisory lock. Overlapping bookings must exclude each other, and a move may overlap
- * its own former time. An exclusion constraint needs `btree_gist`, which a server may lack, and moves that cross would
- * deadlock on it. `booking_slots` has a row for each taken time, written under an advisory lock of its calendar that
- * lasts to the commit. Bookings of one calendar are written one after the other.
- */
-
 import { type BlockOf, recordInteraction, type SentMail, withdrawInteraction } from '../engagement/engagement.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../lib/ids.ts'
@@ -22,6 +15,10 @@ import { bufferOf, dayAround, isOffered, type Span } from './bookings.slots.ts'
 import { type BookingRow, bookingColumns, bookingData, bookingTypes } from './bookings.view.ts'
 
 /*
+ * A booked time is a row of `booking_slots`, written while the transaction holds the calendar's advisory lock until its commit, so the
+ * bookings of one calendar are written one after another. An exclusion constraint would need `btree_gist`, which a server may lack,
+ * and moves that cross would deadlock on it: a move may overlap the booking's own former time.
+ *
  * Order of locks: first the booking (locked or inserted), then its calendar. A transaction that holds the calendar's lock waits
  * for no booking and no slot, so two bookings that swap times can't deadlock.
  */

@@ -1,21 +1,3 @@
-/*
- * Calendars of hosts are read by ical.js, in a thread that can be ended. A booking block can name an .ics file with the
- * host's busy times. The file comes from elsewhere: a repeating rule of one line can describe billions of times, and
- * libraries expand rules in synchronous calls.
- * - `ical.js` 2.2.1 parses and expands (Mozilla's calendar uses it; no dependencies, ESM, MPL-2.0, used unchanged).
- *   `node-ical` brings a second Temporal and a second expander.
- * - Times of named zones are converted by Temporal, so that files without the definition of a zone are read, too; other
- *   zones by the file's own definition.
- * - A thread reads the file, 5 s and 256 MB at most, and within it expansion ends after 3 s, 400,000 steps or 20,000
- *   times. Single events come first: a rule that uses up the bounds hides none.
- * - One process fetches; the result is a row that all processes use for ten minutes. The row has a hash of the URL,
- *   which may be secret.
- * - A failure means not busy: a calendar that is away must not close the block. `svc doctor` warns.
- * The first visitor after ten minutes waits for the file, at most 10 s. Changes of later occurrences at once
- * (`RANGE=THISANDFUTURE`) are read as changes of one. Figure (2026-11-23): `FREQ=SECONDLY` since 1970 beside a single
- * event: 3.0 s in the thread, the process answers meanwhile. 15,000 events (1.9 MB): 1.3 s.
- */
-
 import { hash } from 'node:crypto'
 import { extname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -33,8 +15,17 @@ import type { BusySpan, BusyTimes } from './bookings.ics.ts'
 
 /*
  * Busy times of a host, from the .ics file behind a block's `busyUrl`. The file is read at most once in ten minutes: the result is a row
- * that all processes share, and one process reads the file while the others wait. If a file can't be read, the last times that were read count
- * for a day; then the host is not busy. `svc doctor` reports it. The URL may be secret: it is in no log, no error and no row.
+ * that all processes share, and one process reads the file while the others wait, at most 10 s. If a file can't be read, the last times
+ * that were read count for a day; then the host is not busy, because a calendar that is unavailable must not close the block.
+ * `svc doctor` reports it. The URL may be secret: it is in no log, no error and no row, which has its hash.
+ *
+ * The file comes from elsewhere: a repeating rule of one line can describe billions of times, and libraries expand rules in synchronous
+ * calls. So ical.js reads it in a thread that can be ended, with at most 5 s and 256 MB. Within it expansion ends after 3 s, 400,000
+ * steps or 20,000 times. Single events come first, so a rule that uses up the bounds hides none of them. Temporal converts times of
+ * named zones, so that files without the definition of a zone are read, too; other zones are converted by the file's own definition.
+ * Changes of later occurrences at once (`RANGE=THISANDFUTURE`) are read as changes of one. `node-ical` was left out: it brings a second
+ * Temporal and a second expander. Figure (2026-11-23): `FREQ=SECONDLY` since 1970 beside a single event takes 3.0 s in the thread, and
+ * the process answers meanwhile; 15,000 events (1.9 MB) take 1.3 s.
  */
 
 const minuteMs = 60_000

@@ -1,9 +1,3 @@
-/*
- * The portal keeps no cookie. Browsers keep no cookies in another site's frame. Signed tokens travel in the page's own
- * links and forms: a link's for five minutes, an opened session's for 12 hours. They say who the member is; each
- * request checks the member's keys. One session cannot be ended by itself.
- */
-
 import { slugOf } from '../accounts/accounts.ts'
 import { conflict, notFound, Problem } from '../lib/problem.ts'
 import { statement } from '../store/statement.ts'
@@ -11,9 +5,10 @@ import type { AccountSql, App, Work } from '../store/work.ts'
 import { findCourse, isEntitled } from './courses.find.ts'
 
 /*
- * The portal has two tokens. A link's token signs in: it contains account, member and course, and expires. The session's token
- * contains account and member. It is passed in the portal's own links, because browsers keep no cookies in a frame of another
- * site. Neither token grants access: each request checks whether the member is entitled.
+ * The portal has two tokens, and no cookie, because browsers keep none in a frame of another site. A link's token signs in: it contains
+ * account, member and course, and expires after five minutes. The session's token contains account and member, lasts 12 hours, and is
+ * passed in the portal's own links and forms. Neither token grants access: each request checks whether the member is entitled. A single
+ * session can't be ended.
  *
  * The token of a certificate contains account, member and course, and never expires. It is valid while the completion exists: also for
  * a member who has lost access, and while the course is unpublished.

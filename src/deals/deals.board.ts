@@ -1,9 +1,3 @@
-/*
- * A stage changes while no deal is touched. A unit that moves many deals, with their events between, cannot keep one
- * order of locks with one that takes all deals of a stage. Writers of deals share the account's board; deleting a stage
- * or changing its kind takes it exclusively. Deals wait while a stage is deleted.
- */
-
 import { lockKey } from '../lib/locks.ts'
 import { statement } from '../store/statement.ts'
 import type { Work } from '../store/work.ts'
@@ -17,9 +11,9 @@ import type { Work } from '../store/work.ts'
  *   4. the stage that a deal moves to (key share): to change or delete it, a transaction needs the exclusive board first;
  *   5. rows that the listeners of deal events lock (webhooks, journey runs).
  *
- * A batch of journey runs locks several deals in turn, with the events in between, so it holds locks of all kinds when it locks
- * the next deal. That can't deadlock: only a transaction with the exclusive lock on the board locks all deals of a stage, and the
- * batch takes the shared lock before any other lock.
+ * The board exists because a batch of journey runs can't keep one order of locks: it locks several deals in turn, with their events in
+ * between, so it holds locks of all kinds when it locks the next deal. That can't deadlock: only a transaction with the exclusive lock on
+ * the board locks all deals of a stage, and the batch takes the shared lock before any other lock. Deals wait while a stage is deleted.
  */
 
 const lock = lockKey('board', ':accountId')

@@ -1,10 +1,3 @@
-/*
- * An erasure reads the account's events. A person is named only inside the text of an event. An index on that would be
- * written with each event, for a rare operation. `deliveries.erase.ts` reads the account's events. An erasure takes
- * time in proportion to the account's events, while the address is locked. Figure (2026-11-22): 2.5 s for each million
- * events of 600 bytes.
- */
-
 import { addressPattern, isRecognisable } from '../lib/erased.ts'
 import { epochMs } from '../store/epoch-ms.ts'
 import { statement } from '../store/statement.ts'
@@ -16,7 +9,8 @@ import { announceTargetsChanged } from './deliveries.notices.ts'
 
 /*
  * Deliveries contain personal data only in the posted texts. An erasure searches the texts of the account's events of the last 30
- * days; an index for this rare search would slow down every insert. An erased text keeps its envelope and is not replayed.
+ * days; an index for this rare search would slow down every insert. The address is locked meanwhile. An erased text keeps its envelope
+ * and is not replayed. Figure (2026-11-22): 2.5 s for each million events of 600 bytes.
  */
 
 /** Replaces the data of an event, or a body. JSON.stringify never produces this text. */

@@ -1,10 +1,3 @@
-/*
- * Units of work check their account in `begin`. Deleting an account must be many small transactions, and nothing of the
- * account may outlive it. The first statement of a unit of work asks whether the account is alive and takes its lock,
- * shared, to the end (`store/account-guard.ts`). A deletion marks the account and waits until the lock is free for a
- * moment. Each unit of work pays for it. Figure (2026-11-21): 20 µs of the server for each unit.
- */
-
 import pg from 'pg'
 import { lockKey } from '../lib/locks.ts'
 import type { Sql } from './database.ts'
@@ -13,8 +6,9 @@ import { statement } from './statement.ts'
 /*
  * The account guard: no row of an account outlives the account. `account_works(id)` (in the migrations) takes the account's lock,
  * shared, until the end of the transaction, and then checks that the account exists, and is neither being deleted nor exported. Every unit of work
- * begins with it, and so does a statement outside a unit of work that adds a row of an account. A deletion first marks the
- * account and then waits until the lock is free: every earlier transaction has ended by then, and no new one can begin.
+ * begins with it, and so does a statement outside a unit of work that adds a row of an account. A deletion, which is many small
+ * transactions, first marks the account and then waits until the lock is free: every earlier transaction has ended by then, and no new
+ * one can begin. Figure (2026-11-21): 20 µs of the server for each unit of work.
  */
 
 /** Returns the first statement of a unit of work; its row is `{ lives }`. */

@@ -1,9 +1,3 @@
-/*
- * Findings of email are kept apart from verdicts. DNS cannot find out again that an address bounced. The finding must
- * hold for an address that joins a list later. `address_findings` keeps what email has shown, and every verdict is
- * joined with it. One more statement for each write of contacts.
- */
-
 import { typed } from '../../store/column-types.ts'
 import type { Sql } from '../../store/database.ts'
 import { preparedStatement, statement } from '../../store/statement.ts'
@@ -11,8 +5,9 @@ import type { Work } from '../../store/work.ts'
 import { resultOf, type VerificationResult } from './result.ts'
 
 /*
- * Signals are hard bounces and complaints of an address, whether or not it is in a list. They are stored apart from verification results
- * (table `address_findings`) and added to each result: a later verification asks DNS and can't detect them.
+ * Signals are hard bounces and complaints of an address, whether or not it is in a list. They are stored apart from verification results,
+ * in `address_findings`, and added to each result: a later verification asks DNS and can't detect them, and they must hold for an
+ * address that joins a list later. The price is one more statement for each write of contacts.
  */
 
 export type AddressSignal = 'hard_bounced' | 'complained'

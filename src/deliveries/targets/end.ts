@@ -1,9 +1,3 @@
-/*
- * Ending a target waits for no writer. A deletion, a revocation and a 410 must not wait behind transactions that write
- * deliveries. A delivery to a target that is not active counts as cancelled, whenever it is committed. The jobs move it
- * to history. A pending row can mean cancelled; `deliveries.find.ts` and the view know.
- */
-
 import type { Sql } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
 import { types } from '../../store/tables.ts'
@@ -13,9 +7,10 @@ import { deliveryTargets } from '../deliveries.columns.ts'
 import { announceTargetsChanged } from '../deliveries.notices.ts'
 
 /*
- * A target ends by one change of its row. After its commit nothing is claimed for the target, and its pending deliveries count as
- * cancelled. Their rows are moved to history: a limited number in the same transaction, the rest by the jobs in small
- * transactions. Targets are locked before deliveries and in the order of their ids, as in every transaction that locks both.
+ * A target ends by one change of its row, so that a deletion, a revocation or a 410 does not wait for transactions that write deliveries.
+ * After its commit nothing is claimed for the target, and its pending deliveries count as cancelled, whenever they are committed
+ * (`deliveries.find.ts` shows them so). Their rows are moved to history: a limited number in the same transaction, the rest by the jobs
+ * in small transactions. Targets are locked before deliveries and in the order of their ids, as in every transaction that locks both.
  */
 
 /** Number of deliveries that are moved in the transaction that ends their target. */

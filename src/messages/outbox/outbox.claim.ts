@@ -1,12 +1,3 @@
-/*
- * Emails of a broadcast wait in a stream of their own. A broadcast of any size must not hold up other emails of its
- * account, and showing its progress must not count a hundred thousand rows. The queue's index names the batch before
- * the time, and a relay's queue lets single emails pass. Ends are tallied: one row for each recording, added up by the
- * broadcast. A paced broadcast is queued at once, held, and released by its rate. Two broadcasts of one account take
- * turns; one after the other would finish the first sooner. Figure (2026-11-22): A broadcast to 100,000 is queued in
- * 11.7 s (test/bench).
- */
-
 import { activeAccounts } from '../../accounts/accounts.rows.ts'
 import { type Claim, claimsJson, ownedRows } from '../../queue/claims.ts'
 import type { Adapter } from '../../queue/engine.ts'
@@ -26,6 +17,11 @@ import { countEnds, isPaused } from '../messages.queue.ts'
  * (`is_handing`, messages/outbox/mark.ts) when a connection takes it and before any of its content is sent. If its worker dies, an unmarked
  * message is claimed again, and a marked one ends as failed, because the relay may have it. So each message is sent at most
  * once, and a crash leaves at most one message in doubt per open connection.
+ *
+ * Emails of a broadcast wait in a stream of their own, so that a broadcast of any size does not delay other emails of its account: the
+ * queue's index has the batch before the time, and a relay's queue lets single emails pass. Broadcasts of one account take turns.
+ * Their ended messages are counted in a row for each recording, which the broadcast adds up, because counting the messages themselves
+ * would read all of them.
  */
 
 /**

@@ -1,10 +1,3 @@
-/*
- * Suppression follows the record of a bounce. Suppressing an address locks it. An address can be locked for long, and
- * results of other messages must not wait. The record of a bounce writes a row to `pending_suppressions`. A stage of
- * its own (`messages/outbox/outbox.suppress.ts`) suppresses the address and deletes the row. A lock on one address
- * holds up no result. In between, an address can get one more message.
- */
-
 import { closedAccountIds } from '../../accounts/accounts.rows.ts'
 import { Problem } from '../../lib/problem.ts'
 import type { RowOf } from '../../store/column-types.ts'
@@ -16,8 +9,8 @@ import { pendingSuppressions } from '../messages.columns.ts'
 
 /*
  * A bounce is recorded first, with a row in `pending_suppressions`. A second transaction suppresses the address and deletes that
- * row. So a lock on an address delays no result, and a crash between the two loses nothing: any process that sends email handles
- * the pending rows.
+ * row. So a lock on an address, which can last long, delays no result, and a crash between the two loses nothing: any process that
+ * sends email handles the pending rows. In between, the address can get one more message.
  */
 
 const batchSize = 100
