@@ -117,6 +117,11 @@ describe('usage errors name the next command', () => {
   })
 })
 
+test('where no email is caught, mail clear asks nothing', async () => {
+  const ran = await run('mail', 'clear', '--json')
+  expect([ran.status, ran.json]).toEqual([0, { ok: true, removed: 0 }])
+})
+
 describe('dry runs', () => {
   test.each<[string[], object]>([
     [['relay', 'unset'], {}],

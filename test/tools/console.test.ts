@@ -69,6 +69,11 @@ test('what a search has found is deleted, and nothing else', async () => {
   expect(left).toContain('>Clear all 1<')
 })
 
+test('a page without a form refuses one, and names what it accepts', async () => {
+  const { status, headers } = await post('/calls', {})
+  expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+})
+
 test('email beyond one page continues on the next page', async () => {
   for (let n = 0; n < 102; n++) await c.mail({ subject: `Mail number ${n}.` })
   const first = (await get('/mail')).text

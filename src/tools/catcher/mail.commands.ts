@@ -180,7 +180,8 @@ export const commands: CommandList = [
     run: async ({ out, confirm }, options) => {
       const { caughtIds, removeCaught } = await import('./catcher.ts')
       const ids = caughtIds(dataDir())
-      if (!(await confirm(`delete ${quantity(ids.length, 'caught email')}`, options, { removed: ids.length }))) return
+      const asked = { ...options, ...(ids.length === 0 && { yes: true }) }
+      if (!(await confirm(`delete ${quantity(ids.length, 'caught email')}`, asked, { removed: ids.length }))) return
       removeCaught(dataDir(), ids)
       out.one({ ok: true, removed: ids.length })
     },

@@ -39,9 +39,9 @@ const isOurs = ({ headers }: IncomingMessage): boolean =>
 
 const pages = /^\/(mail(\/msg_[0-9a-z]+)?|webhooks|calls)?(\?[\w=&%+.*-]*)?$/
 
-const refused = (status: number, text: string): ActAnswer => ({
+const refused = (status: number, text: string, headers: Record<string, string> = {}): ActAnswer => ({
   status,
-  headers: { 'content-type': 'text/plain; charset=utf-8' },
+  headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },
   text: `${text}\n`,
 })
 
@@ -86,7 +86,7 @@ export const act = async (
   ports: Ports,
 ): Promise<ActAnswer> => {
   if (!['/mail/clear', '/mail/delete', '/mail/mode', '/mail/links', '/clock'].includes(path))
-    return refused(405, 'This page accepts no form')
+    return refused(405, 'This page accepts no form', { allow: 'GET, HEAD' })
   if (!isOurs(request)) return refused(403, 'Only pages of the console may send this form')
   if (body === null) return refused(413, 'The form is too large')
   const form = new URLSearchParams(body.toString())
