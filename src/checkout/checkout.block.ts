@@ -78,16 +78,17 @@ const checkSession = async (
 ): Promise<Answered> => {
   const { accountId, id, session } = order
   const state = await provider.checkState(session!)
-  if (state === 'open' && session!.key === provider.key && session!.url)
-    return { duplicate: false, redirectUrl: session!.url }
-  if (state === 'pending') throw conflict('The payment is under way')
-  if (state === 'paid') {
-    await app.work(accountId, recipientActor, (work) => settleOrder(work, id))
-    return { duplicate: true }
+  const redirectUrl = state === 'open' && session!.key === provider.key ? session!.url : null
+  if (state === 'paid') await app.work(accountId, recipientActor, (work) => settleOrder(work, id))
+  else if (state !== 'pending' && !redirectUrl) {
+    if (state === 'open') await provider.end(session!)
+    await app.work(accountId, recipientActor, (work) => closeOrder(work, id))
+    return requestSession(app, sent, block)
   }
-  if (state === 'open') await provider.end(session!)
-  await app.work(accountId, recipientActor, (work) => closeOrder(work, id))
-  return requestSession(app, sent, block)
+  // Only looks whether the recipient was erased meanwhile. What became of the order is recorded in any case.
+  await recipientWork(app, sent, async () => {})
+  if (state === 'pending') throw conflict('The payment is under way')
+  return redirectUrl ? { duplicate: false, redirectUrl } : { duplicate: true }
 }
 
 const requestSession = async (app: App, sent: SentMail, block: Block): Promise<Answered> => {

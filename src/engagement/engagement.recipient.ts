@@ -1,4 +1,4 @@
-import { shareRecipient } from '../contacts/contacts.ts'
+import { holdOffErasure } from '../contacts/contacts.ts'
 import { notFound } from '../lib/problem.ts'
 import { findProjectMail } from '../messages/messages.ts'
 import type { App, Work } from '../store/work.ts'
@@ -14,7 +14,7 @@ export const noView = () => notFound('There is no such live view')
  * email was read. Call it before locking any row.
  */
 export const requireRecipient = async (work: Work, { id, email }: SentMail): Promise<void> => {
-  await shareRecipient(work, email)
+  await holdOffErasure(work, email)
   if (!(await findProjectMail(work, work.accountId, id))) throw noView()
 }
 

@@ -35,8 +35,10 @@ export const textLocks = {
   board: 'board ',
   /** Serialises an account's writers of new contacts near the plan's limit and after conflicts. */
   contactCapacity: 'contacts of ',
-  /** An address of an account: while it is erased, its bounces are counted or its choices are saved; shared while its owner acts. */
+  /** An address of an account: held while its soft bounces are counted, and while its choices are saved. */
   recipient: 'recipient ',
+  /** An address of an account: exclusive while it is erased, shared by what writes an address that it read before. */
+  erasure: 'erasure ',
   /** The times of a booking block, in all versions of its project: held by each booking and move. */
   calendar: 'calendar ',
   /** An account's results of email: exclusive while changes are added up, shared while a person's are corrected. */

@@ -9,6 +9,7 @@ import type { App, Work } from '../store/work.ts'
 import { suppressAndFlag } from '../suppressions/suppressions.ts'
 import { messages } from './messages.columns.ts'
 import { causeOf } from './messages.ended.ts'
+import { holdRecipient } from './messages.recipient.ts'
 
 /** The kind of a report. `hard` is a permanent failure, `soft` a temporary one, after which the server gave up. */
 type ReportKind = 'hard' | 'soft' | 'delayed' | 'complaint' | 'other'
@@ -98,14 +99,12 @@ const hasReachedSoftLimit = async (work: Work, email: string): Promise<boolean> 
 const addReport = statement(
   'add-report',
   {
-    row: { email: 'text' },
+    row: { isAdded: 'bool' },
     parameters: { accountId: 'text', id: 'text', fingerprint: 'text', kind: 'text', now: 'timestamptz' },
   },
-  `with added as (
-     insert into message_reports (account_id, message_id, fingerprint, kind, created_at)
-     values (:accountId, :id, :fingerprint, :kind, :now) on conflict do nothing returning 1
-   )
-   select m.email from messages m, added where m.account_id = :accountId and m.id = :id`,
+  `insert into message_reports (account_id, message_id, fingerprint, kind, created_at)
+   select account_id, id, :fingerprint, :kind, :now from messages where account_id = :accountId and id = :id
+   on conflict do nothing returning true as "isAdded"`,
 )
 
 const kindsOf = { bounced: ['hard', 'soft'], complained: ['complaint'] } as const
@@ -139,11 +138,11 @@ export const countReport = async (work: Work, id: string, metric: keyof typeof k
 /** Records a report of a message, and suppresses the message's recipient if necessary. The recipient that the report names is ignored. */
 const record = async (work: Work, id: string, { kind, fingerprint }: Report): Promise<ReportOutcome> => {
   const { sql, accountId, now } = work
-  const [added] = await sql(addReport, { accountId, id, fingerprint, kind, now })
-  if (!added) return 'known'
-  const { email } = added
-  // An erased address is empty in its messages, so it can't be suppressed.
-  if (email !== '') {
+  // An erased address can't be suppressed.
+  const email = outcomes[kind] === 'bounced' || outcomes[kind] === 'complained' ? await holdRecipient(work, id) : null
+  const added = await sql(addReport, { accountId, id, fingerprint, kind, now })
+  if (added.length === 0) return 'known'
+  if (email !== null) {
     if (kind === 'hard' || (kind === 'soft' && (await hasReachedSoftLimit(work, email))))
       await suppressAndFlag(work, email, 'bounced')
     if (kind === 'complaint') await suppressAndFlag(work, email, 'complained')

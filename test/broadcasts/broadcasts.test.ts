@@ -19,6 +19,7 @@ import { suppressAddresses } from '../../src/suppressions/suppressions.ts'
 import { ok, startApp, type TestApp } from '../support/app.ts'
 import { type Audience, addPeople, audience } from '../support/broadcasts.ts'
 import { freePort } from '../support/daemon.ts'
+import { untilLocked } from '../support/database.ts'
 import { eventually } from '../support/deliveries.ts'
 import { holdUp } from '../support/hold.ts'
 import { startMail, tallyMessages } from '../support/messages.ts'
@@ -537,12 +538,7 @@ describe('an erasure while its recipients are queued', () => {
     const erasing = erase(who, 'c1@people.example')
     await hold.reached()
     const taken = step(who, id)
-    await eventually(async () => {
-      const waiting = await t.app.sql(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-      return waiting.length > 0
-    })
+    await untilLocked(t.app.database, 1)
     await hold.release()
     await Promise.all([erasing, taken])
     await steps(who, id)

@@ -604,6 +604,24 @@ test('a payer who is erased while the provider is asked for a session gets no ne
   await expect(held()).rejects.toMatchObject({ kind: 'not_found' })
 })
 
+test.each([
+  ['open', 'open'],
+  ['paid', 'paid'],
+])('a payer who is erased while the provider says that the session is %s is sent nowhere', async (state, status) => {
+  const session = await opened()
+  Object.assign(session, state === 'paid' ? { status: 'complete', payment_status: 'paid' } : {})
+  await t.app.sql('update payment_orders set session_ends_at = now() where account_id = $1', [accountId])
+  const { promise: until, resolve: release } = Promise.withResolvers<void>()
+  stripe.until = until
+  const reply = pay()
+  await eventually(() => stripe.requests.length === 2)
+  await erase()
+  release()
+  expect(await reply).toMatchObject({ status: 404, body: { error: 'There is no such live view' } })
+  expect(await orders()).toMatchObject([{ status, email: '' }])
+  await expect(held()).rejects.toMatchObject({ kind: 'not_found' })
+})
+
 test('secrets are stored sealed', async () => {
   const [row] = await t.app.sql('select * from payment_providers where account_id = $1', [accountId])
   expect(JSON.stringify(row)).not.toMatch(/sk_test|whsec/)

@@ -1,6 +1,8 @@
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { readPerson } from '../../src/contacts/contacts.personal-data.ts'
-import { createList, eraseContact } from '../../src/contacts/contacts.ts'
+import { createList, eraseContact, lockRecipient, writeContacts } from '../../src/contacts/contacts.ts'
+import { recordReport } from '../../src/messages/messages.reports.ts'
+import { createSuppressor } from '../../src/messages/outbox/outbox.suppress.ts'
 import { applyProjects, sampleProject } from '../../src/studio/studio.ts'
 import { untilLocked } from '../support/database.ts'
 import { useDnsServer } from '../support/dns.ts'
@@ -71,6 +73,68 @@ const untilErased = () =>
     const rows = await t.app.sql('select from messages where account_id = $1 for update skip locked', [account.id])
     return rows.length === 0
   })
+
+describe('a hard bounce that is recorded while its recipient is erased leaves nothing about the address', () => {
+  const listed = () =>
+    inWork(async (work) => {
+      const { id } = await createList(work, { name: 'People' })
+      await writeContacts(work, id, [{ email: ada, fields: {} }], new Map())
+    })
+  const messageId = async () =>
+    (await t.app.sql<{ id: string }>('select id from messages where account_id = $1', [account.id]))[0]!.id
+  const report = async () => {
+    const id = await messageId()
+    const stamps = [{ id, stamp: t.app.tokens.stamp('bounce', id) }]
+    const read = { kind: 'hard', fingerprint: 'one', stamps, original: null } as const
+    return recordReport(t.app, read, { accountId: account.id, actor: 'job:mailboxes' })
+  }
+  /** The job's second transaction after a relay has refused the recipient. */
+  const suppress = async () => {
+    await t.app.sql('insert into pending_suppressions (account_id, message_id) values ($1, $2)', [
+      account.id,
+      await messageId(),
+    ])
+    const suppressor = createSuppressor(t.app, (fault) => expect.unreachable(String(fault)))
+    onTestFinished(() => suppressor.close())
+    await suppressor.run()
+  }
+
+  test.each([
+    ['a report', report, false],
+    ['a report, of a contact', report, true],
+    ['a refusal of the relay', suppress, false],
+    ['a refusal of the relay, of a contact', suppress, true],
+  ])('%s', async (_, record, isListed) => {
+    if (isListed) await listed()
+    const { promise: until, resolve: commit } = Promise.withResolvers<void>()
+    onTestFinished(() => commit())
+    const erased = erase(until)
+    await untilErased()
+    const recorded = record()
+    await untilLocked(t.app.database, 1)
+    commit()
+    await erased
+    await recorded
+    await expectNothingHeld()
+    expect(await t.app.sql('select from suppressions where account_id = $1', [account.id])).toEqual([])
+  })
+})
+
+test('opens, clicks and views do not wait for a change of the recipient’s choices', async () => {
+  const { promise: until, resolve: release } = Promise.withResolvers<void>()
+  onTestFinished(() => release())
+  const { promise: locked, resolve: hold } = Promise.withResolvers<void>()
+  const changing = inWork(async (work) => {
+    await lockRecipient(work, ada)
+    hold()
+    await until
+  })
+  await locked
+  const replies = [mail.open, mail.clicks[0], mail.view].map((path) => t.request('GET', path as never))
+  expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([200, 302, 200])
+  release()
+  await changing
+})
 
 test('an erasure waits for an answer in progress, and removes what it wrote', async () => {
   const start = await startAt()

@@ -54,6 +54,32 @@ test('a run waits for further calls as long as it is told to, by its key', async
   expect(batches).toEqual([[3], [1, 2]])
 })
 
+test('a full batch does not wait, and no run is empty', async () => {
+  const batches: number[][] = []
+  const { promise: until, resolve: end } = Promise.withResolvers<void>()
+  const run = async (_: object, calls: readonly number[]) => {
+    batches.push([...calls])
+    if (!calls.includes(1)) return calls
+    await until
+    throw new Away('away')
+  }
+  let gatherMs = 0
+  const call = coalesceCalls(2, run, { isShared, gatherMs: () => gatherMs })
+  const [scope, of] = [{}, {}]
+  const failing = [1, 2].map((n) => call(scope, of, 'slow', n).catch((error) => error))
+  const full = [3, 4, 5].map((n) => call(scope, of, 'full', n))
+  gatherMs = 15
+  await vi.advanceTimersByTimeAsync(1)
+  expect(batches).toEqual([[1], [3], [4, 5]])
+  expect(await Promise.all(full)).toEqual([3, 4, 5])
+  // The second call of `slow` waits for others when the run before it fails, for a reason that concerns both.
+  await vi.advanceTimersByTimeAsync(10_000)
+  end()
+  await vi.advanceTimersByTimeAsync(15)
+  expect(await Promise.all(failing)).toEqual([expect.any(Away), expect.any(Away)])
+  expect(batches).toEqual([[1], [3], [4, 5]])
+})
+
 test('calls about one subject run one after another in order, and calls about others run with them', async () => {
   const batches: string[][] = []
   const run = async (_: object, calls: readonly string[]) => {

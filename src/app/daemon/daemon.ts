@@ -94,8 +94,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
   let api: Awaited<ReturnType<typeof listen>> | null = null
   let jobs: Jobs | null = null
   const close = async () => {
-    await Promise.all([api?.server.drain(drainMs), jobs?.stop(drainMs)])
-    await app.close()
+    await Promise.all([api?.server.drain(drainMs), jobs?.stop(drainMs)]).finally(() => app.close())
   }
   try {
     if (parts.api) beginErasures(config)
@@ -122,7 +121,7 @@ export const startDaemon = async (config: Config, parts: DaemonParts): Promise<D
     }
   } catch (error) {
     // A server that goes on listening would keep the process alive without a database.
-    await close()
+    await close().catch((fault) => logger.error({ err: fault }, 'the daemon could not be closed'))
     throw error
   }
 }

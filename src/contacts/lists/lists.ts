@@ -40,7 +40,7 @@ export const extendColumns = (fields: readonly string[], names: Iterable<string>
   return extended
 }
 
-/** Returns the fields that are among the columns, or that `extendColumns` can add to them; where room is short, the first ones. */
+/** Returns the fields that are among the columns, or that `extendColumns` can add to them. If there is too little room, the first ones are kept. */
 export const fieldsWithRoom = (columns: readonly string[], fields: Fields): Fields => {
   const kept = new Set(columns)
   for (const name in fields) if (kept.size < maxColumns && !isAddress(name)) kept.add(name)

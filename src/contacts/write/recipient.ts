@@ -3,25 +3,38 @@ import { preparedStatement } from '../../store/statement.ts'
 import type { Work } from '../../store/work.ts'
 
 /*
- * The lock of an address, which need not be a contact. An erasure holds it from its beginning. A unit of work that writes an address
- * that was read before shares it, and then reads again whether the address was erased: it runs entirely before or after the erasure.
+ * Locks of an address, which need not be a contact. An erasure holds that of erasures from its beginning. A unit of work that writes an
+ * address that was read before shares it, and then reads again whether the address was erased: it runs entirely before or after the
+ * erasure. Changes of a recipient's choices and counts of soft bounces have a lock of their own, so that opens, clicks and answers
+ * do not wait for them.
  */
 
-const taking = (name: string, lock: string) =>
+const lockStatement = (name: string, lock: string, kind: 'recipient' | 'erasure') =>
   preparedStatement(
     name,
-    { row: { [lock]: 'void' }, parameters: { recipient: 'text' } },
-    `select ${lock}(${lockKey('recipient', ':recipient')})`,
+    { row: { [lock]: 'void' }, parameters: { address: 'text' } },
+    `select ${lock}(${lockKey(kind, ':address')})`,
   )
 
-const lockAddress = taking('lock-recipient', 'pg_advisory_xact_lock')
-const shareAddress = taking('share-recipient', 'pg_advisory_xact_lock_shared')
+const lockChoices = lockStatement('lock-recipient', 'pg_advisory_xact_lock', 'recipient')
+const lockErased = lockStatement('lock-erasure', 'pg_advisory_xact_lock', 'erasure')
+const shareErased = lockStatement('share-erasure', 'pg_advisory_xact_lock_shared', 'erasure')
 
-const keyOf = (accountId: string, email: string) => ({ recipient: `${accountId} ${email}` })
+const keyOf = (accountId: string, email: string) => ({ address: `${accountId} ${email}` })
 
-/** Makes concurrent changes about a recipient wait for each other. Call it before locking any row of the recipient. */
+/** Makes concurrent changes of a recipient's choices wait for each other. Call it before locking any row of the recipient. */
 export const lockRecipient = async ({ sql, accountId }: Work, email: string): Promise<void> => {
-  await sql(lockAddress, keyOf(accountId, email))
+  await sql(lockChoices, keyOf(accountId, email))
+}
+
+/** Makes units of work that hold off the erasure of the address wait for this one, which erases it. Call it before locking any row. */
+export const lockErasure = async ({ sql, accountId }: Work, email: string): Promise<void> => {
+  await sql(lockErased, keyOf(accountId, email))
+}
+
+/** Makes an erasure of the address wait for this unit of work. Call it before locking any row of the recipient. */
+export const holdOffErasure = async ({ sql, accountId }: Work, email: string): Promise<void> => {
+  await sql(shareErased, keyOf(accountId, email))
 }
 
 // Addresses are locked one by one in their order, as by writes of contacts.
@@ -50,9 +63,4 @@ export const shareRecipients = async <Of extends { rowId: string; email: string 
   const rows = await sql(skipLocked ? shareFreeAddresses : shareAddresses, { accountId, emails })
   const held = new Set(rows.map(({ rowId }) => rowId))
   return recipients.filter(({ rowId }) => held.has(rowId))
-}
-
-/** Makes an erasure of the address wait for this unit of work. Call it before locking any row of the recipient. */
-export const shareRecipient = async ({ sql, accountId }: Work, email: string): Promise<void> => {
-  await sql(shareAddress, keyOf(accountId, email))
 }

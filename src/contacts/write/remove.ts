@@ -5,7 +5,7 @@ import type { PersonalDataPart, Work } from '../../store/work.ts'
 import { stateKey } from '../../store/work-state.ts'
 import { hasPersonalData, isRejectNaming } from '../contacts.personal-data.ts'
 import { notifyLeft } from '../contacts.stats.ts'
-import { lockRecipient } from './recipient.ts'
+import { lockErasure } from './recipient.ts'
 import { countContacts } from './write.count.ts'
 
 /*
@@ -136,7 +136,7 @@ export const eraseContact = async (
     await requireSome(counts!)
     return { email, ...counts! }
   }
-  await lockRecipient(work, email)
+  await lockErasure(work, email)
   const rowId = await lockAddress(work, email)
   const rows = await sql(lockMemberships, { accountId, rowId })
   const [gone] = await sql(erase, { accountId, email, rowId, pattern: addressPattern(email) })

@@ -49,7 +49,7 @@ export const after = (definition: Pick<Definition, 'steps'>, cursor: Cursor): Cu
 export const into = (definition: Pick<Definition, 'steps'>, cursor: Cursor, side: Side): Cursor | null =>
   sideOf(stepAt(definition, cursor), side).length > 0 ? [...cursor, side, 0] : after(definition, cursor)
 
-/** Returns the maximum number of emails that a run sends, which takes one side of each step that has sides. */
+/** Returns the maximum number of emails that one run can send. A run takes one side of each step that has sides. */
 export const mostEmails = (steps: readonly Step[]): number =>
   steps.reduce((sum, step) => {
     const own = step.kind === 'send-email' ? 1 : 0

@@ -46,13 +46,10 @@ const limitLockWait = statement(
 
 const takePending = statement(
   'take-pending-suppression',
-  { row: { email: 'text' }, parameters: pendingColumns.types },
-  `with taken as (
-     delete from pending_suppressions where ctid = (
-       select ctid from pending_suppressions where account_id = :accountId and message_id = :messageId for update skip locked
-     ) returning message_id
-   )
-   select m.email from taken join messages m on m.account_id = :accountId and m.id = taken.message_id where m.email <> ''`,
+  { row: { messageId: 'text' }, parameters: pendingColumns.types },
+  `delete from pending_suppressions where ctid = (
+     select ctid from pending_suppressions where account_id = :accountId and message_id = :messageId for update skip locked
+   ) returning message_id as "messageId"`,
 )
 
 export const createSuppressor = (app: App, report: Report): Suppressor => {
@@ -65,11 +62,15 @@ export const createSuppressor = (app: App, report: Report): Suppressor => {
 
   const suppress = async ({ accountId, messageId }: Pending): Promise<void> => {
     // Loaded for the first bounce, which keeps the thread small.
-    const { suppressAndFlag } = await import('../../suppressions/suppressions.ts')
+    const [{ suppressAndFlag }, { holdRecipient }] = await Promise.all([
+      import('../../suppressions/suppressions.ts'),
+      import('../messages.recipient.ts'),
+    ])
     await app.work(accountId, 'job:mail', async (work) => {
       await work.sql(limitLockWait)
       const rows = await work.sql(takePending, { accountId, messageId })
-      for (const { email } of rows) await suppressAndFlag(work, email, 'bounced')
+      const email = rows.length > 0 ? await holdRecipient(work, messageId) : null
+      if (email !== null) await suppressAndFlag(work, email, 'bounced')
     })
   }
 
