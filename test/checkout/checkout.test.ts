@@ -576,15 +576,21 @@ test('an erased payer is removed from all orders; the payments stay', async () =
   expect(await t.app.sql('select email from lead_scores where account_id = $1', [accountId])).toEqual([])
 })
 
-test('a payer who is erased while the provider opens a session is sent nowhere', async () => {
+/** Pays, and erases the payer while the provider answers request number `asked`. */
+const payWhileErased = async (asked: number) => {
   const { promise: until, resolve: release } = Promise.withResolvers<void>()
   stripe.until = until
   const reply = pay()
-  await eventually(() => stripe.requests.length === 1)
+  await eventually(() => stripe.requests.length === asked)
   await erase()
   release()
-  expect(await reply).toMatchObject({ status: 404, body: { error: 'There is no such live view' } })
-  expect((await pay()).body).toEqual((await reply).body)
+  return reply
+}
+
+test('a payer who is erased while the provider opens a session is sent nowhere', async () => {
+  const reply = await payWhileErased(1)
+  expect(reply).toMatchObject({ status: 404, body: { error: 'There is no such live view' } })
+  expect((await pay()).body).toEqual(reply.body)
   expect(await orders()).toMatchObject([{ status: 'open', email: '', sessionId: null }])
   await expect(held()).rejects.toMatchObject({ kind: 'not_found' })
 })
@@ -593,13 +599,8 @@ test('a payer who is erased while the provider is asked for a session gets no ne
   const session = await opened()
   session.status = 'expired'
   await t.app.sql('update payment_orders set session_ends_at = now() where account_id = $1', [accountId])
-  const { promise: until, resolve: release } = Promise.withResolvers<void>()
-  stripe.until = until
-  const reply = pay()
-  await eventually(() => stripe.requests.length === 2)
-  await erase()
-  release()
-  expect((await reply).status).toBe(404)
+  const reply = await payWhileErased(2)
+  expect(reply.status).toBe(404)
   expect(await orders()).toMatchObject([{ status: 'expired', email: '' }])
   await expect(held()).rejects.toMatchObject({ kind: 'not_found' })
 })
@@ -611,13 +612,8 @@ test.each([
   const session = await opened()
   Object.assign(session, state === 'paid' ? { status: 'complete', payment_status: 'paid' } : {})
   await t.app.sql('update payment_orders set session_ends_at = now() where account_id = $1', [accountId])
-  const { promise: until, resolve: release } = Promise.withResolvers<void>()
-  stripe.until = until
-  const reply = pay()
-  await eventually(() => stripe.requests.length === 2)
-  await erase()
-  release()
-  expect(await reply).toMatchObject({ status: 404, body: { error: 'There is no such live view' } })
+  const reply = await payWhileErased(2)
+  expect(reply).toMatchObject({ status: 404, body: { error: 'There is no such live view' } })
   expect(await orders()).toMatchObject([{ status, email: '' }])
   await expect(held()).rejects.toMatchObject({ kind: 'not_found' })
 })
