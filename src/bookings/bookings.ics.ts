@@ -1,5 +1,5 @@
 import type ICAL from 'ical.js'
-import { windowsZones } from './bookings.zones.ts'
+import { type Clock, clockOf } from './bookings.ics.clock.ts'
 
 /*
  * Reads the busy times of an .ics file (RFC 5545). Anyone may have written the file: its cost is bounded here, and again by the thread
@@ -37,60 +37,6 @@ export const isEntryOf = ({ uid }: BusySpan, bookingId: string | undefined): boo
 type Library = typeof ICAL
 type Component = ICAL.Component
 type Time = ICAL.Time
-
-const isZone = (name: string): boolean => {
-  try {
-    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Converts the times of a file to epoch ms. */
-const clockOf = (ical: Library, calendar: Component, { timezone }: Window, onUnknown: (zone: string) => void) => {
-  const inZone = (time: Time, zone: string): number => {
-    const { year, month, day, hour, minute, second } = time
-    const local = Temporal.PlainDateTime.from({ year, month, day, hour, minute, second: Math.min(second, 59) })
-    return local.toZonedDateTime(zone).epochMilliseconds
-  }
-  const byRules = new Map<string, ICAL.Timezone>()
-  for (const component of calendar.getAllSubcomponents('vtimezone')) {
-    const tzid = component.getFirstPropertyValue('tzid')
-    if (typeof tzid === 'string') byRules.set(tzid, new ical.Timezone(component))
-  }
-  /** Returns a name that Temporal knows, or null if the file defines the zone, or it is unknown. */
-  const known = new Map<string, string | null>()
-  const nameOf = (tzid: string): string | null =>
-    known.getOrInsertComputed(tzid, () => {
-      // Some programs write a prefix: /freeassociation.sourceforge.net/Europe/Berlin
-      const names = [tzid, tzid.split('/').slice(-2).join('/'), tzid.split('/').slice(-3).join('/')]
-      return names.find(isZone) ?? null
-    })
-  const windowsNameOf = (tzid: string): string | null => windowsZones.get(tzid.trim().toLowerCase()) ?? null
-  /** Zones that neither Temporal nor the file knows: by their Windows name, else that of the block. */
-  const foreign = new Map<string, string>()
-  const foreignZoneOf = (tzid: string): string =>
-    foreign.getOrInsertComputed(tzid, () => {
-      const name = windowsNameOf(tzid)
-      if (name === null) onUnknown(tzid)
-      return name ?? timezone
-    })
-  /** `tzid` is the parameter of the property, if it has one. */
-  return (time: Time, tzid: string | undefined): number => {
-    if (time.isDate) return inZone(time, timezone)
-    if (time.zone === ical.Timezone.utcTimezone) return time.toUnixTime() * 1000
-    if (tzid === undefined) return inZone(time, timezone)
-    const name = nameOf(tzid)
-    if (name !== null) return inZone(time, name)
-    const rules = byRules.get(tzid)
-    if (!rules) return inZone(time, foreignZoneOf(tzid))
-    const { year, month, day, hour, minute, second } = time
-    return Date.UTC(year, month - 1, day, hour, minute, second) - rules.utcOffset(time) * 1000
-  }
-}
-
-type Clock = ReturnType<typeof clockOf>
 
 const textOf = (event: Component, name: string): string => String(event.getFirstPropertyValue(name) ?? '').toUpperCase()
 
@@ -172,12 +118,71 @@ interface Changes {
 
 const noChanges: Changes = { one: new Map(), onwards: [] }
 
-const expand = (
-  ical: Library,
-  event: Component,
-  { one: changed, onwards }: Changes,
-  { window, toMs, times }: { window: Window; toMs: Clock; times: Collector },
-): void => {
+/** The day of a time as it is written, whatever its zone. */
+const dayOf = ({ year, month, day }: Time): number => (year * 100 + month) * 100 + day
+
+interface Reading {
+  ical: Library
+  window: Window
+  toMs: Clock
+  times: Collector
+  /** Notes that an entry, or a part of it, can't be read. */
+  onDamage(): void
+}
+
+interface Occurrence {
+  time: Time
+  startAt: number
+  endAt: number
+}
+
+/** Yields the occurrences of a rule that begin before the end of the window, in order. */
+function* occurrencesOfRule(rule: ICAL.Recur, { start, tzid, endOf }: Shape, { window, toMs }: Reading) {
+  const until = rule.until as Time | null
+  const untilMs = until && !until.isDate ? toMs(until, tzid) : Number.NEGATIVE_INFINITY
+  // Days are compared as they are written: UNTIL of a whole day may be its beginning in any zone.
+  const isPast = (time: Time, startAt: number): boolean =>
+    until !== null && startAt > untilMs && (dayOf(time) > dayOf(until) || !(start.isDate || until.isDate))
+  // The library compares times as they are written, and UNTIL is mostly in another zone than the start. So it gets a later one, by which
+  // it still gives up a rule that never matches.
+  const extended = rule.clone()
+  if (extended.until) (extended.until as Time).adjust(2, 0, 0, 0)
+  const times = extended.iterator(start)
+  for (let time = times.next(); time; time = times.next()) {
+    const startAt = toMs(time, tzid)
+    if (isPast(time, startAt) || startAt >= window.until) return
+    yield { time, startAt, endAt: endOf(time) }
+  }
+}
+
+/**
+ * Yields the occurrences of an event that repeats, some of them twice. The first one counts even if no rule matches it. An added one
+ * (RDATE) may have a length of its own.
+ */
+function* occurrencesOf(event: Component, shape: Shape, reading: Reading): Generator<Occurrence> {
+  const { ical, toMs, onDamage } = reading
+  const { start, tzid, endOf } = shape
+  yield { time: start, startAt: toMs(start, tzid), endAt: endOf(start) }
+  for (const property of event.getAllProperties('rdate')) {
+    const own = tzidOf(property) ?? tzid
+    try {
+      for (const value of property.getValues()) {
+        const period = value instanceof ical.Period ? value : null
+        const time = period?.start ?? (value as Time)
+        const startAt = toMs(time, own)
+        if (period) yield { time, startAt, endAt: toMs(period.getEnd(), own) }
+        else yield { time, startAt, endAt: time.isDate ? endOf(time) : startAt + endOf(start) - toMs(start, tzid) }
+      }
+    } catch {
+      onDamage()
+    }
+  }
+  for (const rule of event.getAllProperties('rrule'))
+    yield* occurrencesOfRule(rule.getFirstValue() as ICAL.Recur, shape, reading)
+}
+
+const expand = (event: Component, { one: changed, onwards }: Changes, reading: Reading): void => {
+  const { window, toMs, times, onDamage } = reading
   const shape = shapeOf(event, toMs)
   if (!shape) return
   const { start, tzid, endOf } = shape
@@ -189,23 +194,28 @@ const expand = (
   }
   if (!isBusy(event) || isOver(event, window, toMs, endOf(start) - startAt)) return
   const excluded = new Set<number>()
-  for (const property of event.getAllProperties('exdate'))
-    for (const value of property.getValues()) excluded.add(toMs(value as Time, tzidOf(property) ?? tzid))
+  const excludedDays = new Set<number>()
+  for (const property of event.getAllProperties('exdate')) {
+    try {
+      for (const value of property.getValues() as Time[]) {
+        if (value.isDate && !start.isDate) excludedDays.add(dayOf(value))
+        else excluded.add(toMs(value, tzidOf(property) ?? tzid))
+      }
+    } catch {
+      onDamage()
+    }
+  }
   /** By how many ms an occurrence from `from` on is moved, and how long it is. `moved` is null if the occurrence is not a busy time. */
   const later = onwards.map(({ from, event: change }) => {
     const own = isBusy(change) ? shapeOf(change, toMs) : null
     const at = own && toMs(own.start, own.tzid)
     return { from, moved: own && at !== null ? { by: at - from, ms: own.endOf(own.start) - at } : null }
   })
-  const occurrences = new ical.RecurExpansion({ component: event, dtstart: start })
-  while (times.goesOn()) {
-    const next = occurrences.next()
-    if (!next) return
-    const at = toMs(next, tzid)
-    if (at >= window.until) return
-    if (excluded.has(at) || changed.has(at)) continue
+  for (const { time, startAt: at, endAt } of occurrencesOf(event, shape, reading)) {
+    if (!times.goesOn()) return
+    if (excluded.has(at) || changed.has(at) || excludedDays.has(dayOf(time))) continue
     const range = later.findLast(({ from }) => at >= from)
-    if (!range) times.add(at, endOf(next), uid)
+    if (!range) times.add(at, endAt, uid)
     else if (range.moved) times.add(at + range.moved.by, at + range.moved.by + range.moved.ms, uid)
   }
 }
@@ -265,10 +275,13 @@ export const readBusy = (ical: Library, given: string, window: Window): BusyTime
   const calendars = (Array.isArray(parsed[0]) ? parsed : [parsed]) as unknown[][]
   const times = collector(window)
   let isDamaged = hasBrokenLines
+  const onDamage = () => {
+    isDamaged = true
+  }
   let unknownZone: string | null = null
   for (const jcal of calendars) {
     const calendar = new ical.Component(jcal)
-    const toMs = clockOf(ical, calendar, window, (zone) => {
+    const toMs = clockOf(ical, calendar, window.timezone, (zone) => {
       unknownZone ??= zone
     })
     const events = calendar.getAllSubcomponents('vevent')
@@ -283,7 +296,7 @@ export const readBusy = (ical: Library, given: string, window: Window): BusyTime
         one.set(at, event)
         if (/^thisandfuture$/i.test(String(property.getParameter('range')))) onwards.push({ from: at, event })
       } catch {
-        isDamaged = true
+        onDamage()
       }
     }
     for (const { onwards } of changes.values()) onwards.sort((a, b) => a.from - b.from)
@@ -295,9 +308,9 @@ export const readBusy = (ical: Library, given: string, window: Window): BusyTime
       if (!times.goesOn()) break
       const changed = isRecurring(event) ? changes.get(String(event.getFirstPropertyValue('uid'))) : undefined
       try {
-        expand(ical, event, changed ?? noChanges, { window, toMs, times })
+        expand(event, changed ?? noChanges, { ical, window, toMs, times, onDamage })
       } catch {
-        isDamaged = true
+        onDamage()
       }
     }
   }

@@ -565,6 +565,56 @@ describe('busy times of a file', () => {
       ['11-23T08:00 11-23T09:00', '12-14T08:00 12-14T09:00', '12-21T08:00 12-21T09:00'],
     ],
     [
+      'repeated, with the last one named in UTC, east of it',
+      ['DTSTART;TZID=Europe/Berlin:20261109T100000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY;UNTIL=20261130T090000Z'],
+      ['11-23T09:00 11-23T10:00', '11-30T09:00 11-30T10:00'],
+    ],
+    [
+      'repeated, with an end in UTC before the next one, west of it',
+      ['DTSTART;TZID=America/New_York:20261109T040000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY;UNTIL=20261130T080000Z'],
+      ['11-23T09:00 11-23T10:00'],
+    ],
+    [
+      'repeated until a day, which counts',
+      ['DTSTART;TZID=Europe/Berlin:20261109T100000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY;UNTIL=20261130'],
+      ['11-23T09:00 11-23T10:00', '11-30T09:00 11-30T10:00'],
+    ],
+    [
+      'of whole days, repeated until a day and until a time',
+      [
+        'DTSTART;VALUE=DATE:20261123\nRRULE:FREQ=DAILY;UNTIL=20261124',
+        'DTSTART;VALUE=DATE:20261201\nRRULE:FREQ=DAILY;UNTIL=20261201T230000Z',
+      ],
+      ['11-22T23:00 11-24T23:00', '11-30T23:00 12-02T23:00'],
+    ],
+    [
+      'with other dates and no rule: the first one counts, too',
+      [
+        'DTSTART;TZID=Europe/Berlin:20261123T100000\nDURATION:PT1H\nRDATE;TZID=Europe/Berlin:20261124T100000,20261126T120000\nRDATE:20261127T120000Z',
+      ],
+      [
+        ...['11-23T09:00 11-23T10:00', '11-24T09:00 11-24T10:00'],
+        ...['11-26T11:00 11-26T12:00', '11-27T12:00 11-27T13:00'],
+      ],
+    ],
+    [
+      'repeated, with a period, which has a length of its own, and a date that is none',
+      [
+        'DTSTART;TZID=Europe/Berlin:20261123T100000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY;COUNT=2\nRDATE;VALUE=PERIOD:20261125T080000Z/PT2H,20261126T080000Z/20261126T083000Z\nRDATE:nonsense',
+      ],
+      [
+        ...['11-23T09:00 11-23T10:00', '11-25T08:00 11-25T10:00'],
+        ...['11-26T08:00 11-26T08:30', '11-30T09:00 11-30T10:00'],
+      ],
+    ],
+    [
+      'repeated, without a whole day, and with an exception that only looks like one in its own zone',
+      [
+        'DTSTART;TZID=Europe/Berlin:20261123T100000\nDURATION:PT1H\nRRULE:FREQ=WEEKLY;COUNT=3\nEXDATE;VALUE=DATE:20261130\nEXDATE:20261207T100000Z',
+      ],
+      ['11-23T09:00 11-23T10:00', '12-07T09:00 12-07T10:00'],
+    ],
+    [
       'repeated, one moved and one cancelled',
       [
         'UID:r\nDTSTART:20261123T090000Z\nDTEND:20261123T100000Z\nRRULE:FREQ=DAILY;COUNT=3',
