@@ -4,6 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createList } from '../../src/contacts/contacts.ts'
+import { deleteList } from '../../src/contacts/write/delete-list.ts'
 import { upsertContact } from '../../src/contacts/write/upsert.ts'
 import { createDeal, createPipeline } from '../../src/deals/deals.ts'
 import { loadCommands } from '../../src/tools/commands.ts'
@@ -266,6 +268,21 @@ test('a long text in a page says how long it is', async () => {
   const { read } = await start()
   const [{ fields }] = (await read('contacts_list')).contacts
   expect(fields.note).toBe(`${'n'.repeat(4000)}… (9000 characters)`)
+})
+
+test('lists that are read whole have pages, in the order of the list', async () => {
+  const inWork = <T>(run: Parameters<typeof t.app.work<T>>[2]) => t.app.work(made.account.id, 'cli:test', run)
+  for (let n = 0; n < 4; n++) await inWork((work) => createList(work, { name: `List ${n}` }))
+  const { read, refusal } = await start()
+  const { lists, ...more } = await read('lists_list')
+  expect([lists.length, more]).toEqual([5, {}])
+  const first = await read('lists_list', { limit: 2 })
+  const second = await read('lists_list', { limit: 2, cursor: first.nextCursor })
+  const { lists: rest, ...end } = await read('lists_list', { limit: 2, cursor: second.nextCursor })
+  expect([[...first.lists, ...second.lists, ...rest], end]).toEqual([lists, {}])
+  await deleteList(t.app, made.account.id, second.lists[1].id, { actor: 'cli:test' })
+  expect(await refusal('lists_list', { cursor: second.nextCursor })).toContain('begin with the first page')
+  expect(await refusal('lists_list', { cursor: 'x' })).toContain('cursor is not valid')
 })
 
 test('full pages lose no row to the ISO times beside the others', async () => {

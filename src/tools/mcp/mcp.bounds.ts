@@ -1,5 +1,6 @@
-import type { Page } from '../../lib/cursor.ts'
+import { decodeCursor, type Page, pageOf } from '../../lib/cursor.ts'
 import type { PageRequest } from '../../lib/page-request.ts'
+import { invalid } from '../../lib/problem.ts'
 import { withIsoTimes } from './mcp.answers.ts'
 
 /** The longest answer of a tool, as JSON. Models read answers whole, and clients cut off longer ones. */
@@ -52,4 +53,19 @@ export const boundedPage = async <Row>(
     // As long as it will be: rows that were cut off later would be on no page.
     if (most === 1 || lengthOf(cutTo(withIsoTimes(answer), cuts[0])) <= maxAnswerChars) return answer
   }
+}
+
+/**
+ * Returns a page of a list that has all rows, in its own order. A row that moves within the list meanwhile may be on two pages or on
+ * none. Throws Problem `invalid` if the cursor is not valid, or if the last row of the page before is gone.
+ */
+export const pageOfWhole = <Row extends { id: string }>(
+  rows: readonly Row[],
+  { limit, cursor }: PageRequest,
+): Page<Row> => {
+  if (cursor === undefined) return pageOf(rows, limit)
+  const [lastId] = decodeCursor(cursor, 1)
+  const last = rows.findIndex(({ id }) => id === lastId)
+  if (last < 0) throw invalid('cursor is not valid any more: begin with the first page')
+  return pageOf(rows.slice(last + 1), limit)
 }

@@ -46,13 +46,18 @@ export const tool = <Input extends z.ZodObject>(declared: Tool<Input>): Tool => 
 const mostRows = 100
 
 /** Lists leave out what an overview does not need (mcp.answers.ts). */
-export const listShape = {
+const listShape = {
   full: z.boolean().default(false).describe('also verification, ids of other things and empty values'),
 }
 
-/** The properties of a paged tool. */
-export const pageShape = {
+const pageOf = (defaultRows: number) => ({
   ...listShape,
-  limit: z.int().min(1).max(mostRows).default(20),
+  limit: z.int().min(1).max(mostRows).default(defaultRows),
   cursor: z.string().max(1000).optional().describe('nextCursor of the page before'),
-}
+})
+
+/** The properties of a paged tool. */
+export const pageShape = pageOf(20)
+
+/** The properties of a paged tool whose lists are mostly short. */
+export const longPageShape = pageOf(mostRows)

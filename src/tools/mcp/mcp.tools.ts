@@ -46,7 +46,7 @@ import { listMessages, SendResult, showMessageInDetail } from '../../messages/me
 import { machineActions, resultsOf } from '../../results/results.ts'
 import { countSegment, findSegment, listSegments, narrow } from '../../segments/segments.ts'
 import { mostDays, readStats } from '../../stats/stats.ts'
-import type { Work } from '../../store/work.ts'
+import type { App, Work } from '../../store/work.ts'
 import { listProjects, loadProject } from '../../studio/studio.ts'
 import {
   listSuppressions,
@@ -57,8 +57,8 @@ import {
 import { listWebhooks } from '../../webhooks/webhooks.ts'
 import { findWebinar, listWebinars, readDetails, webinarStats } from '../../webinars/webinars.ts'
 import { maskedUrl, withMaskedCalls } from './mcp.answers.ts'
-import { boundedPage, shortened } from './mcp.bounds.ts'
-import { listShape, pageShape, type Tool, tool } from './mcp.tool.ts'
+import { boundedPage, pageOfWhole, shortened } from './mcp.bounds.ts'
+import { longPageShape, pageShape, type Tool, tool } from './mcp.tool.ts'
 
 /*
  * The tools of `svc mcp` (docs/mcp.md). Their inputs are the shapes that validate the API and the commands. No answer contains the
@@ -75,13 +75,14 @@ const since = z.string().max(40).optional().describe('an age such as 7d, or an I
 const { status: deliveryStatus, webhook: deliveryWebhook, type: eventType } = DeliveryFilter.shape
 const ids = z.array(id('delivery')).min(1).max(100)
 
-/** A tool that lists all things of a noun, without pages. */
-const whole = (noun: string, description: string, list: (work: Work) => Promise<object[]>): Tool =>
+/** A tool that lists all things of a noun, in pages of a list that is read whole. */
+const whole = (noun: string, description: string, list: (work: Work, app: App) => Promise<{ id: string }[]>): Tool =>
   tool({
     name: `${noun}_list`,
     description,
-    input: z.object(listShape),
-    run: async ({ work }) => ({ [noun]: await work(list) }),
+    input: z.object(longPageShape),
+    run: ({ app, work }, page) =>
+      boundedPage(noun, page, async (request) => pageOfWhole(await work((w) => list(w, app)), request)),
   })
 
 const contacts: Tool[] = [
@@ -441,14 +442,9 @@ const marketing: Tool[] = [
         return { project, ...(await machineActions(w, project.id)), stats: await resultsOf(w, project.id) }
       }),
   }),
-  tool({
-    name: 'forms_list',
-    description: 'Hosted signup forms with their fields, lists and addresses.',
-    input: z.object(listShape),
-    run: async ({ app, work }) => ({
-      forms: (await work(listForms)).map((form) => viewForm(form, app.config.publicUrl)),
-    }),
-  }),
+  whole('forms', 'Hosted signup forms with their fields, lists and addresses.', async (work, app) =>
+    (await listForms(work)).map((form) => viewForm(form, app.config.publicUrl)),
+  ),
   tool({
     name: 'forms_show',
     description: 'A hosted signup form with its fields, list, origins and address, and its submissions by day.',
