@@ -146,6 +146,17 @@ export const answerNoRoute = async (app: App, request: FastifyRequest, reply: Fa
     .send(document(view, brand, ownPath(app, '')))
 }
 
+/** Returns the texts of a JSON object, as the fields of a form. It is empty for another body. */
+const textsOf = (raw: Buffer): Record<string, string> => {
+  try {
+    const body = JSON.parse(textOf(raw)) as unknown
+    const entries = typeof body === 'object' && body !== null ? Object.entries(body) : []
+    return Object.fromEntries(entries.filter(([, value]) => typeof value === 'string').slice(0, maxFields))
+  } catch {
+    return {}
+  }
+}
+
 /** Parses the body in the form that the page `takes`. */
 const readPost = ({ takes }: Page, request: FastifyRequest) => {
   const raw = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
@@ -159,6 +170,7 @@ const readPost = ({ takes }: Page, request: FastifyRequest) => {
       throw new Problem('invalid', 'body must be valid JSON')
     }
   }
+  if (!takes && isJson(request)) return { raw, json: undefined, form: textsOf(raw) }
   // Other bodies are ignored: some mail clients unsubscribe with multipart/form-data (RFC 8058 section 3.2).
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
   if (isForm && countFields(raw) > maxFields) throw new Problem('invalid', 'The form has too many fields')

@@ -260,6 +260,13 @@ describe('the cancel link', () => {
     ])
   })
 
+  test('takes the reason as JSON, too', async () => {
+    const { path } = await booked()
+    const headers = { 'content-type': 'application/json' }
+    const reply = await t.request('POST', path, { body: { reason: 'I am ill' }, headers })
+    expect([reply.status, (await cancelled())[0]!.data.reason]).toEqual([200, 'I am ill'])
+  })
+
   test('of a cancelled booking shows that and changes nothing; a missing reason is null', async () => {
     const { path } = await booked()
     await ok(post(path))
