@@ -143,8 +143,8 @@ function* occurrencesOfRule(rule: ICAL.Recur, { start, tzid, endOf }: Shape, { w
   // Days are compared as they are written: UNTIL of a whole day may be its beginning in any zone.
   const isPast = (time: Time, startAt: number): boolean =>
     until !== null && startAt > untilMs && (dayOf(time) > dayOf(until) || !(start.isDate || until.isDate))
-  // The library compares times as they are written, and UNTIL is mostly in another zone than the start. So it gets a later one, by which
-  // it still gives up a rule that never matches.
+  // The library compares times as they are written, but UNTIL is mostly in another zone than the start. So it gets a later UNTIL, at
+  // which it still stops if a rule never matches.
   const extended = rule.clone()
   if (extended.until) (extended.until as Time).adjust(2, 0, 0, 0)
   const times = extended.iterator(start)

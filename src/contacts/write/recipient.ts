@@ -27,7 +27,7 @@ export const lockRecipient = async ({ sql, accountId }: Work, email: string): Pr
   await sql(lockChoices, keyOf(accountId, email))
 }
 
-/** Makes units of work that hold off the erasure of the address wait for this one, which erases it. Call it before locking any row. */
+/** Locks an address for its erasure: what holds it off meanwhile waits for this unit of work. Call it before locking any row. */
 export const lockErasure = async ({ sql, accountId }: Work, email: string): Promise<void> => {
   await sql(lockErased, keyOf(accountId, email))
 }
