@@ -66,6 +66,8 @@ export const holdUp = async (
   const terminate = async () => {
     const pids = (await stopped()).map(({ pid }) => pid)
     await app.sql('select pg_terminate_backend(pid) from unnest($1::int[]) pid', [pids])
+    // A transaction that is tried again may come here before the trigger is gone.
+    await app.sql(`select nextval('${released}')`)
   }
   const end = () => lift(terminate)
   atEnd(end)
